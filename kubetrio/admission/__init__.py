@@ -1,0 +1,1 @@
+"""Admission: mutate in order, then validate."""

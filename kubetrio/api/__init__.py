@@ -1,0 +1,1 @@
+"""Requests without a web framework: one pipeline of ordered stages."""

@@ -1,0 +1,1 @@
+"""Objects that exist at start, and the reconcilers that keep them."""

@@ -1,0 +1,1 @@
+"""Sockets to API values and back: two thin adapters over one pipeline."""

@@ -1,0 +1,250 @@
+"""API errors and the ``Status`` objects that carry them.
+
+``ApiError`` is the only exception family a handler may raise; each constructor below holds the
+one wording of its case.  Source: apimachinery ``api/errors`` semantics as documented in the API
+conventions ("Response Status Kind").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubetrio.machinery.names import GroupKind, GroupResource
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One entry of ``details.causes``.
+
+    Args:
+        reason: a cause type such as ``FieldValueInvalid``.
+        message: text for people, without the field.
+        field: path of the field in Kubernetes' notation, or empty.
+    """
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def as_dict(self) -> Json:
+        """The JSON form; empty members are left out."""
+        out: Json = {"reason": self.reason, "message": self.message}
+        if self.field:
+            out["field"] = self.field
+        return out
+
+
+class ApiError(Exception):
+    """A failure with a ``Status`` body.
+
+    Args:
+        code: HTTP status code.
+        reason: machine-readable reason; empty where kube-apiserver sends none.
+        message: text for people.
+        details: the ``details`` member (None leaves it out, ``{}`` sends an empty object).
+        retry_after: seconds for ``Retry-After`` and ``details.retryAfterSeconds``.
+        headers: extra response headers.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        *,
+        retry_after: int | None = None,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = dict(details) if details is not None else None
+        self.retry_after = retry_after
+        self.headers = tuple(headers)
+        if retry_after is not None:
+            self.details = {**(self.details or {}), "retryAfterSeconds": retry_after}
+
+    def status(self) -> Json:
+        """The ``Status`` object, keys in kube-apiserver's order."""
+        out: Json = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            out["reason"] = self.reason
+        if self.details is not None:
+            out["details"] = self.details
+        out["code"] = self.code
+        return out
+
+
+def success(details: Mapping[str, Any] | None = None) -> Json:
+    """The ``Status`` of a success that has no object to return (deletions)."""
+    out: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details is not None:
+        out["details"] = dict(details)
+    return out
+
+
+def _object_details(name: str, group: str, kind: str, **more: Any) -> Json:
+    out: Json = {}
+    if name:
+        out["name"] = name
+    if group:
+        out["group"] = group
+    if kind:
+        out["kind"] = kind
+    out.update(more)
+    return out
+
+
+def resource_details(resource: GroupResource, name: str = "", **more: Any) -> Json:
+    """``details`` that name a resource."""
+    return _object_details(name, resource.group, resource.resource, **more)
+
+
+def not_found(resource: GroupResource, name: str) -> ApiError:
+    """404 for a named object."""
+    return ApiError(
+        404, "NotFound", f'{resource} "{name}" not found', resource_details(resource, name)
+    )
+
+
+def unknown_path() -> ApiError:
+    """404 for a resource the server does not have (below a known prefix)."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def method_not_allowed() -> ApiError:
+    """405 for a verb the path does not take."""
+    return ApiError(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+        {},
+    )
+
+
+def already_exists(resource: GroupResource, name: str) -> ApiError:
+    """409 for a create of an existing name."""
+    return ApiError(
+        409,
+        "AlreadyExists",
+        f'{resource} "{name}" already exists',
+        resource_details(resource, name),
+    )
+
+
+def conflict(resource: GroupResource, name: str, why: str) -> ApiError:
+    """409 for a lost optimistic lock or a failed precondition."""
+    return ApiError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+        resource_details(resource, name),
+    )
+
+
+OBJECT_MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+def bad_request(message: str) -> ApiError:
+    """400 with a message and no details."""
+    return ApiError(400, "BadRequest", message)
+
+
+def unauthorized() -> ApiError:
+    """401: credentials were given and none was good."""
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: GroupResource, name: str, why: str) -> ApiError:
+    """403 about a resource."""
+    subject = f'{resource} "{name}"' if name else str(resource)
+    return ApiError(
+        403, "Forbidden", f"{subject} is forbidden: {why}", resource_details(resource, name)
+    )
+
+
+def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> ApiError:
+    """422 with field causes; several are listed in brackets, as an aggregate."""
+    texts = [f"{c.field}: {c.message}" if c.field else c.message for c in causes]
+    unique = list(dict.fromkeys(texts))
+    joined = unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""
+    message = f'{kind} "{name}" is invalid: {joined}' if joined else f'{kind} "{name}" is invalid'
+    details = _object_details(name, kind.group, kind.kind)
+    if causes:
+        details["causes"] = [cause.as_dict() for cause in causes]
+    return ApiError(422, "Invalid", message, details)
+
+
+def expired(message: str) -> ApiError:
+    """410: the revision asked for is compacted."""
+    return ApiError(410, "Expired", message)
+
+
+def too_large_resource_version(requested: int, current: int) -> ApiError:
+    """504: a revision from the future did not come in time."""
+    cause = Cause("ResourceVersionTooLarge", "Too large resource version")
+    return ApiError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {requested}, current: {current}",
+        {"causes": [cause.as_dict()]},
+        retry_after=1,
+    )
+
+
+def entity_too_large(limit: int) -> ApiError:
+    """413: the body is over the limit (bytes)."""
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
+    """415: no decoder for the body's media type."""
+    return ApiError(
+        415,
+        "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(accepted),
+    )
+
+
+def not_acceptable(accepted: Sequence[str]) -> ApiError:
+    """406: no encoder for what the client accepts."""
+    return ApiError(
+        406,
+        "NotAcceptable",
+        "only the following media types are accepted: " + ", ".join(accepted),
+    )
+
+
+def too_many_requests(message: str, retry_after: int) -> ApiError:
+    """429 with ``Retry-After``."""
+    return ApiError(429, "TooManyRequests", message, retry_after=retry_after)
+
+
+def timeout(message: str) -> ApiError:
+    """504: the request took longer than it may."""
+    return ApiError(504, "Timeout", f"Timeout: {message}", {})
+
+
+def internal_error(message: str) -> ApiError:
+    """500 with kube-apiserver's wording for a bug."""
+    return ApiError(
+        500,
+        "InternalError",
+        f"Internal error occurred: {message}",
+        {"causes": [{"message": message}]},
+    )

@@ -1,0 +1,1 @@
+"""The life of an object: strategies, lifecycle, listing and watching."""

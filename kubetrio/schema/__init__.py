@@ -1,0 +1,1 @@
+"""The type registry: kinds, versions, resources, and the documents derived from them."""

@@ -1,0 +1,1 @@
+"""MVCC over SQLite: keys, bytes and revisions; the only door to the database."""

@@ -1,0 +1,1 @@
+"""Shipped test helpers: deterministic environments, an in-process client, reference models."""

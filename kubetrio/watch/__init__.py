@@ -1,0 +1,1 @@
+"""The watch hub: committed events to cursors, in revision order."""
