@@ -1,0 +1,101 @@
+"""Every source of non-determinism in one value.
+
+Time inside a run is Trio's (`trio.current_time()`); everything else that differs from run to run,
+wall clock, randomness, identities and blocking calls, comes from an `Env`.  A server built on a
+seeded `Env` answers a given script with the same bytes every time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random  # noqa: TID251  (this is the one place)
+import time  # noqa: TID251  (this is the one place)
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar, TypeVarTuple
+
+import trio
+import trio.to_thread  # noqa: TID251  (this is the one place)
+
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
+
+
+class RunBlocking(Protocol):
+    """Runs a blocking call without stalling the event loop."""
+
+    async def __call__(self, fn: Callable[[*Args], T], *args: *Args) -> T:
+        """Call `fn(*args)`; not cancellable once started."""
+        ...
+
+
+def _threaded(limit: int) -> RunBlocking:
+    limiter: trio.CapacityLimiter | None = None
+
+    async def run(fn: Callable[[*Args], T], *args: *Args) -> T:
+        nonlocal limiter
+        if limiter is None:
+            limiter = trio.CapacityLimiter(limit)
+        return await trio.to_thread.run_sync(fn, *args, limiter=limiter)  # noqa: TID251
+
+    return run
+
+
+async def run_inline(fn: Callable[[*Args], T], *args: *Args) -> T:
+    """Run a blocking call in place: for tests, where threads and mock clocks do not mix."""
+    await trio.lowlevel.checkpoint()
+    return fn(*args)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Env:
+    """What a server takes from outside.
+
+    Args:
+        now: wall clock, seconds since the epoch.
+        rng: source of randomness; `random.SystemRandom` in production.
+        run_blocking: runs blocking calls (commits, long reads, key generation).
+    """
+
+    now: Callable[[], float] = time.time
+    rng: random.Random = field(default_factory=random.SystemRandom)
+    run_blocking: RunBlocking = field(default_factory=lambda: _threaded(16))
+
+    def new_uid(self) -> str:
+        """A version 4 UUID (RFC 9562) in canonical text."""
+        digits = f"{self.rng.getrandbits(128) & _UUID_MASK | _UUID_BITS:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+    def utcnow(self) -> dt.datetime:
+        """The wall clock as an aware datetime."""
+        return dt.datetime.fromtimestamp(self.now(), dt.UTC)
+
+
+_UUID_MASK = ~((0xF << 76) | (0x3 << 62))
+_UUID_BITS = (0x4 << 76) | (0x2 << 62)
+
+
+def seeded(seed: int, *, start: float = 1_700_000_000.0) -> Env:
+    """An Env for reproducible runs: seeded randomness, wall clock tied to Trio's clock.
+
+    Args:
+        seed: seed of the random generator.
+        start: wall clock at the first look, seconds since the epoch.
+    """
+    origin: list[float] = []
+
+    def now() -> float:
+        try:
+            current = trio.current_time()
+        except RuntimeError:
+            return start  # outside Trio, while a server is being built
+        if not origin:
+            origin.append(current)
+        return start + current - origin[0]
+
+    return Env(now=now, rng=random.Random(seed), run_blocking=run_inline)  # noqa: S311
+
+
+def monotonic() -> float:
+    """Seconds of a monotonic clock for measuring work outside Trio."""
+    return time.perf_counter()

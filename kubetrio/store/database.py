@@ -1,0 +1,461 @@
+"""The SQLite file: one writer connection, readers apart, pragmas, opening and checking.
+
+Everything here is synchronous.  `store.revisions` decides what runs on the event loop (single rows,
+small pages, inserts into the page cache: microseconds) and what goes to a thread (commits, long
+reads, compaction, checkpoints).
+
+Rules that others paid for: one writer, no shared cache, BEGIN IMMEDIATE, a busy time-out,
+checkpoints off the commit path, incremental vacuum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from kubetrio.store import statements as sql
+from kubetrio.store.errors import (
+    Compacted,
+    DatabaseUnusable,
+    FutureRevision,
+    KeyExists,
+    KeyMissing,
+    RevisionMismatch,
+)
+from kubetrio.store.model import (
+    Event,
+    EventType,
+    JoinResult,
+    KeyValue,
+    Range,
+    RangeResult,
+    Revision,
+    Stamped,
+)
+
+FILE_NAME = "kubetrio.db"
+BUSY_TIMEOUT_MS = 5000
+PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
+NO_LIMIT = -1
+
+
+def read_header(path: Path) -> None:
+    """Refuse a file that is not a kubetrio database, without opening it as one.
+
+    Raises:
+        DatabaseUnusable: not SQLite, or some other application's.
+    """
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+        raise DatabaseUnusable(
+            f"{path} is not a SQLite database: move it away or choose another --data-dir"
+        )
+    (application,) = struct.unpack(">I", header[68:72])
+    if application != sql.APPLICATION_ID:
+        raise DatabaseUnusable(
+            f"{path} belongs to another application: move it away or choose another --data-dir"
+        )
+
+
+def create(path: Path, now_ms: int) -> None:
+    """Make an empty database and put it in place atomically.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    connection = apsw.Connection(str(fresh))
+    connection.pragma("auto_vacuum", 2)  # incremental: compaction returns file space in steps
+    connection.pragma("application_id", sql.APPLICATION_ID)
+    connection.pragma("journal_mode", "wal")
+    with connection:
+        for statement in sql.CREATE_BOOKKEEPING:
+            connection.execute(statement)
+        connection.execute(sql.SET_META, ("compacted", 0))
+        connection.execute(sql.SET_META, ("clean", 1))
+    migrate(connection, now_ms)
+    connection.pragma("wal_checkpoint", "TRUNCATE")
+    connection.close()
+    fresh.rename(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def migrate(connection: apsw.Connection, now_ms: int) -> None:
+    """Bring an older schema to this version, one transaction a version.
+
+    Raises:
+        DatabaseUnusable: the file is newer than this program.
+    """
+    found: int = connection.execute(sql.SCHEMA_VERSION_FOUND).get
+    if found > sql.SCHEMA_VERSION:
+        raise DatabaseUnusable(
+            f"database has schema version {found}, this kubetrio knows {sql.SCHEMA_VERSION}: "
+            "upgrade kubetrio"
+        )
+    for version in range(found + 1, sql.SCHEMA_VERSION + 1):
+        with connection:
+            for statement in sql.MIGRATIONS[version]:
+                connection.execute(statement)
+            connection.execute(sql.RECORD_MIGRATION, (version, now_ms))
+
+
+def connect(path: Path, *, synchronous: str = "FULL", cache_kib: int = 8192) -> apsw.Connection:
+    """A connection with the project's pragmas.
+
+    Args:
+        path: database file, which must exist.
+        synchronous: ``FULL`` (power loss loses nothing) or ``NORMAL``.
+        cache_kib: page cache, KiB.
+    """
+    connection = apsw.Connection(
+        str(path),
+        flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX,
+        statementcachesize=64,
+    )
+    # A refused or crashed file must stay as it was: no checkpoint as a side effect of closing.
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    connection.pragma("synchronous", synchronous)
+    connection.pragma("cache_size", -cache_kib)
+    connection.wal_autocheckpoint(0)
+    return connection
+
+
+class Reader:
+    """One reading connection; not to be used by two threads at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = connect(path)
+        self._connection.pragma("query_only", 1)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _snapshot(self, at: Revision | None) -> Revision:
+        """Inside a transaction: the revision this snapshot shows, `at` checked against it."""
+        head: Revision = self._connection.execute(sql.HEAD).get
+        if at is None:
+            return head
+        if at > head:
+            raise FutureRevision(at, head)
+        floor: Revision = self._connection.execute(sql.GET_META, ("compacted",)).get
+        if at < floor:
+            raise Compacted(at, floor)
+        return at
+
+    def get(self, key: str, at: Revision | None) -> KeyValue | None:
+        """One key, newest or at a revision.
+
+        Raises:
+            Compacted: history behind `at` is gone.
+            FutureRevision: `at` does not exist yet.
+        """
+        if at is None:
+            row = self._connection.execute(sql.GET, (key,)).fetchone()
+        else:
+            with self._connection:
+                self._snapshot(at)
+                row = self._connection.execute(sql.GET_AT, (key, at)).fetchone()
+        return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
+
+    def range(self, keys: Range, at: Revision | None, limit: int) -> RangeResult:
+        """A range in key order; a limit of 0 means all.  Raises as `get`."""
+        with self._connection:
+            revision = self._snapshot(at)
+            bounds: tuple[Any, ...] = (keys.start, keys.end, limit + 1 if limit else NO_LIMIT)
+            if at is None:
+                cursor = self._connection.execute(sql.RANGE_NOW, bounds)
+            else:
+                cursor = self._connection.execute(sql.RANGE_AT, (*bounds, at))
+            items = [KeyValue(*row) for row in cursor]
+        more = bool(limit) and len(items) > limit
+        return RangeResult(revision, items[:limit] if more else items, more)
+
+    def join(
+        self,
+        keys: Range,
+        skip: int,
+        separator: bytes,
+        at: Revision | None,
+        limit: int,
+        max_bytes: int,
+    ) -> JoinResult:
+        """Values of a range as one piece of bytes.  Raises as `get`."""
+        execute = self._connection.execute
+        with self._connection:
+            revision = self._snapshot(at)
+            probe = min(limit, PAGE_PROBE) if limit else PAGE_PROBE
+            sizes, when = (sql.SIZES_NOW, ()) if at is None else (sql.SIZES_AT, (at,))
+            while True:
+                count, last, total = execute(sizes, (keys.start, keys.end, probe, *when)).get
+                if total <= max_bytes or count <= 1:
+                    break
+                probe = max(1, min(count - 1, count * max_bytes // total))
+            if not count:
+                return JoinResult(revision, b"", 0, "", more=False)
+            joining = sql.JOIN_NOW if at is None else sql.JOIN_AT
+            body: bytes = execute(
+                joining,
+                (keys.start, keys.end, count, *when, skip + 1, separator.decode()),
+            ).get
+            behind = keys.after(last)
+            exists = sql.EXISTS_NOW if at is None else sql.EXISTS_AT
+            more = bool(execute(exists, (behind.start, behind.end, *when)).get)
+        return JoinResult(revision, body, count, last, more)
+
+    def count(self, keys: Range, at: Revision | None) -> int:
+        """Number of keys of a range.  Raises as `get`."""
+        count: int
+        if at is None:
+            count = self._connection.execute(sql.COUNT, (keys.start, keys.end)).get
+            return count
+        with self._connection:
+            self._snapshot(at)
+            count = self._connection.execute(sql.COUNT_AT, (keys.start, keys.end, at)).get
+        return count
+
+    def more_than(self, keys: Range, limit: int) -> bool:
+        """Whether a range holds more than `limit` keys, at the cost of looking at that many."""
+        count, _, _ = self._connection.execute(sql.SIZES_NOW, (keys.start, keys.end, limit + 1)).get
+        return bool(count > limit)
+
+    def events(
+        self, after: Revision, keys: Range | None, max_bytes: int
+    ) -> tuple[list[Event], Revision]:
+        """Events behind a revision and how far they are complete.
+
+        Raises:
+            Compacted: history behind `after` is gone.
+        """
+        with self._connection:
+            head: Revision = self._connection.execute(sql.HEAD).get
+            floor: Revision = self._connection.execute(sql.GET_META, ("compacted",)).get
+            if after < floor:
+                raise Compacted(after, floor)
+            # Bounded by revisions looked at: a watcher of a quiet prefix must not scan for long.
+            upto = min(head, after + PAGE_PROBE)
+            if keys is None:
+                cursor = self._connection.execute(sql.EVENTS, (after, upto, PAGE_PROBE))
+            else:
+                cursor = self._connection.execute(
+                    sql.EVENTS_IN, (after, upto, keys.start, keys.end, PAGE_PROBE)
+                )
+            events: list[Event] = []
+            size = 0
+            for revision, key, kind, value, previous in cursor:
+                events.append(Event(revision, key, EventType(kind), value, previous))
+                size += len(value)
+                if size >= max_bytes:
+                    upto = revision
+                    break
+        return events, upto
+
+
+class Writer:
+    """The one writing connection: applies writes to an open transaction and commits it.
+
+    Args:
+        path: database file.
+        synchronous: ``FULL`` or ``NORMAL``.
+    """
+
+    def __init__(self, path: Path, *, synchronous: str) -> None:
+        self._connection = connect(path, synchronous=synchronous, cache_kib=16384)
+        self._execute = self._connection.execute
+        self.revision: Revision = self._execute(sql.HEAD).get
+        self.compacted: Revision = self._execute(sql.GET_META, ("compacted",)).get
+        self.wal_pages = 0
+        self._last_ms = 0
+        self._connection.set_wal_hook(self._on_wal)
+
+    def _on_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self.wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def begin(self, now_ms: int) -> None:
+        """Open a transaction whose writes carry a wall-clock time that never goes back."""
+        self._last_ms = max(self._last_ms, now_ms)
+        self._execute(sql.BEGIN)
+
+    def commit(self) -> None:
+        """Make the open transaction durable, as far as `synchronous` says."""
+        self._execute(sql.COMMIT)
+
+    def rollback(self, revision: Revision) -> None:
+        """Forget the open transaction; `revision` is the newest committed one."""
+        with contextlib.suppress(apsw.Error):  # SQLite may have rolled back by itself
+            self._execute(sql.ROLLBACK)
+        self.revision = revision
+
+    def _append(
+        self,
+        key: str,
+        kind: EventType,
+        created: Revision,
+        before: tuple[Revision, int] | None,
+        value: Stamped,
+    ) -> tuple[Revision, bytes]:
+        revision = self.revision + 1
+        stamped = value.at(revision)
+        previous = before[0] if before else None
+        self._execute(
+            sql.APPEND,
+            (revision, key, int(kind), created or revision, previous, self._last_ms, stamped),
+        )
+        if before:
+            self._execute(sql.ADD_HISTORY, (key, before[0], revision, before[1]))
+        self.revision = revision
+        return revision, stamped
+
+    def create(self, key: str, value: Stamped) -> tuple[KeyValue, Event]:
+        """Apply a creation.
+
+        Raises:
+            KeyExists: the key is there.
+        """
+        if self._execute(sql.FIND_REV, (key,)).fetchone() is not None:
+            raise KeyExists(key)
+        revision, stamped = self._append(key, EventType.CREATED, 0, None, value)
+        self._execute(sql.ADD_CURRENT, (key, revision, len(stamped)))
+        event = Event(revision, key, EventType.CREATED, stamped, None)
+        return KeyValue(key, stamped, revision, revision), event
+
+    def _find(self, key: str, expected: Revision) -> tuple[Revision, int, bytes]:
+        """Create revision, size and bytes of a key that must be at `expected`."""
+        row = self._execute(sql.FIND, (key,)).fetchone()
+        if row is None:
+            raise KeyMissing(key)
+        if row[0] != expected:
+            raise RevisionMismatch(key, row[0])
+        return row[1], row[2], row[3]
+
+    def update(self, key: str, value: Stamped, expected: Revision) -> tuple[KeyValue, Event]:
+        """Apply a replacement.
+
+        Raises:
+            KeyMissing: the key is not there.
+            RevisionMismatch: the key is at another revision.
+        """
+        created, size, previous = self._find(key, expected)
+        revision, stamped = self._append(key, EventType.UPDATED, created, (expected, size), value)
+        self._execute(sql.MOVE_CURRENT, (revision, len(stamped), key))
+        event = Event(revision, key, EventType.UPDATED, stamped, previous)
+        return KeyValue(key, stamped, revision, created), event
+
+    def delete(self, key: str, last: Stamped, expected: Revision) -> tuple[KeyValue, Event]:
+        """Apply a deletion; raises as `update`."""
+        created, size, previous = self._find(key, expected)
+        revision, stamped = self._append(key, EventType.DELETED, created, (expected, size), last)
+        self._execute(sql.DROP_CURRENT, (key,))
+        event = Event(revision, key, EventType.DELETED, stamped, previous)
+        return KeyValue(key, stamped, revision, created), event
+
+    def compact(self, to: Revision) -> None:
+        """Drop what only revisions older than `to` can see, in one transaction."""
+        bounds = (self.compacted, to)
+        self._execute(sql.BEGIN)
+        try:
+            for statement in (sql.COMPACT_HISTORY, sql.COMPACT_REPLACED, sql.COMPACT_DELETIONS):
+                self._execute(statement, bounds)
+            self._execute(sql.SET_META, ("compacted", to))
+            self._execute(sql.COMMIT)
+        except apsw.Error:
+            self.rollback(self.revision)
+            raise
+        self.compacted = to
+
+    def revision_before(self, cutoff_ms: int) -> Revision:
+        """Newest revision written at or before a wall-clock time, at least the compacted one."""
+        low, high = self.compacted, self.revision
+        while low < high:
+            middle = (low + high + 1) // 2
+            row = self._execute(sql.AGE_PROBE, (middle,)).fetchone()
+            if row is not None and row[1] <= cutoff_ms:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def vacuum(self, pages: int) -> int:
+        """Give back up to `pages` free pages; returns how many are still free."""
+        self._connection.pragma("incremental_vacuum", pages)
+        free: int = self._connection.pragma("freelist_count")
+        return free
+
+    def free_pages(self) -> int:
+        """Pages of the file that hold nothing."""
+        free: int = self._connection.pragma("freelist_count")
+        return free
+
+    def checkpoint(self, mode: int) -> tuple[int, int]:
+        """Copy the log into the file; returns (frames in the log, frames copied)."""
+        try:
+            return self._connection.wal_checkpoint(mode=mode)
+        except apsw.BusyError:
+            return (self.wal_pages, 0)  # readers hold it; the next round goes on
+
+    def mark(self, *, clean: bool) -> None:
+        """Note whether the file is in use (a crash leaves the note) or was closed in order."""
+        self._execute(sql.SET_META, ("clean", int(clean)))
+
+    def close(self) -> None:
+        """Close in order: note it, empty the log, close."""
+        self.mark(clean=True)
+        self.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self._connection.close()
+
+    def abandon(self) -> None:
+        """Close as a crash would, for tests and failed starts."""
+        self._connection.close()
+
+
+def open_writer(path: Path, *, synchronous: str, now_ms: int) -> Writer:
+    """Open or create the database, checking it whole after an unclean stop.
+
+    Raises:
+        DatabaseUnusable: foreign, corrupt or newer; the file is as it was.
+        OSError: the directory cannot be written.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        log = path.with_name(path.name + "-wal")
+        if log.exists() and log.stat().st_size:
+            # SQLite would replay it over the new file; and it may be the rest of a moved database.
+            raise DatabaseUnusable(
+                f"{log} is the log of a database that is not there: move it away with its database"
+            )
+        path.unlink(missing_ok=True)
+        create(path, now_ms)
+    read_header(path)
+    try:
+        connection = connect(path)
+        try:
+            if connection.execute(sql.GET_META, ("clean",)).get != 1:
+                found = connection.execute("PRAGMA quick_check(5)").get
+                if found != "ok":
+                    text = found if isinstance(found, str) else "; ".join(map(str, found))
+                    raise DatabaseUnusable(
+                        f"{path} is damaged ({text}): restore a backup or move it away"
+                    )
+            migrate(connection, now_ms)
+        finally:
+            connection.close()
+        writer = Writer(path, synchronous=synchronous)
+        writer.mark(clean=False)
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+        raise DatabaseUnusable(
+            f"{path} is damaged ({error}): restore a backup or move it away"
+        ) from error
+    return writer

@@ -1,0 +1,283 @@
+"""Values of the store: revisions, keys, ranges, events, and the protocol every engine follows.
+
+The store knows keys, bytes and revisions, and nothing of what the bytes mean.  Its contract is the
+part of etcd v3 that an API server needs, so that SQLite, a model in memory and a distributed
+engine can stand behind the same calls:
+
+* one global, gapless, monotonically increasing revision; every create, update and delete takes
+  exactly one;
+* current state, state at any retained revision, and the events between two revisions are queries;
+* a value is written with a hole (`Stamped`) that the store fills with the revision, so that the
+  bytes it returns are complete.
+
+Revisions may be made by another process: a caller learns of commits only through the commit
+stream, never by remembering what it wrote.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+Revision = int
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """Bytes with one hole where the revision goes, in decimal.
+
+    Args:
+        before: bytes in front of the revision.
+        after: bytes behind it.
+    """
+
+    before: bytes
+    after: bytes
+
+    def at(self, revision: Revision) -> bytes:
+        """The complete bytes for a revision."""
+        return b"%b%d%b" % (self.before, revision, self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """One object at one revision.
+
+    Args:
+        key: storage key.
+        value: complete bytes, the revision inside.
+        revision: revision that wrote these bytes.
+        create_revision: revision that created the key.
+    """
+
+    key: str
+    value: bytes
+    revision: Revision
+    create_revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Keys from `start` (inclusive) to `end` (exclusive), in byte order."""
+
+    start: str
+    end: str
+
+    @classmethod
+    def prefix(cls, prefix: str) -> Range:
+        """All keys that begin with a non-empty prefix."""
+        return cls(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+    @classmethod
+    def single(cls, key: str) -> Range:
+        """Exactly one key."""
+        return cls(key, key + "\0")
+
+    def after(self, key: str) -> Range:
+        """The part of this range behind a key."""
+        return Range(max(self.start, key + "\0"), self.end)
+
+    def __contains__(self, key: str) -> bool:
+        return self.start <= key < self.end
+
+
+class EventType(enum.IntEnum):
+    """What a revision did to its key; the numbers are stored."""
+
+    CREATED = 0
+    UPDATED = 1
+    DELETED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One revision, as the log has it.
+
+    Args:
+        revision: the revision.
+        key: the key it changed.
+        type: what it did.
+        value: the bytes after it; for a deletion the last state, stamped with this revision.
+        previous: the bytes before it, None for a creation.
+    """
+
+    revision: Revision
+    key: str
+    type: EventType
+    value: bytes
+    previous: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResult:
+    """Part of a range at one revision.
+
+    Args:
+        revision: the revision that was read.
+        items: in key order.
+        more: whether the range holds further keys behind the last item.
+    """
+
+    revision: Revision
+    items: Sequence[KeyValue]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JoinResult:
+    """Part of a range as one piece of bytes.
+
+    Args:
+        revision: the revision that was read.
+        body: values without their first `skip` bytes, with the separator between them.
+        count: number of values in `body`.
+        last_key: key of the last of them, empty when there is none.
+        more: whether the range holds further keys behind it.
+    """
+
+    revision: Revision
+    body: bytes
+    count: int
+    last_key: str
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStatistics:
+    """Numbers for metrics, `/debug` and tests.
+
+    Args:
+        revision: newest revision.
+        compacted: newest compacted revision; history behind it is kept.
+        commits: transactions committed since start.
+        writes: revisions made since start.
+        largest_batch: most writes that shared one transaction.
+        wal_bytes: size of the write-ahead log.
+        file_bytes: size of the database file.
+        queued: writes waiting for a transaction.
+    """
+
+    revision: Revision
+    compacted: Revision
+    commits: int
+    writes: int
+    largest_batch: int
+    wal_bytes: int
+    file_bytes: int
+    queued: int
+
+
+CommitHook = Callable[[Sequence[Event]], None]
+
+
+class Store(Protocol):
+    """What every engine offers.  See the module's contract."""
+
+    @property
+    def revision(self) -> Revision:
+        """Newest revision announced on the commit stream."""
+        ...
+
+    @property
+    def compacted(self) -> Revision:
+        """Newest compacted revision: states at and events behind it may be asked for."""
+        ...
+
+    def on_commit(self, hook: CommitHook) -> None:
+        """Call `hook` with the events of each commit, in revision order, from the event loop."""
+        ...
+
+    async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
+        """One key, newest or at a revision.
+
+        Raises:
+            Compacted: `at` is older than the history kept.
+            FutureRevision: `at` is newer than the newest revision.
+        """
+        ...
+
+    async def range(
+        self, keys: Range, *, at: Revision | None = None, limit: int = 0
+    ) -> RangeResult:
+        """Keys of a range in order, newest or at a revision; a limit of 0 means all.
+
+        Raises:
+            Compacted: `at` is older than the history kept.
+            FutureRevision: `at` is newer than the newest revision.
+        """
+        ...
+
+    async def join(
+        self,
+        keys: Range,
+        *,
+        skip: int,
+        separator: bytes,
+        at: Revision | None = None,
+        limit: int = 0,
+        max_bytes: int,
+    ) -> JoinResult:
+        """Values of a range as one piece of bytes of about `max_bytes`, at least one value.
+
+        Raises:
+            Compacted: `at` is older than the history kept.
+            FutureRevision: `at` is newer than the newest revision.
+        """
+        ...
+
+    async def count(self, keys: Range, *, at: Revision | None = None) -> int:
+        """Number of keys in a range, now or at a revision; raises as `range`."""
+        ...
+
+    async def create(self, key: str, value: Stamped) -> KeyValue:
+        """Write a key that does not exist.
+
+        Raises:
+            KeyExists: it does.
+        """
+        ...
+
+    async def update(self, key: str, value: Stamped, *, expected: Revision) -> KeyValue:
+        """Replace a key that is at an expected revision.
+
+        Raises:
+            KeyMissing: the key does not exist.
+            RevisionMismatch: it is at another revision.
+        """
+        ...
+
+    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+        """Delete a key that is at an expected revision; `last` is its state for watchers.
+
+        Raises:
+            KeyMissing: the key does not exist.
+            RevisionMismatch: it is at another revision.
+        """
+        ...
+
+    async def events(
+        self, *, after: Revision, keys: Range | None = None, max_bytes: int
+    ) -> tuple[Sequence[Event], Revision]:
+        """Events behind a revision, oldest first, and the revision up to which they are complete.
+
+        Stops after about `max_bytes` of values, at least one event.
+
+        Raises:
+            Compacted: `after` is older than the history kept.
+        """
+        ...
+
+    async def compact(self, to: Revision) -> None:
+        """Forget states and events older than a revision.
+
+        Raises:
+            Compacted: it is forgotten already.
+            FutureRevision: it does not exist yet.
+        """
+        ...
+
+    def statistics(self) -> StoreStatistics:
+        """A snapshot of numbers."""
+        ...

@@ -1,0 +1,447 @@
+"""The SQLite store: group commit, reads, the commit stream, compaction and checkpoints.
+
+A write is a point, not a span.  Writers queue; one task takes all that wait, applies them to one
+transaction, commits it in a thread (the fsync, shared by the whole group), announces the events
+in revision order, and only then answers the writers.  Inserts run on the event loop because they
+only touch the page cache: a thread that makes many short SQLite calls would lose the interpreter
+lock at each of them to a busy event loop, so a thread gets one long call or none.
+
+Before a write is taken it may be cancelled; after that it is waited for, whatever happens: nobody
+sees "cancelled, yet stored".
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import apsw
+import outcome
+import trio
+
+from kubetrio.env import Env
+from kubetrio.logs import Log
+from kubetrio.store import database
+from kubetrio.store.errors import Compacted, StoreClosed, StoreError, StoreUnavailable
+from kubetrio.store.lock import DirectoryLock
+from kubetrio.store.model import (
+    CommitHook,
+    Event,
+    JoinResult,
+    KeyValue,
+    Range,
+    RangeResult,
+    Revision,
+    Stamped,
+    StoreStatistics,
+)
+
+T = TypeVar("T")
+
+LOG = Log("kubetrio.store")
+
+MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
+INLINE_KEYS = 150  # a page of so many values is read on the event loop
+EVENT_BYTES_INLINE = 256 * 1024
+WAL_KEPT_BYTES = 4 * 1024 * 1024  # a log file up to this size stays for reuse
+READERS = 2  # threads that read long ranges at the same time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """Tunables of the SQLite store.
+
+    Args:
+        durability: ``full`` survives power loss; ``normal`` survives a killed process, and power
+            loss may take the newest writes (never consistency).
+        history_window_s: how long superseded revisions are kept, seconds.
+        compact_interval_s: seconds between compactions.
+        compact_step_s: time one compaction transaction should take, seconds; writers wait for it.
+        checkpoint_pages: pages of write-ahead log that start a checkpoint.
+        wal_limit_pages: pages of write-ahead log at which writers wait for a checkpoint.
+    """
+
+    durability: str = "full"
+    history_window_s: float = 300.0
+    compact_interval_s: float = 60.0
+    compact_step_s: float = 0.004
+    checkpoint_pages: int = 2000
+    wal_limit_pages: int = 16000
+
+
+class _State(enum.Enum):
+    """Life of a write."""
+
+    WAITING = enum.auto()
+    TAKEN = enum.auto()
+
+
+class _Write:
+    """A queued write and the task that waits for it."""
+
+    __slots__ = ("apply", "state", "task")
+
+    def __init__(self, apply: Callable[[database.Writer], tuple[KeyValue, Event]]) -> None:
+        self.apply = apply
+        self.state = _State.WAITING
+        self.task = trio.lowlevel.current_task()
+
+
+class SqliteStore:
+    """The embedded store; made by `open_store`.  Follows `store.model.Store`."""
+
+    def __init__(
+        self, directory: Path, config: StoreConfig, env: Env, writer: database.Writer
+    ) -> None:
+        path = directory / database.FILE_NAME
+        self._path = path
+        self._config = config
+        self._env = env
+        self._writer = writer
+        self._reader = database.Reader(path)
+        self._long_readers = [database.Reader(path) for _ in range(READERS)]
+        self._long_slots = trio.Semaphore(READERS, max_value=READERS)
+        self._revision = writer.revision
+        self._queue: deque[_Write] = deque()
+        self._writer_parked: trio.lowlevel.Task | None = None
+        self._writer_slot = trio.Lock()  # the connection: a batch, a compaction step, a checkpoint
+        self._checkpoint_due = trio.Event()
+        self._hooks: list[CommitHook] = []
+        self._closed = False
+        self._commits = 0
+        self._writes = 0
+        self._largest_batch = 0
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def revision(self) -> Revision:
+        """Newest revision announced."""
+        return self._revision
+
+    @property
+    def compacted(self) -> Revision:
+        """Newest compacted revision."""
+        return self._writer.compacted
+
+    def on_commit(self, hook: CommitHook) -> None:
+        """Add a listener of the commit stream."""
+        self._hooks.append(hook)
+
+    def statistics(self) -> StoreStatistics:
+        """A snapshot of numbers."""
+        wal = self._path.with_name(self._path.name + "-wal")
+        return StoreStatistics(
+            revision=self._revision,
+            compacted=self._writer.compacted,
+            commits=self._commits,
+            writes=self._writes,
+            largest_batch=self._largest_batch,
+            wal_bytes=wal.stat().st_size if wal.exists() else 0,
+            file_bytes=self._path.stat().st_size,
+            queued=len(self._queue),
+        )
+
+    # ------------------------------------------------------------------ reads
+
+    async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
+        """One key; see `Store.get`.  Not a checkpoint: a row takes microseconds."""
+        return self._reader.get(key, at)
+
+    async def range(
+        self, keys: Range, *, at: Revision | None = None, limit: int = 0
+    ) -> RangeResult:
+        """Keys in order; see `Store.range`."""
+        if (limit and limit <= INLINE_KEYS) or not self._reader.more_than(keys, INLINE_KEYS):
+            return self._reader.range(keys, at, limit)
+        return await self._long_read(lambda reader: reader.range(keys, at, limit))
+
+    async def join(
+        self,
+        keys: Range,
+        *,
+        skip: int,
+        separator: bytes,
+        at: Revision | None = None,
+        limit: int = 0,
+        max_bytes: int,
+    ) -> JoinResult:
+        """Values as one piece of bytes; see `Store.join`."""
+        if (limit and limit <= INLINE_KEYS) or not self._reader.more_than(keys, INLINE_KEYS):
+            return self._reader.join(keys, skip, separator, at, limit, max_bytes)
+        return await self._long_read(
+            lambda reader: reader.join(keys, skip, separator, at, limit, max_bytes)
+        )
+
+    async def count(self, keys: Range, *, at: Revision | None = None) -> int:
+        """Number of keys; see `Store.count`."""
+        if not self._reader.more_than(keys, INLINE_KEYS):
+            return self._reader.count(keys, at)
+        return await self._long_read(lambda reader: reader.count(keys, at))
+
+    async def events(
+        self, *, after: Revision, keys: Range | None = None, max_bytes: int
+    ) -> tuple[Sequence[Event], Revision]:
+        """Events behind a revision; see `Store.events`."""
+        return self._reader.events(after, keys, min(max_bytes, EVENT_BYTES_INLINE))
+
+    async def _long_read(self, read: Callable[[database.Reader], T]) -> T:
+        async with self._long_slots:
+            reader = self._long_readers.pop()
+            try:
+                return await self._env.run_blocking(read, reader)
+            finally:
+                self._long_readers.append(reader)
+
+    # ------------------------------------------------------------------ writes
+
+    async def create(self, key: str, value: Stamped) -> KeyValue:
+        """Write a new key; see `Store.create`."""
+        return await self._submit(lambda writer: writer.create(key, value))
+
+    async def update(self, key: str, value: Stamped, *, expected: Revision) -> KeyValue:
+        """Replace a key; see `Store.update`."""
+        return await self._submit(lambda writer: writer.update(key, value, expected))
+
+    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+        """Delete a key; see `Store.delete`."""
+        return await self._submit(lambda writer: writer.delete(key, last, expected))
+
+    async def _submit(self, apply: Callable[[database.Writer], tuple[KeyValue, Event]]) -> KeyValue:
+        """Queue a write and wait for its commit; cancellable until it is taken."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._closed:
+            raise StoreClosed
+        write = _Write(apply)
+        self._queue.append(write)
+        if self._writer_parked is not None:
+            trio.lowlevel.reschedule(self._writer_parked)
+            self._writer_parked = None
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            if write.state is _State.TAKEN:
+                return trio.lowlevel.Abort.FAILED
+            self._queue.remove(write)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        result: KeyValue = await trio.lowlevel.wait_task_rescheduled(abort)
+        return result
+
+    async def _write_forever(self) -> NoReturn:
+        while True:
+            if not self._queue:
+                await self._park()
+                continue
+            async with self._writer_slot:
+                # Shielded: a batch that was taken is committed and answered, bounded by the busy
+                # time-out of SQLite.
+                with trio.CancelScope(shield=True):
+                    await self._commit_batch()
+            if self._writer.wal_pages >= self._config.checkpoint_pages:
+                self._checkpoint_due.set()
+
+    async def _park(self) -> None:
+        self._writer_parked = trio.lowlevel.current_task()
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            self._writer_parked = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def _commit_batch(self) -> None:
+        batch = [self._queue.popleft() for _ in range(min(len(self._queue), MAX_BATCH))]
+        if not batch:
+            return  # cancelled while the connection was busy
+        for write in batch:
+            write.state = _State.TAKEN
+        answers: list[outcome.Outcome[KeyValue]] = []
+        try:
+            answers, events = await self._apply(batch)
+            if events:
+                self._commits += 1
+                self._writes += len(events)
+                self._largest_batch = max(self._largest_batch, len(events))
+                self._announce(events)
+        finally:
+            # A taken write cannot be cancelled: whatever broke (a bug, a hook), it gets an answer.
+            for write, answer in zip(batch, answers, strict=False):
+                trio.lowlevel.reschedule(write.task, answer)
+            for write in batch[len(answers) :]:
+                trio.lowlevel.reschedule(write.task, outcome.Error(StoreUnavailable("store failed")))
+
+    async def _apply(
+        self, batch: Sequence[_Write]
+    ) -> tuple[list[outcome.Outcome[KeyValue]], list[Event]]:
+        """Apply and commit a batch: the answer of each write, and what was committed."""
+        writer = self._writer
+        before = writer.revision
+        events: list[Event] = []
+        answers: list[outcome.Outcome[KeyValue]] = []
+        try:
+            writer.begin(int(self._env.now() * 1000))
+            for write in batch:
+                try:
+                    stored, event = write.apply(writer)
+                except StoreError as error:
+                    answers.append(outcome.Error(error))
+                else:
+                    answers.append(outcome.Value(stored))
+                    events.append(event)
+            if not events or self._config.durability != "full":
+                writer.commit()
+            else:
+                await self._env.run_blocking(writer.commit)
+        except (apsw.Error, OSError) as error:
+            writer.rollback(before)
+            return [outcome.Error(StoreUnavailable(str(error))) for _ in batch], []
+        except BaseException:
+            writer.rollback(before)
+            raise
+        return answers, events
+
+    def _announce(self, events: Sequence[Event]) -> None:
+        self._revision = events[-1].revision
+        for hook in self._hooks:
+            hook(events)
+
+    # ------------------------------------------------------------------ upkeep
+
+    async def compact(self, to: Revision) -> None:
+        """Forget what is older than a revision, in short transactions; see `Store.compact`."""
+        from kubetrio.store.compaction import compact
+
+        try:
+            await compact(
+                self._writer,
+                to,
+                slot=self._writer_slot,
+                env=self._env,
+                step_s=self._config.compact_step_s,
+            )
+        except apsw.Error as error:
+            raise StoreUnavailable(str(error)) from error
+
+    async def _compact_forever(self) -> NoReturn:
+        while True:
+            await trio.sleep(self._config.compact_interval_s)
+            try:
+                await self._compact_by_age()
+            except Compacted:
+                pass  # someone else went further meanwhile
+            except (StoreUnavailable, apsw.Error) as error:
+                # A full disk refuses writes, it does not stop the server; the next round resumes.
+                LOG.error(error, "Compaction failed")
+
+    async def _compact_by_age(self) -> None:
+        cutoff = self._env.now() - self._config.history_window_s
+        async with self._writer_slot:
+            target = self._writer.revision_before(int(cutoff * 1000))
+        if target > self._writer.compacted:
+            await self.compact(target)
+        if self._writer.wal_pages or self.statistics().wal_bytes > WAL_KEPT_BYTES:
+            async with self._writer_slot:
+                await self._env.run_blocking(
+                    self._writer.checkpoint, apsw.SQLITE_CHECKPOINT_TRUNCATE
+                )
+                self._writer.wal_pages = 0
+
+    async def _checkpoint_forever(self) -> NoReturn:
+        """Move the log into the file beside the writers; only a log over its limit stops them."""
+        copier = database.connect(self._path)
+        try:
+            while True:
+                await self._checkpoint_due.wait()
+                try:
+                    await self._checkpoint(copier)
+                except apsw.BusyError:
+                    pass  # compaction is emptying the log
+                except apsw.Error as error:
+                    LOG.error(error, "Checkpoint failed")  # tried again when the log has grown
+                self._checkpoint_due = trio.Event()
+                self._writer.wal_pages = 0  # the next commit tells how long the log is
+                await trio.lowlevel.checkpoint()
+        finally:
+            copier.close()
+
+    async def _checkpoint(self, copier: apsw.Connection) -> None:
+        await self._env.run_blocking(
+            partial(copier.wal_checkpoint, mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        )
+        if self._writer.wal_pages >= self._config.wal_limit_pages:
+            async with self._writer_slot:
+                await self._env.run_blocking(
+                    self._writer.checkpoint, apsw.SQLITE_CHECKPOINT_RESTART
+                )
+
+    async def run(self) -> NoReturn:
+        """Write, compact and checkpoint until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write_forever, name="store writer")
+            nursery.start_soon(self._compact_forever, name="store compaction")
+            nursery.start_soon(self._checkpoint_forever, name="store checkpoints")
+        raise AssertionError("store tasks never return")
+
+    def close(self, *, clean: bool) -> None:
+        """Answer what still waits with `StoreClosed` and close the file.
+
+        Args:
+            clean: empty the log and note an orderly stop; else leave things as a crash would.
+        """
+        self._closed = True
+        while self._queue:
+            trio.lowlevel.reschedule(self._queue.popleft().task, outcome.Error(StoreClosed()))
+        for reader in (self._reader, *self._long_readers):
+            reader.close()
+        if clean:
+            self._writer.close()
+        else:
+            self._writer.abandon()
+
+
+@asynccontextmanager
+async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIterator[SqliteStore]:
+    """Open the store of a data directory for as long as the block lasts.
+
+    Args:
+        directory: data directory; made when missing, mode 0700.
+        config: tunables.
+        env: clocks and threads.
+
+    Raises:
+        DataDirectoryLocked: another server has it.
+        DatabaseUnusable: foreign, corrupt or newer file.
+        OSError: the directory cannot be written.
+    """
+    lock, store = _open(directory, config, env)
+    clean = False
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(store.run)
+            yield store
+            nursery.cancel_scope.cancel()
+        clean = True
+    finally:
+        store.close(clean=clean)
+        lock.release()
+
+
+def _open(directory: Path, config: StoreConfig, env: Env) -> tuple[DirectoryLock, SqliteStore]:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = DirectoryLock(directory)
+    try:
+        writer = database.open_writer(
+            directory / database.FILE_NAME,
+            synchronous="FULL" if config.durability == "full" else "NORMAL",
+            now_ms=int(env.now() * 1000),
+        )
+        return lock, SqliteStore(directory, config, env, writer)
+    except BaseException:
+        lock.release()
+        raise

@@ -1,0 +1,129 @@
+"""Every SQL statement, named.
+
+Tables
+    revision   the log and the truth: one row a revision, value included.
+    current    key -> newest revision, live keys only; ordered by key for lists.
+    history    superseded revisions of keys: alive from `rev` up to, not including, `until`.
+    meta       schema version, compacted revision, whether the last stop was clean.
+
+State at revision R of a range is `current` rows with rev <= R, and `history` rows with
+rev <= R < until.  A creation touches two trees, an update or deletion three.  Compaction walks
+the log: the row that revision r replaced (`prev_rev`) is dead once r is compacted, and so is r
+itself when it was a deletion and something newer is compacted too.
+
+Worked example: create a (1), create b (2), update a (3), delete b (4).
+    revision   1 a created | 2 b created | 3 a updated prev 1 | 4 b deleted prev 2
+    current    a -> 3
+    history    a 1..3 | b 2..4
+    state at 2 a@1 (history), b@2 (history);  state at 4: a@3.
+    compact(4) drops rows 1 (replaced by 3) and 2 (replaced by 4), and history.
+"""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x6B747269  # "ktri", in the database header (sqlite.org/pragma.html)
+SCHEMA_VERSION = 1
+
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    1: (
+        """CREATE TABLE revision (
+            rev INTEGER PRIMARY KEY,
+            key TEXT NOT NULL,
+            type INTEGER NOT NULL,
+            create_rev INTEGER NOT NULL,
+            prev_rev INTEGER,
+            at INTEGER NOT NULL,
+            value BLOB NOT NULL
+        ) STRICT""",
+        """CREATE TABLE current (
+            key TEXT PRIMARY KEY,
+            rev INTEGER NOT NULL,
+            size INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID""",
+        """CREATE TABLE history (
+            key TEXT NOT NULL,
+            rev INTEGER NOT NULL,
+            until INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            PRIMARY KEY (key, rev)
+        ) STRICT, WITHOUT ROWID""",
+    ),
+}
+CREATE_BOOKKEEPING = (
+    """CREATE TABLE meta (
+        name TEXT PRIMARY KEY,
+        value INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE migration (
+        version INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL
+    ) STRICT""",
+)
+RECORD_MIGRATION = "INSERT INTO migration (version, at) VALUES (?, ?)"
+SCHEMA_VERSION_FOUND = "SELECT coalesce(max(version), 0) FROM migration"
+GET_META = "SELECT value FROM meta WHERE name = ?"
+SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+
+BEGIN = "BEGIN IMMEDIATE"
+COMMIT = "COMMIT"
+ROLLBACK = "ROLLBACK"
+
+HEAD = "SELECT coalesce(max(rev), 0) FROM revision"
+
+# Writes: find what is there, append to the log, move `current` and `history` along.
+FIND = """SELECT c.rev, r.create_rev, c.size, r.value
+    FROM current AS c JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?"""
+FIND_REV = "SELECT rev FROM current WHERE key = ?"
+APPEND = """INSERT INTO revision (rev, key, type, create_rev, prev_rev, at, value)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+ADD_CURRENT = "INSERT INTO current (key, rev, size) VALUES (?, ?, ?)"
+MOVE_CURRENT = "UPDATE current SET rev = ?, size = ? WHERE key = ?"
+DROP_CURRENT = "DELETE FROM current WHERE key = ?"
+ADD_HISTORY = "INSERT INTO history (key, rev, until, size) VALUES (?, ?, ?, ?)"
+
+# Reads.  Each is one statement, so one snapshot, and brings the revision it saw.
+GET = """SELECT r.value, c.rev, r.create_rev
+    FROM current AS c JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?"""
+GET_AT = """SELECT r.value, r.rev, r.create_rev FROM (
+        SELECT rev FROM current WHERE key = ?1 AND rev <= ?2
+        UNION ALL SELECT rev FROM history WHERE key = ?1 AND rev <= ?2 AND until > ?2
+    ) AS live JOIN revision AS r ON r.rev = live.rev"""
+COUNT = "SELECT count(*) FROM current WHERE key >= ? AND key < ?"
+COUNT_AT = """SELECT (SELECT count(*) FROM current WHERE key >= ?1 AND key < ?2 AND rev <= ?3)
+    + (SELECT count(*) FROM history
+        WHERE key >= ?1 AND key < ?2 AND rev <= ?3 AND until > ?3)"""
+
+LIVE_NOW = "SELECT key, rev, size FROM current WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3"
+LIVE_AT = """SELECT key, rev, size FROM current WHERE key >= ?1 AND key < ?2 AND rev <= ?4
+    UNION ALL
+    SELECT key, rev, size FROM history WHERE key >= ?1 AND key < ?2 AND rev <= ?4 AND until > ?4
+    ORDER BY key LIMIT ?3"""
+RANGE_NOW = f"SELECT l.key, r.value, r.rev, r.create_rev FROM ({LIVE_NOW}) AS l JOIN revision AS r ON r.rev = l.rev ORDER BY l.key"  # noqa: E501
+RANGE_AT = f"SELECT l.key, r.value, r.rev, r.create_rev FROM ({LIVE_AT}) AS l JOIN revision AS r ON r.rev = l.rev ORDER BY l.key"  # noqa: E501
+# The join happens inside SQLite: one call, and no Python between rows, so that a long list in a
+# worker thread does not fight for the interpreter lock.
+JOIN_NOW = f"SELECT cast(group_concat(v, ?5) AS BLOB) FROM (SELECT substr(r.value, ?4) AS v FROM ({LIVE_NOW}) AS l CROSS JOIN revision AS r ON r.rev = l.rev ORDER BY l.key)"  # noqa: E501
+JOIN_AT = f"SELECT cast(group_concat(v, ?6) AS BLOB) FROM (SELECT substr(r.value, ?5) AS v FROM ({LIVE_AT}) AS l CROSS JOIN revision AS r ON r.rev = l.rev ORDER BY l.key)"  # noqa: E501
+# How many keys of a page fit: sizes come from the index, no value is read.
+SIZES_NOW = f"SELECT count(*), coalesce(max(key), ''), coalesce(sum(size), 0) FROM ({LIVE_NOW})"
+SIZES_AT = f"SELECT count(*), coalesce(max(key), ''), coalesce(sum(size), 0) FROM ({LIVE_AT})"
+EXISTS_NOW = "SELECT EXISTS (SELECT 1 FROM current WHERE key >= ?1 AND key < ?2)"
+EXISTS_AT = """SELECT EXISTS (SELECT 1 FROM current WHERE key >= ?1 AND key < ?2 AND rev <= ?3)
+    OR EXISTS (SELECT 1 FROM history
+        WHERE key >= ?1 AND key < ?2 AND rev <= ?3 AND until > ?3)"""
+
+EVENTS = """SELECT e.rev, e.key, e.type, e.value, p.value
+    FROM revision AS e LEFT JOIN revision AS p ON p.rev = e.prev_rev
+    WHERE e.rev > ? AND e.rev <= ? ORDER BY e.rev LIMIT ?"""
+EVENTS_IN = """SELECT e.rev, e.key, e.type, e.value, p.value
+    FROM revision AS e LEFT JOIN revision AS p ON p.rev = e.prev_rev
+    WHERE e.rev > ? AND e.rev <= ? AND e.key >= ? AND e.key < ? ORDER BY e.rev LIMIT ?"""
+
+# Compaction of the log between two revisions, and the target for an age.
+COMPACT_HISTORY = """DELETE FROM history WHERE (key, rev) IN (
+    SELECT key, prev_rev FROM revision WHERE rev > ?1 AND rev <= ?2 AND prev_rev IS NOT NULL)"""
+COMPACT_REPLACED = """DELETE FROM revision WHERE rev IN (
+    SELECT prev_rev FROM revision WHERE rev > ?1 AND rev <= ?2 AND prev_rev IS NOT NULL)"""
+# Not the row at the target itself: the newest row keeps the revision counter across restarts.
+COMPACT_DELETIONS = "DELETE FROM revision WHERE rev >= ?1 AND rev < ?2 AND type = 2"
+AGE_PROBE = "SELECT rev, at FROM revision WHERE rev >= ? ORDER BY rev LIMIT 1"
