@@ -48,6 +48,7 @@ class ApiError(Exception):
         details: the ``details`` member (None leaves it out, ``{}`` sends an empty object).
         retry_after: seconds for ``Retry-After`` and ``details.retryAfterSeconds``.
         headers: extra response headers.
+        continue_token: goes into ``metadata.continue`` (expired list tokens).
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class ApiError(Exception):
         *,
         retry_after: int | None = None,
         headers: Sequence[tuple[bytes, bytes]] = (),
+        continue_token: str = "",
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -67,6 +69,7 @@ class ApiError(Exception):
         self.details = dict(details) if details is not None else None
         self.retry_after = retry_after
         self.headers = tuple(headers)
+        self.continue_token = continue_token
         if retry_after is not None:
             self.details = {**(self.details or {}), "retryAfterSeconds": retry_after}
 
@@ -75,7 +78,7 @@ class ApiError(Exception):
         out: Json = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
             "message": self.message,
         }

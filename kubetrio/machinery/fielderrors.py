@@ -1,0 +1,238 @@
+"""Causes of an invalid object, in Kubernetes' wording.
+
+Each constructor makes the :class:`~kubetrio.machinery.status.Cause` of one error type of
+apimachinery's ``util/validation/field``; the ``Invalid value: ...`` part of a message is written
+here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from kubetrio.machinery.status import Cause
+
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+_NO_ESCAPE_NEEDED = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:,*()[]{}='"
+)
+# Go's JSON encoder escapes these so that its output can be put into HTML.
+_HTML = str.maketrans(
+    {
+        "<": "\\u003c",
+        ">": "\\u003e",
+        "&": "\\u0026",
+        chr(0x2028): "\\u2028",
+        chr(0x2029): "\\u2029",
+    }
+)
+
+
+def quote(text: str) -> str:
+    """A string in double quotes as Go's ``%q`` prints it.
+
+    Args:
+        text: any text; lone surrogates print as the replacement character.
+    """
+    if _NO_ESCAPE_NEEDED.issuperset(text):
+        return f'"{text}"'
+    return f'"{"".join(map(_quote_char, text))}"'
+
+
+def _quote_char(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    if 0xD800 <= code < 0xE000:
+        return "\\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _float(value: float) -> str:
+    """The shortest text of a float as Go's ``%g`` prints it."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+    sign, digits, exponent = _digits(value)
+    point = len(digits) + exponent
+    # A hundred thousand has five zeros in Go, a million is 1e+06.
+    if point - 1 < -4 or point - 1 >= 6:
+        mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
+        return f"{sign}{mantissa}e{point - 1:+03d}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return f"{sign}{digits}{'0' * (point - len(digits))}"
+    return f"{sign}{digits[:point]}.{digits[point:]}"
+
+
+def _digits(value: float) -> tuple[str, str, int]:
+    """Sign, significant digits and the power of ten that follows them."""
+    text = repr(value)
+    sign = "-" if text.startswith("-") else ""
+    mantissa, _, power = text.lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    exponent = int(power or 0) - len(fraction)
+    digits = (whole + fraction).lstrip("0")
+    stripped = digits.rstrip("0")
+    if not stripped:
+        return sign, "0", 0
+    return sign, stripped, exponent + len(digits) - len(stripped)
+
+
+def format_value(value: Any) -> str:
+    """The value part of a message.
+
+    Args:
+        value: a JSON value.  Strings are quoted as Go does, numbers and booleans are bare, None is
+            ``null``, lists and objects are compact JSON with members in the order given (Go prints
+            the keys of a map sorted and the members of a struct as declared).
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(_HTML)
+
+
+def _body(label: str, detail: str) -> str:
+    return f"{label}: {detail}" if detail else label
+
+
+def invalid(path: str, value: Any, detail: str) -> Cause:
+    """A malformed value.
+
+    Args:
+        path: path of the field.
+        value: the value refused, see :func:`format_value`.
+        detail: what is wrong with it; may be empty.
+    """
+    return Cause("FieldValueInvalid", _body(f"Invalid value: {format_value(value)}", detail), path)
+
+
+def type_invalid(path: str, value: Any, detail: str) -> Cause:
+    """A value of another type than the schema's.
+
+    Args:
+        path: path of the field.
+        value: the value refused, or the name of its type.
+        detail: what was expected.
+    """
+    message = _body(f"Invalid value: {format_value(value)}", detail)
+    return Cause("FieldValueTypeInvalid", message, path)
+
+
+def required(path: str, detail: str = "") -> Cause:
+    """A missing value.
+
+    Args:
+        path: path of the field.
+        detail: when it is required; may be empty.
+    """
+    return Cause("FieldValueRequired", _body("Required value", detail), path)
+
+
+def not_supported(path: str, value: Any, supported: Sequence[str]) -> Cause:
+    """A value that is not in an enumeration.
+
+    Args:
+        path: path of the field.
+        value: the value refused.
+        supported: the values to print, in the order to print them.
+    """
+    quoted = ", ".join(map(quote, supported))
+    detail = f"supported values: {quoted}" if supported else ""
+    message = _body(f"Unsupported value: {format_value(value)}", detail)
+    return Cause("FieldValueNotSupported", message, path)
+
+
+def duplicate(path: str, value: Any, detail: str = "") -> Cause:
+    """A value that must be unique and is not.
+
+    Args:
+        path: path of the second occurrence.
+        value: the value.
+        detail: what makes values unique; may be empty.
+    """
+    message = _body(f"Duplicate value: {format_value(value)}", detail)
+    return Cause("FieldValueDuplicate", message, path)
+
+
+def forbidden(path: str, detail: str) -> Cause:
+    """A value that is well formed but not allowed now.
+
+    Args:
+        path: path of the field.
+        detail: why it is not allowed.
+    """
+    return Cause("FieldValueForbidden", _body("Forbidden", detail), path)
+
+
+def too_long(path: str, maximum: int, *, unit: str = "byte") -> Cause:
+    """A text over its limit; the text is not repeated.
+
+    Args:
+        path: path of the field.
+        maximum: the limit, in units.
+        unit: ``byte`` or ``character``.
+    """
+    detail = f"may not be more than {maximum} {_plural(maximum, unit)}"
+    return Cause("FieldValueTooLong", f"Too long: {detail}", path)
+
+
+def too_many(path: str, actual: int, maximum: int) -> Cause:
+    """A list over its limit.
+
+    Args:
+        path: path of the list.
+        actual: number of items in it; negative leaves it out of the message.
+        maximum: the limit.
+    """
+    label = f"Too many: {actual}" if actual >= 0 else "Too many"
+    detail = f"must have at most {maximum} {_plural(maximum, 'item')}"
+    return Cause("FieldValueTooMany", f"{label}: {detail}", path)
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def not_found(path: str, value: Any) -> Cause:
+    """A reference to something that is not there.
+
+    Args:
+        path: path of the reference.
+        value: what it names.
+    """
+    return Cause("FieldValueNotFound", f"Not found: {format_value(value)}", path)
+
+
+def internal(path: str, detail: str) -> Cause:
+    """An error of the server found while validating.
+
+    Args:
+        path: path of the field.
+        detail: the error's text.
+    """
+    return Cause("InternalError", _body("Internal error", detail), path)

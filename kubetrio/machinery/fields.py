@@ -1,0 +1,198 @@
+"""Field selectors: parse, match, print.
+
+The grammar and the error texts are those of kube-apiserver's ``fieldSelector`` parameter; see
+"Field Selectors" in the Kubernetes documentation.  Which fields a resource knows is in
+:mod:`kubetrio.machinery.fieldsets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from kubetrio.machinery import fieldsets
+from kubetrio.machinery.status import bad_request
+
+Requirement = tuple[str, str, str]
+"""Field, operator (``=`` or ``!=``), value."""
+
+_OPERATORS = ("!=", "==", "=")
+_ESCAPABLE = "\\,="
+
+
+class Resource(Protocol):
+    """What :func:`check` must know of a resource type."""
+
+    @property
+    def group(self) -> str:
+        """API group, empty for core."""
+
+    @property
+    def version(self) -> str:
+        """API version."""
+
+    @property
+    def resource(self) -> str:
+        """Plural name."""
+
+    @property
+    def kind(self) -> str:
+        """Kind name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All requirements must hold; a field an object does not have is the empty string.
+
+    Args:
+        requirements: in the order of their texts.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether every object is selected."""
+        return not self.requirements
+
+    def matches(self, values: Mapping[str, str]) -> bool:
+        """Whether an object with these field values is selected.
+
+        Args:
+            values: field paths to values, as made by :func:`fieldsets.values`.
+        """
+        for field, operator, value in self.requirements:
+            if (values.get(field, "") == value) is (operator == "!="):
+                return False
+        return True
+
+    def exact(self, field: str) -> str | None:
+        """The value the selector pins a field to, or None.
+
+        Args:
+            field: field path.
+        """
+        for name, operator, value in self.requirements:
+            if name == field and operator == "=":
+                return value
+        return None
+
+    def without(self, field: str) -> Selector:
+        """The selector less every requirement on a field.
+
+        Args:
+            field: field path.
+        """
+        return Selector(tuple(item for item in self.requirements if item[0] != field))
+
+    def __str__(self) -> str:
+        return ",".join(
+            f"{field}{operator}{escape(value)}" for field, operator, value in self.requirements
+        )
+
+
+values = fieldsets.values
+EVERYTHING = Selector()
+"""Selects every object."""
+
+
+def escape(value: str) -> str:
+    r"""A value as it is written in a selector: ``\``, ``,`` and ``=`` after a backslash.
+
+    Args:
+        value: any text.
+    """
+    for char in _ESCAPABLE:
+        value = value.replace(char, f"\\{char}")
+    return value
+
+
+def _unescape(value: str) -> str:
+    if not any(char in value for char in _ESCAPABLE):
+        return value
+    out: list[str] = []
+    escaped = False
+    for char in value:
+        if escaped:
+            if char not in _ESCAPABLE:
+                raise ValueError(f"invalid field selector: invalid escape sequence: \\{char}")
+            out.append(char)
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char in _ESCAPABLE:
+            raise ValueError(f"invalid field selector: unescaped character in value: {ord(char)}")
+        else:
+            out.append(char)
+    if escaped:
+        raise ValueError("invalid field selector: invalid escape sequence: \\")
+    return "".join(out)
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that have no backslash before them."""
+    parts: list[str] = []
+    start = 0
+    escaped = False
+    for index, char in enumerate(text):
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == ",":
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    return parts
+
+
+def _parse_part(part: str) -> Requirement | None:
+    for index in range(len(part)):
+        for operator in _OPERATORS:
+            if part.startswith(operator, index):
+                value = _unescape(part[index + len(operator) :])
+                return part[:index], "!=" if operator == "!=" else "=", value
+    return None
+
+
+def parse(text: str) -> Selector:
+    """Parse a ``fieldSelector`` parameter.
+
+    Args:
+        text: requirements separated by commas; empty selects everything.
+
+    Raises:
+        ValueError: not a selector, in kube-apiserver's words.
+    """
+    if not text:
+        return EVERYTHING
+    requirements = []
+    for part in sorted(_split(text)):
+        if not part:
+            continue
+        requirement = _parse_part(part)
+        if requirement is None:
+            raise ValueError(f"invalid selector: '{text}'; can't understand '{part}'")
+        requirements.append(requirement)
+    return Selector(tuple(requirements))
+
+
+def check(selector: Selector, resource: Resource, supported: Collection[str]) -> None:
+    """Refuse fields that a resource does not select by.
+
+    Args:
+        selector: what the client asked for.
+        resource: the resource asked.
+        supported: its field paths.
+
+    Raises:
+        ApiError: 400, in the words that kube-apiserver has for this resource.
+    """
+    for field, _, _ in selector.requirements:
+        if field not in supported:
+            raise bad_request(
+                fieldsets.unsupported_message(
+                    resource.group, resource.version, resource.resource, resource.kind, field
+                )
+            )

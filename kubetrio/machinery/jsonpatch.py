@@ -1,0 +1,322 @@
+"""JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386) as kube-apiserver applies them.
+
+Its library goes beyond the RFC: negative indices count from the end, ``replace`` and ``copy`` take
+a missing member of an object for null, the first element of a pointer is ignored whatever it is,
+and merging prunes null members also from objects inside new lists.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.status import ApiError, bad_request
+
+MAX_OPERATIONS = 10_000
+"""Operations in one JSON patch."""
+MAX_COPY_BYTES = 3 * 1024 * 1024
+"""Bytes of compact JSON that all ``copy`` operations of one patch may add."""
+
+_index = re.compile(r"[+-]?[0-9]{1,18}")
+_MEMBERS = ("op", "path", "from", "value")
+_MISSING = object()
+
+
+class _Failed(Exception):
+    """An operation does not apply.  kube-apiserver does not tell the client which, or why."""
+
+
+def _rejected() -> ApiError:
+    return ApiError(
+        422, "Invalid", "the server rejected our request due to an error in our request", {}
+    )
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Equality of JSON values; 1, 1.0 and true are three different ones."""
+    if isinstance(one, dict):
+        return (
+            isinstance(two, dict)
+            and one.keys() == two.keys()
+            and all(_same(value, two[key]) for key, value in one.items())
+        )
+    if isinstance(one, list):
+        return isinstance(two, list) and len(one) == len(two) and all(map(_same, one, two))
+    return type(one) is type(two) and bool(one == two)
+
+
+def _type_name(value: Any) -> str:
+    """What Go's decoder calls the type of a JSON value."""
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, str):
+        return "string"
+    return "bool" if isinstance(value, bool) else "number"
+
+
+def _list_index(key: str) -> int:
+    if not _index.fullmatch(key):
+        raise _Failed
+    return int(key)
+
+
+def _item_index(items: list[Any], key: str) -> int:
+    """The position of an existing item; negative ones count from the end."""
+    index = _list_index(key)
+    if index < 0:
+        index += len(items)
+    if not 0 <= index < len(items):
+        raise _Failed
+    return index
+
+
+def _get(holder: Any, key: str) -> Any:
+    """A member or item; a missing member is null."""
+    return holder.get(key) if isinstance(holder, dict) else holder[_item_index(holder, key)]
+
+
+def _add(holder: Any, key: str, value: Any) -> None:
+    if isinstance(holder, dict):
+        holder[key] = value
+        return
+    if key == "-":
+        holder.append(value)
+        return
+    index = _list_index(key)
+    if index < 0:
+        index += len(holder) + 1
+    if not 0 <= index <= len(holder):
+        raise _Failed
+    holder.insert(index, value)
+
+
+def _remove(holder: Any, key: str) -> None:
+    if isinstance(holder, dict):
+        if key not in holder:
+            raise _Failed
+        del holder[key]
+    else:
+        del holder[_item_index(holder, key)]
+
+
+class _Patcher:
+    """One document while a patch is applied to it."""
+
+    def __init__(self, doc: Any) -> None:
+        self.doc = doc
+        self._copied = 0
+
+    def _find(self, path: Any) -> tuple[Any, str]:
+        """The object or list that holds what a pointer names, and the last element."""
+        if not isinstance(path, str):
+            raise _Failed
+        elements = path.split("/")
+        if len(elements) < 2:
+            raise _Failed
+        elements = [item.replace("~1", "/").replace("~0", "~") for item in elements[1:]]
+        holder = self.doc
+        for element in elements[:-1]:
+            holder = _get(holder, element)
+            if not isinstance(holder, (dict, list)):
+                raise _Failed
+        return holder, elements[-1]
+
+    def add(self, op: dict[str, Any]) -> None:
+        holder, key = self._find(op.get("path"))
+        _add(holder, key, _copy(op.get("value")))
+
+    def remove(self, op: dict[str, Any]) -> None:
+        holder, key = self._find(op.get("path"))
+        _remove(holder, key)
+
+    def replace(self, op: dict[str, Any]) -> None:
+        value = _copy(op.get("value"))
+        if op.get("path") == "":
+            if not isinstance(value, (dict, list)):
+                raise _Failed
+            self.doc = value
+            return
+        holder, key = self._find(op.get("path"))
+        if isinstance(holder, dict):
+            holder[key] = value
+        else:
+            holder[_item_index(holder, key)] = value
+
+    def move(self, op: dict[str, Any]) -> None:
+        holder, key = self._find(op.get("from"))
+        value = _get(holder, key)
+        _remove(holder, key)
+        holder, key = self._find(op.get("path"))
+        _add(holder, key, value)
+
+    def copy(self, op: dict[str, Any]) -> None:
+        holder, key = self._find(op.get("from"))
+        value = _copy(_get(holder, key))
+        holder, key = self._find(op.get("path"))
+        if value is not None:
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            self._copied += len(text.encode("utf-8", "surrogatepass"))
+            if self._copied > MAX_COPY_BYTES:
+                raise _Failed
+        _add(holder, key, value)
+
+    def test(self, op: dict[str, Any]) -> None:
+        wanted = op.get("value")
+        if op.get("path") == "":
+            found = self.doc
+        else:
+            holder, key = self._find(op.get("path"))
+            found = _get(holder, key)
+        if not _same(found, wanted):
+            raise _Failed
+
+
+_OPERATIONS: dict[str, Callable[[_Patcher, dict[str, Any]], None]] = {
+    "add": _Patcher.add,
+    "copy": _Patcher.copy,
+    "move": _Patcher.move,
+    "remove": _Patcher.remove,
+    "replace": _Patcher.replace,
+    "test": _Patcher.test,
+}
+
+
+def _check_operations(ops: Any) -> list[Any]:
+    """The operations, if they are a list of objects with texts where texts belong.
+
+    Raises:
+        ApiError: 400 they are not; 413 there are too many.
+    """
+    if ops is None:
+        return []
+    if not isinstance(ops, list):
+        raise _undecodable(ops, "value", "[]handlers.jsonPatchOp")
+    for op in ops:
+        if op is None:
+            continue
+        if not isinstance(op, dict):
+            raise _undecodable(op, "value", "handlers.jsonPatchOp")
+        for name in ("op", "path", "from"):
+            value = op.get(name)
+            if value is not None and not isinstance(value, str):
+                raise _undecodable(value, f"struct field jsonPatchOp.{name}", "string")
+    if len(ops) > MAX_OPERATIONS:
+        raise ApiError(
+            413,
+            "RequestEntityTooLarge",
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(ops)}",
+        )
+    return ops
+
+
+def _undecodable(value: Any, into: str, type_: str) -> ApiError:
+    return bad_request(
+        f"error decoding patch: json: cannot unmarshal {_type_name(value)} into Go {into} "
+        f"of type {type_}"
+    )
+
+
+def unknown_members(ops: Any) -> list[str]:
+    """Strict decoding errors of a JSON patch: members of operations that mean nothing.
+
+    Args:
+        ops: the patch as parsed from JSON.
+
+    Returns:
+        Texts such as ``json patch unknown field "[0].extra"``, for warnings or for a strict error.
+    """
+    if not isinstance(ops, list):
+        return []
+    return [
+        f"json patch unknown field {quote(f'[{index}].{name}')}"
+        for index, op in enumerate(ops)
+        if isinstance(op, dict)
+        for name in op
+        if name not in _MEMBERS
+    ]
+
+
+def apply_json_patch(doc: Any, ops: Any) -> Any:
+    """Apply a JSON Patch (RFC 6902).
+
+    Args:
+        doc: an object or list; not changed.
+        ops: the patch as parsed from JSON.
+
+    Returns:
+        The new document; it shares nothing with the old one.
+
+    Raises:
+        ApiError: 400 the patch is not a list of operations, 413 it has more than 10,000, 422 an
+            operation does not apply or copies add up to more than 3 MiB.
+    """
+    patcher = _Patcher(_copy(doc))
+    for op in _check_operations(ops):
+        kind = op.get("op") if op else None
+        apply = _OPERATIONS.get(kind or "")
+        try:
+            if apply is None:
+                raise _Failed
+            apply(patcher, op)
+        except _Failed:
+            raise _rejected() from None
+    return patcher.doc
+
+
+def _prune(value: Any) -> Any:
+    """A copy without null members, at any depth."""
+    if isinstance(value, dict):
+        return {key: _prune(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_prune(item) for item in value]
+    return value
+
+
+def _merge(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    out = dict(current)
+    for key, value in patch.items():
+        if value is None:
+            out.pop(key, None)
+            continue
+        present = out.get(key)
+        if not isinstance(present, dict):
+            out[key] = _prune(value)
+        elif isinstance(value, dict):
+            out[key] = _merge(present, value)
+        else:
+            out[key] = _copy(value)
+    return out
+
+
+def apply_merge_patch(doc: dict[str, Any], patch: Any) -> dict[str, Any]:
+    """Apply a JSON Merge Patch (RFC 7386).
+
+    Args:
+        doc: an object; not changed.
+        patch: the patch as parsed from JSON.
+
+    Returns:
+        The new object; it shares what did not change with the old one.
+
+    Raises:
+        ApiError: 400, the patch is not an object.
+    """
+    if patch is None:
+        raise bad_request("Invalid JSON Patch")
+    if not isinstance(patch, dict):
+        raise _undecodable(patch, "value", "map[string]interface {}")
+    return _merge(doc, patch)

@@ -1,0 +1,299 @@
+"""What ``metadata`` may say: validation on create and on update, generated names.
+
+Paths, reasons, messages and their order are API.  Source: "Metadata" in the Kubernetes API
+conventions, "Owners and Dependents", "Finalizers" and "Object Names and IDs" in the documentation.
+``managedFields`` are checked elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kubetrio.machinery.fielderrors import forbidden, invalid, quote, required, too_long
+from kubetrio.machinery.names import GroupVersion
+from kubetrio.machinery.names_validation import (
+    NameCheck,
+    byte_length,
+    dns1123_label,
+    label_value,
+    qualified_name,
+)
+from kubetrio.machinery.status import Cause
+from kubetrio.machinery.timestamps import parse_time
+
+GENERATE_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""What suffixes of generated names are made of: no vowels and nothing that looks like one."""
+GENERATE_NAME_SUFFIX = 5
+"""Characters in such a suffix."""
+GENERATE_NAME_BASE_MAX = 58
+"""Bytes of ``generateName`` that are used."""
+ANNOTATIONS_MAX = 256 * 1024
+"""Bytes of all annotation keys and values together."""
+IMMUTABLE = "field is immutable"
+"""The detail of every change to a field that never changes."""
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+_STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
+_OWNER_MEMBERS = ("apiVersion", "kind", "name", "uid")
+_OWNER_FLAGS = ("controller", "blockOwnerDeletion")
+_IMMUTABLE_TEXTS = ("name", "namespace", "uid")
+_IMMUTABLE_TIMES = ("creationTimestamp", "deletionTimestamp")
+
+Meta = Mapping[str, Any]
+
+
+def generate_name(base: str, suffix: str) -> str:
+    """A name made from ``generateName``.
+
+    Args:
+        base: the prefix asked for; cut to 58 bytes.
+        suffix: five random characters of :data:`GENERATE_NAME_ALPHABET`.
+    """
+    if byte_length(base) > GENERATE_NAME_BASE_MAX:
+        base = base.encode("utf-8", "surrogatepass")[:GENERATE_NAME_BASE_MAX].decode(
+            "utf-8", "replace"
+        )
+    return base + suffix
+
+
+def validate_labels(labels: Mapping[str, str], path: str) -> list[Cause]:
+    """Check labels.
+
+    Args:
+        labels: keys to values.
+        path: path of the member that holds them.
+    """
+    causes = []
+    for key, value in labels.items():
+        causes += [invalid(path, key, message) for message in qualified_name(key)]
+        causes += [invalid(path, value, message) for message in label_value(value)]
+    return causes
+
+
+def validate_annotations(annotations: Mapping[str, str], path: str) -> list[Cause]:
+    """Check annotations: keys are label keys in any case, and all together have a limit.
+
+    Args:
+        annotations: keys to values.
+        path: path of the member that holds them.
+    """
+    causes = []
+    size = 0
+    for key, value in annotations.items():
+        causes += [invalid(path, key, message) for message in qualified_name(key.lower())]
+        size += byte_length(key) + byte_length(value)
+    if size > ANNOTATIONS_MAX:
+        causes.append(too_long(path, ANNOTATIONS_MAX))
+    return causes
+
+
+def _group_version(api_version: str) -> GroupVersion:
+    """Group and version; both empty for a text that is neither."""
+    if api_version in ("", "/"):
+        return GroupVersion("", "")
+    try:
+        return GroupVersion.parse(api_version)
+    except ValueError:
+        return GroupVersion("", "")
+
+
+def _printable_owner(reference: Meta) -> dict[str, Any]:
+    out: dict[str, Any] = {name: reference.get(name) or "" for name in _OWNER_MEMBERS}
+    out.update((name, reference[name]) for name in _OWNER_FLAGS if reference.get(name) is not None)
+    return out
+
+
+def _validate_owner(reference: Meta, path: str) -> list[Cause]:
+    api_version, kind, name, uid = (reference.get(member) or "" for member in _OWNER_MEMBERS)
+    causes = []
+    group, version = _group_version(api_version)
+    if not version:
+        causes.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+    if not kind:
+        causes.append(invalid(f"{path}.kind", "", "must not be empty"))
+    if not name:
+        causes.append(invalid(f"{path}.name", "", "must not be empty"))
+    if not uid:
+        causes.append(invalid(f"{path}.uid", "", "must not be empty"))
+    if (group, version, kind) == ("", "v1", "Event"):
+        detail = "/v1, Kind=Event is disallowed from being an owner"
+        causes.append(invalid(path, _printable_owner(reference), detail))
+    return causes
+
+
+def validate_owner_references(references: Sequence[Meta], path: str) -> list[Cause]:
+    """Check owner references: complete, no events, one controller at most.
+
+    Args:
+        references: the list.
+        path: path of the list.
+    """
+    causes = []
+    first = ""
+    for reference in references:
+        causes += _validate_owner(reference, path)
+        if not reference.get("controller"):
+            continue
+        current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
+        if first:
+            detail = (
+                "Only one reference can have Controller set to true. "
+                f'Found "true" in references for {first} and {current}'
+            )
+            causes.append(invalid(path, [_printable_owner(item) for item in references], detail))
+        else:
+            first = current
+    return causes
+
+
+def validate_finalizers(finalizers: Sequence[str], path: str) -> list[Cause]:
+    """Check finalizers: label keys, and not both ways of deleting dependents.
+
+    Args:
+        finalizers: the list.
+        path: path of the list.
+    """
+    causes = [
+        invalid(path, finalizer, message)
+        for finalizer in finalizers
+        for message in qualified_name(finalizer)
+    ]
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
+        detail = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+        causes.append(invalid(path, list(finalizers), detail))
+    return causes
+
+
+def _validate_unqualified_finalizers(finalizers: Iterable[str], path: str) -> list[Cause]:
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"{path}[{index}]", finalizer, detail)
+        for index, finalizer in enumerate(finalizers)
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+    ]
+
+
+def validate_object_meta(
+    meta: Meta,
+    *,
+    namespaced: bool,
+    name_check: NameCheck,
+    path: str = "metadata",
+    standard_finalizers: bool = True,
+) -> list[Cause]:
+    """Check ``metadata`` of an object to be created, after its name was generated.
+
+    Args:
+        meta: the member.
+        namespaced: whether objects of the kind live in a namespace.
+        name_check: rule for names of the kind.
+        path: path of the member.
+        standard_finalizers: whether finalizers without a domain must be standard ones, as they
+            must in most built-in kinds but not in custom ones.
+
+    Returns:
+        What is wrong, in kube-apiserver's order; empty when nothing is.
+    """
+    causes: list[Cause] = []
+    if base := meta.get("generateName"):
+        causes += [invalid(f"{path}.generateName", base, text) for text in name_check(base, True)]
+    if name := meta.get("name"):
+        causes += [invalid(f"{path}.name", name, text) for text in name_check(name, False)]
+    else:
+        causes.append(required(f"{path}.name", "name or generateName is required"))
+    causes += _validate_namespace(meta.get("namespace") or "", namespaced, f"{path}.namespace")
+    generation = meta.get("generation") or 0
+    if generation < 0:
+        detail = "must be greater than or equal to 0"
+        causes.append(invalid(f"{path}.generation", generation, detail))
+    finalizers = meta.get("finalizers") or ()
+    causes += validate_labels(meta.get("labels") or {}, f"{path}.labels")
+    causes += validate_annotations(meta.get("annotations") or {}, f"{path}.annotations")
+    causes += validate_owner_references(
+        meta.get("ownerReferences") or (), f"{path}.ownerReferences"
+    )
+    causes += validate_finalizers(finalizers, f"{path}.finalizers")
+    if standard_finalizers:
+        causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
+    return causes
+
+
+def _validate_namespace(namespace: str, namespaced: bool, path: str) -> list[Cause]:
+    if not namespaced:
+        return [forbidden(path, "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [required(path)]
+    return [invalid(path, namespace, message) for message in dns1123_label(namespace)]
+
+
+def validate_object_meta_update(
+    new: Meta, old: Meta, *, path: str = "metadata", standard_finalizers: bool = True
+) -> list[Cause]:
+    """Check ``metadata`` of an object to be updated.
+
+    Args:
+        new: the member as it would be stored.
+        old: the member as it is stored.
+        path: path of the member.
+        standard_finalizers: see :func:`validate_object_meta`.
+
+    Returns:
+        What is wrong, in kube-apiserver's order; empty when nothing is.
+    """
+    causes: list[Cause] = []
+    finalizers = new.get("finalizers") or ()
+    if old.get("deletionTimestamp"):
+        causes += _validate_no_new_finalizers(
+            finalizers, old.get("finalizers") or (), f"{path}.finalizers"
+        )
+    if not new.get("resourceVersion"):
+        causes.append(invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
+    generation = new.get("generation") or 0
+    if generation < (old.get("generation") or 0):
+        causes.append(invalid(f"{path}.generation", generation, "must not be decremented"))
+    for name in _IMMUTABLE_TEXTS:
+        value = new.get(name) or ""
+        if value != (old.get(name) or ""):
+            causes.append(invalid(f"{path}.{name}", value, IMMUTABLE))
+    for name in _IMMUTABLE_TIMES:
+        value = new.get(name)
+        if not _same_time(value, old.get(name)):
+            causes.append(invalid(f"{path}.{name}", value, IMMUTABLE))
+    grace = new.get("deletionGracePeriodSeconds")
+    if grace != old.get("deletionGracePeriodSeconds"):
+        causes.append(invalid(f"{path}.deletionGracePeriodSeconds", grace, IMMUTABLE))
+    causes += validate_labels(new.get("labels") or {}, f"{path}.labels")
+    causes += validate_annotations(new.get("annotations") or {}, f"{path}.annotations")
+    causes += validate_owner_references(new.get("ownerReferences") or (), f"{path}.ownerReferences")
+    if standard_finalizers:
+        causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
+    return causes
+
+
+def missing_resource_version(path: str = "metadata") -> Cause:
+    """The cause of an update without ``resourceVersion`` where the kind requires one.
+
+    Args:
+        path: path of ``metadata``.
+    """
+    return invalid(f"{path}.resourceVersion", 0, "must be specified for an update")
+
+
+def _validate_no_new_finalizers(new: Iterable[str], old: Iterable[str], path: str) -> list[Cause]:
+    extra = sorted(set(new).difference(old))
+    if not extra:
+        return []
+    shown = ", ".join(map(quote, extra))
+    detail = (
+        "no new finalizers can be added if the object is being deleted, "
+        f"found new finalizers []string{{{shown}}}"
+    )
+    return [forbidden(path, detail)]
+
+
+def _same_time(one: str | None, two: str | None) -> bool:
+    if one == two:
+        return True
+    return bool(one) and bool(two) and parse_time(one or "") == parse_time(two or "")

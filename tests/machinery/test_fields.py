@@ -1,0 +1,170 @@
+"""Field selectors."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubetrio.machinery import fields
+from kubetrio.machinery.fields import EVERYTHING, Selector, parse
+from kubetrio.machinery.status import ApiError
+
+
+@dataclass
+class Resource:
+    """A resource type, as far as field selectors go."""
+
+    group: str
+    version: str
+    resource: str
+    kind: str
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements"),
+    [
+        ("", ()),
+        (",", ()),
+        ("metadata.name=a", (("metadata.name", "=", "a"),)),
+        ("metadata.name==a", (("metadata.name", "=", "a"),)),
+        ("metadata.name!=a", (("metadata.name", "!=", "a"),)),
+        ("b=1,a=2", (("a", "=", "2"), ("b", "=", "1"))),
+        ("=a", (("", "=", "a"),)),
+        ("a=", (("a", "=", ""),)),
+        ("a=\\,\\=\\\\", (("a", "=", ",=\\"),)),
+        ("a b= c ", (("a b", "=", " c "),)),
+    ],
+)
+def test_parsing(text: str, requirements: tuple[fields.Requirement, ...]) -> None:
+    """Requirements are sorted by their text and unescaped."""
+    assert parse(text).requirements == requirements
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "metadata.name in (a)",
+            "invalid selector: 'metadata.name in (a)'; can't understand 'metadata.name in (a)'",
+        ),
+        ("b,a=1", "invalid selector: 'b,a=1'; can't understand 'b'"),
+        ("metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
+        ("a=\\x", "invalid field selector: invalid escape sequence: \\x"),
+        ("a=\\", "invalid field selector: invalid escape sequence: \\"),
+    ],
+)
+def test_refusals(text: str, message: str) -> None:
+    """Each refusal has kube-apiserver's words."""
+    with pytest.raises(ValueError) as error:
+        parse(text)
+    assert str(error.value) == message
+
+
+def test_matching() -> None:
+    """A field without a value is the empty string."""
+    selector = parse("a=1,b!=2,c=")
+    assert selector.matches({"a": "1"})
+    assert selector.matches({"a": "1", "b": "1", "c": ""})
+    assert not selector.matches({"a": "1", "b": "2"})
+    assert not selector.matches({})
+    assert EVERYTHING.matches({})
+
+
+def test_exact_and_without() -> None:
+    """A field pinned by equality can be read and taken out."""
+    selector = parse("metadata.name=x,a!=1")
+    assert selector.exact("metadata.name") == "x"
+    assert selector.exact("a") is None
+    assert selector.without("metadata.name") == parse("a!=1")
+    assert selector.without("metadata.name").without("a").empty
+
+
+@pytest.mark.parametrize(
+    ("resource", "text", "message"),
+    [
+        (
+            Resource("", "v1", "configmaps", "ConfigMap"),
+            "data.a=b",
+            '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"',
+        ),
+        (
+            Resource("", "v1", "pods", "Pod"),
+            "spec.foo=1",
+            "field label not supported: spec.foo",
+        ),
+        (Resource("", "v1", "pods", "Pod"), "=a", "field label not supported: "),
+        (
+            Resource("batch", "v1", "jobs", "Job"),
+            "metadata.uid=1",
+            'field label "metadata.uid" not supported for Job',
+        ),
+        (
+            Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice"),
+            "metadata.namespace=x",
+            (
+                "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: "
+                "metadata.namespace"
+            ),
+        ),
+        (
+            Resource("ref.example", "v1", "plains", "Plain"),
+            "metadata.uid=1",
+            "field label not supported: metadata.uid",
+        ),
+    ],
+)
+def test_unsupported_fields(resource: Resource, text: str, message: str) -> None:
+    """A resource refuses unknown fields with 400 in its own words."""
+    with pytest.raises(ApiError) as error:
+        fields.check(parse(text), resource, ("metadata.name",))
+    assert (error.value.code, error.value.reason) == (400, "BadRequest")
+    assert error.value.message == message
+
+
+def test_supported_fields_pass() -> None:
+    """Nothing is raised for fields the resource has."""
+    resource = Resource("", "v1", "configmaps", "ConfigMap")
+    fields.check(parse("metadata.name=a"), resource, {"metadata.name"})
+
+
+def test_values_are_those_of_the_field_sets() -> None:
+    """The helper reads fields by the table of the resource."""
+    pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}}
+    assert fields.values(pod, "/v1/pods")["spec.nodeName"] == "n"
+
+
+names = st.text(alphabet="abc.", min_size=1, max_size=4)
+selectors = st.lists(
+    st.tuples(names, st.sampled_from(["=", "!="]), st.text(alphabet="a,=\\ž ", max_size=5)),
+    max_size=4,
+).map(lambda items: Selector(tuple(items)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(selectors)
+def test_a_printed_selector_parses_to_the_same_requirements(selector: Selector) -> None:
+    """Printing escapes what parsing unescapes."""
+    assert sorted(parse(str(selector)).requirements) == sorted(selector.requirements)
+
+
+@settings(max_examples=100, deadline=None)
+@given(selectors, st.dictionaries(names, st.text(alphabet="a,=", max_size=2)))
+def test_matching_against_a_model(selector: Selector, given: dict[str, str]) -> None:
+    """All requirements hold or the object is not selected."""
+    wanted = all(
+        (given.get(field, "") == value) == (operator == "=")
+        for field, operator, value in selector.requirements
+    )
+    assert selector.matches(given) is wanted
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(alphabet="ab.=!,\\", max_size=12))
+def test_any_text_parses_or_is_refused(text: str) -> None:
+    """No text breaks the parser."""
+    try:
+        message = f"invalid selector: {parse(text)}"
+    except ValueError as error:
+        message = str(error)
+    assert message.startswith(("invalid selector: ", "invalid field selector: "))
