@@ -1,0 +1,327 @@
+"""Decoders of built-in types: a JSON object to what kube-apiserver would print for it.
+
+A type is compiled once into nested closures; nested types are compiled when first met.  The
+closures know nothing of paths or reports: whatever is out of the ordinary (an unknown field, a
+wrong type, a text that is not canonical) makes them give up with ``ValueError``, and the object is
+walked again with care (``structural_strict``), which either raises Go's error or gives an object
+that the closures take.  So a request without mistakes pays for one pass.
+
+The result is what Go's round trip gives: known fields only, in the order of the Go struct, keys of
+maps sorted, empty ``omitempty`` members left out, other members always there (``status: {}``,
+``rules: null``), times and quantities canonical.  Decoding a result again changes nothing.
+``RawExtension``, ``FieldsV1`` and ``JSON`` are taken as they are, not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from kubetrio.schema import structural_values as values
+from kubetrio.schema.structural_shapes import (
+    SCHEMA_PROPS,
+    Field,
+    Kind,
+    Shape,
+    Struct,
+    struct,
+)
+from kubetrio.schema.structural_strict import Walk
+from kubetrio.wire.gojson import GoJsonError
+from kubetrio.wire.goscan import Pairs
+
+Json = dict[str, Any]
+Convert = Callable[[Any], Any]
+Zero = Callable[[], Any]
+
+_NOTHING_REPEATED: Mapping[int, Pairs] = {}
+_TEXT_ONLY = {str}
+_NULLS_TOO = {str, type(None)}
+
+
+@dataclass(slots=True)
+class Report:
+    """What a strict decoder would complain about.
+
+    Args:
+        strict: messages such as ``unknown field "spec.foo"`` and ``duplicate field "data.a"``, in
+            the order of the text, each once, at most 100.
+    """
+
+    strict: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.strict)
+
+    @property
+    def unknown(self) -> list[str]:
+        """Messages about unknown fields."""
+        return [message for message in self.strict if message.startswith("unknown ")]
+
+    @property
+    def duplicates(self) -> list[str]:
+        """Messages about duplicate fields."""
+        return [message for message in self.strict if message.startswith("duplicate ")]
+
+    @property
+    def error(self) -> str:
+        """The combined error of ``fieldValidation=Strict``, or an empty text."""
+        return f"strict decoding error: {', '.join(self.strict)}" if self.strict else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """The decoder of one type.
+
+    Args:
+        type_name: full name of the type.
+        shape: what it looks like.
+        convert: the compiled closure.
+    """
+
+    type_name: str
+    shape: Shape
+    convert: Convert
+
+    def decode(
+        self, raw: Any, report: Report, repeated: Mapping[int, Pairs] = _NOTHING_REPEATED
+    ) -> Json:
+        """Decode one value; null is an empty object.
+
+        Args:
+            raw: a JSON value; it is not changed.
+            report: receives messages about unknown and duplicate fields.
+            repeated: members of objects with repeated keys, as in ``gojson.Parsed``.
+
+        Returns:
+            A new object, except for embedded raw values.
+
+        Raises:
+            GoJsonError: the value does not fit the type, in Go's words; or it is nested deeper
+                than this process can follow.
+        """
+        if raw is None:
+            raw = {}
+        try:
+            if not repeated and type(raw) is dict:
+                try:
+                    done: Json = self.convert(raw)
+                except ValueError:
+                    pass  # something to report
+                else:
+                    return done
+            done = self.convert(Walk(repeated, report.strict).clean(self.shape, raw))
+        except RecursionError:
+            raise GoJsonError("exceeded max depth") from None
+        return done
+
+
+@cache
+def compile_type(type_name: str) -> Decoder:
+    """The decoder of a built-in type.
+
+    Args:
+        type_name: full name such as ``io.k8s.api.core.v1.Pod``.
+
+    Raises:
+        KeyError: no such type.
+    """
+    _, package, name = type_name.rsplit(".", 2)
+    target = struct(type_name)
+    _ = target.fields  # an unknown type is told here, not at the first request
+    shape = Shape(Kind.STRUCT, f"{package}.{name}", struct=target)
+    return Decoder(type_name, shape, _struct_decoder(type_name))
+
+
+# A step of a plan: name, expected Python type (None: any), conversion (None: as it is), whether an
+# empty value is kept, and what stands for an absent or null value (None: nothing).
+_Step = tuple[str, type | None, Convert | None, bool, Zero | None]
+
+
+@cache
+def _struct_decoder(type_name: str) -> Convert:
+    target = struct(type_name)
+    plan: tuple[_Step, ...] = ()
+    known: Mapping[str, Field] = {}
+
+    def decode(raw: Json) -> Json:
+        nonlocal plan, known
+        if not known:
+            plan, known = _plan(target), target.fields
+        out: Json = {}
+        get = raw.get
+        met = 0
+        for name, expected, convert, keep, absent in plan:
+            value = get(name)
+            if value is None:
+                if absent is not None:
+                    out[name] = absent()
+                continue
+            met += 1
+            if expected is not None and type(value) is not expected:
+                raise ValueError(name)
+            if convert is not None:
+                value = convert(value)
+            if keep or value:
+                out[name] = value
+        # Members that were not met are unknown or null.
+        if met != len(raw) and not raw.keys() <= known.keys():
+            raise ValueError("unknown field")
+        return out
+
+    return decode
+
+
+def _plan(target: Struct) -> tuple[_Step, ...]:
+    return tuple(_step(member) for member in target.fields.values())
+
+
+def _step(member: Field) -> _Step:
+    expected, convert = _converter(member.shape)
+    kind = member.shape.kind
+    # A pointer to the zero time prints as null, which reads as no time at all.
+    keep = not member.omit or (member.pointer and kind not in (Kind.TIME, Kind.MICRO_TIME))
+    absent: Zero | None = None
+    if not member.omit:
+        absent = _nothing if member.nilable else _zero(member.shape)
+    return member.name, expected, convert, keep, absent
+
+
+def _nothing() -> None:
+    return None
+
+
+def _zero(shape: Shape) -> Zero:
+    """What Go prints for the zero value."""
+    kind = shape.kind
+    if kind is Kind.STRUCT and shape.struct is not None:
+        decode = _struct_decoder(shape.struct.type_name)
+        return lambda: decode({})
+    constant = _ZEROS.get(kind)
+    return lambda: constant
+
+
+_ZEROS: Mapping[Kind, Any] = {
+    Kind.STRING: "",
+    Kind.BOOL: False,
+    Kind.INT32: 0,
+    Kind.INT64: 0,
+    Kind.DOUBLE: 0,
+    Kind.QUANTITY: "0",
+    Kind.INT_OR_STRING: 0,
+    Kind.SCHEMA_OR_BOOL: False,
+}
+
+
+def _int32(value: int) -> int:
+    if -0x8000_0000 <= value < 0x8000_0000:
+        return value
+    raise ValueError(value)
+
+
+def _int64(value: int) -> int:
+    if -0x8000_0000_0000_0000 <= value < 0x8000_0000_0000_0000:
+        return value
+    raise ValueError(value)
+
+
+_CONVERTERS: Mapping[Kind, tuple[type | None, Convert | None]] = {
+    Kind.STRING: (str, None),
+    Kind.BOOL: (bool, None),
+    Kind.INT32: (int, _int32),
+    Kind.INT64: (int, _int64),
+    Kind.DOUBLE: (None, values.double),
+    Kind.BYTES: (str, values.base64_text),
+    Kind.TIME: (str, values.time),
+    Kind.MICRO_TIME: (str, values.micro_time),
+    Kind.QUANTITY: (None, values.canonical_quantity),
+    Kind.INT_OR_STRING: (None, values.int_or_string),
+    Kind.RAW: (None, None),
+}
+
+
+def _converter(shape: Shape) -> tuple[type | None, Convert | None]:
+    """The Python type to insist on, and the conversion of a value of that type."""
+    kind = shape.kind
+    if kind is Kind.STRUCT and shape.struct is not None:
+        return dict, _struct_decoder(shape.struct.type_name)
+    if kind is Kind.LIST and shape.element is not None:
+        return list, _list_converter(shape.element)
+    if kind is Kind.MAP and shape.element is not None:
+        return dict, _map_converter(shape.element)
+    if kind in _CONVERTERS:
+        return _CONVERTERS[kind]
+    return None, _schema_converter(kind)
+
+
+def _element_converter(shape: Shape) -> Convert:
+    expected, convert = _converter(shape)
+    zero = _zero(shape)
+
+    def element(value: Any) -> Any:
+        if value is None:
+            return zero()
+        if expected is not None and type(value) is not expected:
+            raise ValueError("wrong type")
+        return value if convert is None else convert(value)
+
+    return element
+
+
+def _list_converter(shape: Shape) -> Convert:
+    if shape.kind is Kind.STRING:
+        return _texts
+    element = _element_converter(shape)
+    if shape.kind is Kind.STRUCT and shape.struct is not None:
+        decode = _struct_decoder(shape.struct.type_name)
+        return lambda items: [
+            decode(item) if type(item) is dict else element(item) for item in items
+        ]
+    return lambda items: [element(item) for item in items]
+
+
+def _texts(items: list[Any]) -> list[Any]:
+    kinds = set(map(type, items))
+    if kinds <= _TEXT_ONLY:
+        return items.copy()
+    if kinds <= _NULLS_TOO:
+        return [item or "" for item in items]
+    raise ValueError("not a string")
+
+
+def _map_converter(shape: Shape) -> Convert:
+    if shape.kind is Kind.STRING:
+        return _text_map
+    element = _element_converter(shape)
+    return lambda items: {key: element(items[key]) for key in sorted(items)}
+
+
+def _text_map(items: Json) -> Json:
+    kinds = set(map(type, items.values()))
+    if kinds <= _TEXT_ONLY:
+        return dict(sorted(items.items())) if len(items) > 1 else items.copy()
+    if kinds <= _NULLS_TOO:
+        return {key: items[key] or "" for key in sorted(items)}
+    raise ValueError("not a string")
+
+
+def _schema_converter(kind: Kind) -> Convert:
+    """One of the "schema or something else" types of CustomResourceDefinitions."""
+    decode = _struct_decoder(SCHEMA_PROPS)
+    schemas = _element_converter(Shape(Kind.STRUCT, "", struct=struct(SCHEMA_PROPS)))
+
+    def convert(value: Any) -> Any:
+        given = type(value)
+        if given is dict:
+            return decode(value)
+        if kind is Kind.SCHEMA_OR_BOOL and given is bool:
+            return value
+        if given is list and value and kind is not Kind.SCHEMA_OR_BOOL:
+            if kind is Kind.SCHEMA_OR_STRINGS:
+                return _texts(value)
+            return [schemas(item) for item in value]
+        raise ValueError("neither a schema nor what else may stand here")
+
+    return convert

@@ -1,0 +1,227 @@
+"""What the Go structs of built-in types look like to Go's JSON decoder.
+
+A shape joins two sources: the schema of a type (which JSON types are meant) and the rows of its
+protobuf message (order of the Go struct, pointers, omitempty).  Members of embedded structs are
+lifted, as Go does.  Everything is built when first asked for: recursive types need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache, cached_property
+from typing import Any
+
+from kubetrio.schema import builtin
+from kubetrio.schema.structural_gonames import LIST_TYPES, SCALAR_TYPES
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+SCHEMA_PROPS = f"{_EXTENSIONS}JSONSchemaProps"
+
+
+class Kind(Enum):
+    """How a value is decoded."""
+
+    STRUCT = auto()
+    MAP = auto()
+    LIST = auto()
+    STRING = auto()
+    BOOL = auto()
+    INT32 = auto()
+    INT64 = auto()
+    DOUBLE = auto()
+    BYTES = auto()
+    TIME = auto()
+    MICRO_TIME = auto()
+    QUANTITY = auto()
+    INT_OR_STRING = auto()
+    RAW = auto()
+    SCHEMA_OR_BOOL = auto()
+    SCHEMA_OR_LIST = auto()
+    SCHEMA_OR_STRINGS = auto()
+
+
+# Types with their own UnmarshalJSON.
+_SPECIAL = {
+    f"{_META}Time": Kind.TIME,
+    f"{_META}MicroTime": Kind.MICRO_TIME,
+    f"{_META}FieldsV1": Kind.RAW,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": Kind.QUANTITY,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": Kind.INT_OR_STRING,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": Kind.RAW,
+    f"{_EXTENSIONS}JSON": Kind.RAW,
+    f"{_EXTENSIONS}JSONSchemaPropsOrBool": Kind.SCHEMA_OR_BOOL,
+    f"{_EXTENSIONS}JSONSchemaPropsOrArray": Kind.SCHEMA_OR_LIST,
+    f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": Kind.SCHEMA_OR_STRINGS,
+}
+_SCALARS = {
+    ("string", ""): (Kind.STRING, "string"),
+    ("string", "byte"): (Kind.BYTES, "[]uint8"),
+    ("boolean", ""): (Kind.BOOL, "bool"),
+    ("integer", "int32"): (Kind.INT32, "int32"),
+    ("integer", "int64"): (Kind.INT64, "int64"),
+    ("number", "double"): (Kind.DOUBLE, "float64"),
+}
+# Zero is nil for these, as it is for every pointer.
+_NILABLE = frozenset({Kind.MAP, Kind.LIST, Kind.BYTES})
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One Go type.
+
+    Args:
+        kind: how it is decoded.
+        go_type: its name in messages, such as ``map[string]string``.
+        element: of a list or map.
+        struct: of a struct.
+    """
+
+    kind: Kind
+    go_type: str
+    element: Shape | None = None
+    struct: Struct | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One member of a Go struct.
+
+    Args:
+        name: JSON name.
+        shape: type, without the pointer.
+        pointer: whether it is a pointer, so that a zero that is given is kept.
+        omit: whether Go leaves it out when it is empty (pointers, numbers, texts, lists, maps) or,
+            for structs, zero (``omitzero``).
+    """
+
+    name: str
+    shape: Shape
+    pointer: bool
+    omit: bool
+
+    @property
+    def nilable(self) -> bool:
+        """Whether null is a value of its own."""
+        return self.pointer or self.shape.kind in _NILABLE
+
+
+class Struct:
+    """A Go struct.
+
+    Args:
+        type_name: full name such as ``io.k8s.api.core.v1.Pod``.
+    """
+
+    def __init__(self, type_name: str) -> None:
+        self.type_name = type_name
+        self.go_name = type_name.rpartition(".")[2]
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """Members by JSON name, in the order in which Go prints them."""
+        schema = builtin.type_schema(self.type_name)
+        properties: dict[str, Any] = schema.get("properties", {})
+        required = frozenset(schema.get("required", ()))
+        rows = {name: flags for name, flags in _rows(self.type_name) if name in properties}
+        # TypeMeta is not part of messages.
+        first = [name for name in ("kind", "apiVersion") if name in properties and name not in rows]
+        rest = [name for name in properties if name not in rows and name not in first]
+        order = [*first, *rows, *rest]
+        return {
+            name: self._field(name, properties[name], rows.get(name, "?"), name in required)
+            for name in order
+        }
+
+    def _field(self, name: str, schema: dict[str, Any], flags: str, required: bool) -> Field:
+        shape = self._shape(name, schema)
+        pointer = "p" in flags
+        omit = not required if "?" in flags else "e" in flags
+        if not pointer and shape.kind in _VALUE_STRUCTS:
+            omit = "z" in flags  # omitempty means nothing for a struct
+        return Field(name, shape, pointer, omit)
+
+    def _shape(self, name: str, schema: dict[str, Any]) -> Shape:
+        shape = shape_of(schema)
+        named = f"{self.go_name}.{name}"
+        package = self.type_name.split(".")[-2]
+        if shape.kind is Kind.STRING and named in SCALAR_TYPES:
+            return Shape(shape.kind, _qualified(package, SCALAR_TYPES[named]))
+        if shape.kind is Kind.LIST and named in LIST_TYPES:
+            element = _qualified(package, LIST_TYPES[named])
+            return Shape(Kind.LIST, f"[]{element}", Shape(Kind.STRING, element))
+        if shape.go_type == "map[string]resource.Quantity" and not package.startswith("v1beta"):
+            return Shape(shape.kind, "v1.ResourceList", shape.element)
+        return shape
+
+
+_VALUE_STRUCTS = frozenset(
+    {Kind.STRUCT, Kind.TIME, Kind.MICRO_TIME, Kind.QUANTITY, Kind.INT_OR_STRING, Kind.RAW}
+)
+
+
+def _qualified(package: str, name: str) -> str:
+    return name if "." in name else f"{package}.{name}"
+
+
+def _rows(type_name: str) -> list[tuple[str, str]]:
+    """JSON names and flags of a message's fields, embedded ones lifted; empty without message."""
+    # Protobuf packages cannot have a dash: io.k8s.apiextensions-apiserver...
+    return _message_rows(builtin.message_name(type_name).replace("-", "_"))
+
+
+def _message_rows(message: str) -> list[tuple[str, str]]:
+    try:
+        rows = builtin.message(message)
+    except KeyError:
+        return []
+    out: list[tuple[str, str]] = []
+    for _, name, kind, label, flags, *json_name in rows:
+        if "i" in flags:
+            out.extend(_message_rows(kind))
+        else:
+            # A list without a tag of its own is never omitted.
+            plain = flags.replace("?", "") if label == "rep" else flags
+            out.append((json_name[0] if json_name else name, plain))
+    return out
+
+
+@cache
+def struct(type_name: str) -> Struct:
+    """The struct of a type; its members are looked up when first used."""
+    return Struct(type_name)
+
+
+@cache
+def _named(type_name: str) -> Shape:
+    _, package, name = type_name.rsplit(".", 2)
+    go_type = f"{package}.{name}"
+    special = _SPECIAL.get(type_name)
+    if special is not None:
+        return Shape(special, go_type)
+    schema = builtin.type_schema(type_name)
+    if schema.get("type", "object") != "object":
+        inner = shape_of(schema)
+        return Shape(inner.kind, go_type, inner.element)
+    return Shape(Kind.STRUCT, go_type, struct=struct(type_name))
+
+
+def shape_of(schema: dict[str, Any]) -> Shape:
+    """The shape a schema describes.
+
+    Raises:
+        KeyError: a reference to an unknown type, or a scalar that no Go type has.
+    """
+    reference = schema.get("$ref")
+    if reference is not None:
+        return _named(reference)
+    kind = schema.get("type", "object")
+    if kind == "array":
+        element = shape_of(schema["items"])
+        return Shape(Kind.LIST, f"[]{element.go_type}", element)
+    if kind == "object":
+        element = shape_of(schema["additionalProperties"])
+        return Shape(Kind.MAP, f"map[string]{element.go_type}", element)
+    decoded, go_type = _SCALARS[kind, schema.get("format", "")]
+    return Shape(decoded, go_type)

@@ -1,0 +1,254 @@
+"""The careful walk: a request in document order, as Go's strict JSON decoder goes through it.
+
+It runs only for objects that the compiled decoder could not take as they are.  It gives the same
+object without what Go ignores, notes unknown and duplicate fields in the order of the text, and
+raises what Go would:
+
+- A value of the wrong JSON type is remembered, the first one wins, and decoding goes on.
+- A type with its own ``UnmarshalJSON`` (times, quantities, ...) ends decoding at once, and its
+  error wins over a remembered one.
+
+A repeated member of a struct is decoded on top of the first, so structs and maps merge.
+Reference: the behaviour of Go's ``encoding/json`` and ``sigs.k8s.io/json`` (KEP-2885).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kubetrio.schema import structural_values as values
+from kubetrio.schema.structural_shapes import SCHEMA_PROPS, Field, Kind, Shape, struct
+from kubetrio.schema.structural_values import WrongType, number_text
+from kubetrio.wire.gojson import Float, GoJsonError, type_word
+from kubetrio.wire.goscan import MAX_STRICT_ERRORS, Pairs
+
+_INT_BITS = {Kind.INT32: 31, Kind.INT64: 63}
+_PLAIN = {Kind.STRING: str, Kind.BOOL: bool}
+_TIMES: Mapping[Kind, Callable[[str], str | None]] = {
+    Kind.TIME: values.time,
+    Kind.MICRO_TIME: values.micro_time,
+}
+_STRING = Shape(Kind.STRING, "string")
+_SCHEMA = Shape(Kind.STRUCT, "v1.JSONSchemaProps", struct=struct(SCHEMA_PROPS))
+
+
+class Walk:
+    """One object.
+
+    Args:
+        repeated: members of objects with repeated keys, as in ``gojson.Parsed``.
+        strict: where messages about unknown and duplicate fields go.
+    """
+
+    def __init__(self, repeated: Mapping[int, Pairs], strict: list[str]) -> None:
+        self._repeated = repeated
+        self._strict = strict
+        self._noted = set(strict)
+        self._wrong: WrongType | ValueError | None = None
+        self._struct = ""
+        self._fields: list[str] = []
+        self._path: list[str] = []
+
+    def clean(self, shape: Shape, value: Any) -> Any:
+        """The value as far as Go takes it.
+
+        Raises:
+            GoJsonError: what Go's decoder returns.
+        """
+        try:
+            cleaned = self._value(shape, value, None)
+        except ValueError as error:
+            raise GoJsonError(self._text(error)) from None
+        if self._wrong is not None:
+            raise GoJsonError(str(self._wrong))
+        return cleaned
+
+    def _text(self, error: ValueError) -> str:
+        """An error's message, with the place of decoding if it is about a type."""
+        if not isinstance(error, WrongType) or not self._fields:
+            return str(error)
+        return (
+            f"json: cannot unmarshal {error.word} into Go struct field "
+            f"{self._struct}.{'.'.join(self._fields)} of type {error.go_type}"
+        )
+
+    def _remember(self, error: ValueError) -> None:
+        if self._wrong is None:
+            self._wrong = GoJsonError(self._text(error))
+
+    def _note(self, what: str, name: str) -> None:
+        path = f"{''.join(self._path)}.{name}".removeprefix(".")
+        message = f'{what} field "{path}"'
+        if message not in self._noted and len(self._strict) < MAX_STRICT_ERRORS:
+            self._noted.add(message)
+            self._strict.append(message)
+
+    def _value(self, shape: Shape, value: Any, before: Any) -> Any:
+        """A value of a shape, or ``before`` where Go leaves the target alone."""
+        kind = shape.kind
+        if value is None:
+            return None
+        if kind is Kind.STRUCT:
+            return self._members(shape, value, before)
+        if kind is Kind.MAP:
+            return self._map(shape, value, before)
+        if kind is Kind.LIST:
+            return self._list(shape, value, before)
+        if kind in _PLAIN:
+            if type(value) is _PLAIN[kind]:
+                return value
+            self._remember(WrongType(type_word(value), shape.go_type))
+            return before
+        if kind in _INT_BITS:
+            return self._integer(shape, value, before)
+        if kind is Kind.DOUBLE:
+            return self._double(shape, value, before)
+        if kind is Kind.BYTES:
+            return self._bytes(shape, value, before)
+        return self._special(shape, value)
+
+    def _members(self, shape: Shape, value: Any, before: Any) -> Any:
+        if type(value) is not dict or shape.struct is None:
+            self._remember(WrongType(type_word(value), shape.go_type))
+            return before
+        fields = shape.struct.fields
+        out: dict[str, Any] = before if type(before) is dict else {}
+        seen: set[str] = set()
+        outer = self._struct
+        for name, item in self._pairs(value):
+            field = fields.get(name)
+            if field is None:
+                self._note("unknown", name)
+                continue
+            if name in seen:
+                self._note("duplicate", name)
+            seen.add(name)
+            self._struct = shape.struct.go_name
+            self._fields.append(name)
+            self._path.append(f".{name}")
+            self._member(field, item, out)
+            self._path.pop()
+            self._fields.pop()
+            self._struct = outer
+        return out
+
+    def _member(self, field: Field, item: Any, out: dict[str, Any]) -> None:
+        if item is None:
+            if field.nilable:
+                out[field.name] = None
+            return
+        out[field.name] = self._value(field.shape, item, out.get(field.name))
+
+    def _pairs(self, value: dict[str, Any]) -> Any:
+        return self._repeated.get(id(value)) or value.items()
+
+    def _map(self, shape: Shape, value: Any, before: Any) -> Any:
+        if type(value) is not dict or shape.element is None:
+            self._remember(WrongType(type_word(value), shape.go_type))
+            return before
+        out: dict[str, Any] = before if type(before) is dict else {}
+        seen: set[str] = set()
+        for key, item in self._pairs(value):
+            if key in seen:
+                self._note("duplicate", key)
+            seen.add(key)
+            self._path.append(f".{key}")
+            out[key] = self._value(shape.element, item, None)
+            self._path.pop()
+        return out
+
+    def _list(self, shape: Shape, value: Any, before: Any) -> Any:
+        if type(value) is not list or shape.element is None:
+            self._remember(WrongType(type_word(value), shape.go_type))
+            return before
+        out = []
+        for index, item in enumerate(value):
+            self._path.append(f"[{index}]")
+            out.append(self._value(shape.element, item, None))
+            self._path.pop()
+        return out
+
+    def _integer(self, shape: Shape, value: Any, before: Any) -> Any:
+        limit = 1 << _INT_BITS[shape.kind]
+        if type(value) is int and -limit <= value < limit:
+            return value
+        word = type_word(value)
+        if word == "number":
+            word = f"number {number_text(value)}"
+        self._remember(WrongType(word, shape.go_type))
+        return before
+
+    def _double(self, shape: Shape, value: Any, before: Any) -> Any:
+        if type_word(value) != "number":
+            self._remember(WrongType(type_word(value), shape.go_type))
+            return before
+        try:
+            return values.double(value)
+        except WrongType as error:
+            self._remember(error)
+            return before
+
+    def _bytes(self, shape: Shape, value: Any, before: Any) -> Any:
+        if type(value) is not str:
+            self._remember(WrongType(type_word(value), shape.go_type))
+            return before
+        try:
+            return values.go_base64(value)
+        except ValueError as error:
+            self._remember(error)
+            return before
+
+    def _special(self, shape: Shape, value: Any) -> Any:
+        """A value with its own ``UnmarshalJSON``; errors end decoding."""
+        kind = shape.kind
+        if kind in _TIMES:
+            if type(value) is not str:
+                raise WrongType(type_word(value), "string")
+            return _TIMES[kind](value)
+        if kind is Kind.QUANTITY:
+            return values.canonical_quantity(value)
+        if kind is Kind.INT_OR_STRING:
+            word = type_word(value)
+            if word == "number":
+                limit = 1 << 31
+                if type(value) is Float or not -limit <= value < limit:
+                    raise WrongType(f"number {number_text(value)}", "int32")
+            elif word != "string":
+                raise WrongType(word, "int32")
+            return value
+        if kind is Kind.RAW:
+            return value
+        return self._schema(kind, value)
+
+    def _schema(self, kind: Kind, value: Any) -> Any:
+        """One of the "schema or something else" types; below them nothing is strict."""
+        if type(value) is dict:
+            return self._inner(_SCHEMA, value)
+        if kind is Kind.SCHEMA_OR_BOOL:
+            if type(value) is not bool:
+                raise ValueError("boolean or JSON schema expected")
+            return value
+        if type(value) is list and value:
+            element = _STRING if kind is Kind.SCHEMA_OR_STRINGS else _SCHEMA
+            return self._inner(Shape(Kind.LIST, f"[]{element.go_type}", element), value)
+        return None
+
+    def _inner(self, shape: Shape, value: Any) -> Any:
+        """A decoder inside a decoder: its first error about a type is told with our place."""
+        walk = _Inner(self._repeated, [])
+        return walk.take(shape, value)
+
+
+class _Inner(Walk):
+    """A walk that leaves the wording of its error to the walk around it."""
+
+    def take(self, shape: Shape, value: Any) -> Any:
+        out = self._value(shape, value, None)
+        if self._wrong is not None:
+            raise self._wrong
+        return out
+
+    def _remember(self, error: ValueError) -> None:
+        if self._wrong is None:
+            self._wrong = error

@@ -1,0 +1,210 @@
+"""Objects as CBOR, the representation of KEP-4222 (``application/cbor``).
+
+As in Kubernetes, strings are written as byte strings, map keys are sorted, and what is base64 in
+JSON is a byte string with tag 22 where the caller knows it to be bytes.  Read back, byte strings
+are text unless a tag says they are base64, base64url or hexadecimal in JSON.
+
+The library is ``cbor2``, an optional dependency imported when first needed.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from kubetrio.wire.cborscan import BASE16, BASE64, BASE64URL, MAX_DEPTH, ItemScanner
+from kubetrio.wire.descriptors import BinaryShape
+from kubetrio.wire.protovalues import from_base64, number, to_base64
+
+Json = dict[str, Any]
+
+PREFIX = b"\xd9\xd9\xf7"
+"""Every object begins with this: tag 55799, "self-described CBOR"."""
+
+_MIN_INT, _MAX_INT = -(1 << 63), (1 << 63) - 1
+_NOTHING: BinaryShape = {}
+
+
+class CborUnavailable(RuntimeError):
+    """The optional dependency is not installed."""
+
+
+def _library() -> ModuleType:
+    try:
+        import cbor2
+    except ImportError as error:
+        raise CborUnavailable("CBOR needs cbor2: pip install 'kubetrio[cbor]'") from error
+    return cbor2
+
+
+def available() -> bool:
+    """Whether the optional dependency is there."""
+    try:
+        _library()
+    except CborUnavailable:
+        return False
+    return True
+
+
+def encode(obj: Any, binary: BinaryShape = _NOTHING) -> bytes:
+    """An object with the prefix.
+
+    Args:
+        obj: a JSON value.
+        binary: where it has bytes (``Descriptors.binary_shape``); elsewhere base64 stays text,
+            which readers take for the same.
+
+    Raises:
+        CborUnavailable: ``cbor2`` is not installed.
+        ValueError: a number CBOR in Kubernetes cannot carry, bad base64, or nested too deeply.
+    """
+    library = _library()
+    try:
+        data: bytes = library.dumps(_outward(obj, binary, library, MAX_DEPTH), canonical=True)
+    except library.CBOREncodeError as error:
+        raise ValueError(f"cbor: {error}") from error
+    return PREFIX + data
+
+
+def _outward(value: Any, binary: Any, library: ModuleType, depth: int) -> Any:
+    if isinstance(value, str):
+        if binary is True:
+            return library.CBORTag(BASE64, from_base64(value))
+        return value.encode()
+    if isinstance(value, dict):
+        _check_depth(depth)
+        every = binary.get("*") if binary and binary is not True else None
+        return {
+            key.encode(): _outward(
+                item,
+                binary.get(key, every) if binary and binary is not True else None,
+                library,
+                depth - 1,
+            )
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        _check_depth(depth)
+        return [_outward(item, binary, library, depth - 1) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, float):
+        if value - value != 0:
+            raise ValueError("cbor: floating-point NaN and infinity are not supported")
+        return float(value)
+    if not _MIN_INT <= value <= _MAX_INT:
+        raise ValueError(f"cbor: {value} overflows a 64-bit integer")
+    return value
+
+
+def _check_depth(depth: int) -> None:
+    if depth == 0:
+        raise ValueError(f"cbor: exceeded max nested level {MAX_DEPTH}")
+
+
+def encode_list(api_version: str, kind: str, list_meta: Json, items: Iterable[bytes]) -> bytes:
+    """A list of items that are encoded already.
+
+    Args:
+        api_version: of the list.
+        kind: of the list, such as ``PodList``.
+        list_meta: the list's ``metadata``.
+        items: encoded objects, with or without the prefix.
+
+    Raises:
+        CborUnavailable: ``cbor2`` is not installed.
+        ValueError: as for ``encode``.
+    """
+    inner = [item.removeprefix(PREFIX) for item in items]
+    # Keys are in the order of RFC 8949, 4.2.1: for byte strings, shorter ones first.
+    return b"".join(
+        (
+            PREFIX + b"\xa4",
+            b"\x44kind" + encode(kind).removeprefix(PREFIX),
+            b"\x45items" + _head(4, len(inner)),
+            *inner,
+            b"\x48metadata" + encode(list_meta).removeprefix(PREFIX),
+            b"\x4aapiVersion" + encode(api_version).removeprefix(PREFIX),
+        )
+    )
+
+
+def encode_event(event_type: str, encoded: bytes) -> bytes:
+    """A watch event.
+
+    Args:
+        event_type: ``ADDED``, ``MODIFIED``, ``DELETED``, ``BOOKMARK`` or ``ERROR``.
+        encoded: the object as ``encode`` made it.
+    """
+    name = event_type.encode()
+    return b"".join((PREFIX + b"\xa2\x44type", _head(2, len(name)), name, b"\x46object", encoded))
+
+
+def _head(major: int, length: int) -> bytes:
+    if length < 24:
+        return bytes((major << 5 | length,))
+    width = next(power for power in range(4) if length < 1 << (8 << power))
+    return bytes((major << 5 | 24 + width,)) + length.to_bytes(1 << width, "big")
+
+
+def decode(data: bytes) -> Any:
+    """A JSON value of one item, with or without the prefix.
+
+    Raises:
+        CborUnavailable: ``cbor2`` is not installed.
+        ValueError: malformed, not JSON-shaped, a key twice, too deep, too large, or followed by
+            something.
+    """
+    library = _library()
+    scanner = ItemScanner()
+    if not scanner.advance(data):
+        raise ValueError("cbor: unexpected EOF")
+    if scanner.position != len(data):
+        raise ValueError("cbor: extraneous data after the item")
+    body = data
+    while body.startswith(PREFIX):
+        body = body[len(PREFIX) :]
+    try:
+        value = library.loads(body, allow_duplicate_keys=False)
+    except (library.CBORDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"cbor: {error}") from error
+    return _inward(value, library.CBORTag)
+
+
+def _inward(value: Any, tag: type[Any]) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, Mapping):
+        out = {_key(key): _inward(item, tag) for key, item in value.items()}
+        if len(out) != len(value):
+            raise ValueError("cbor: a map key is there as text and as bytes")
+        return out
+    if isinstance(value, list | tuple):
+        return [_inward(item, tag) for item in value]
+    if isinstance(value, tag):
+        return _tagged(value.tag, value.value, tag)
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, int) and not _MIN_INT <= value <= _MAX_INT:
+        raise ValueError(f"cbor: {value} overflows Go's int64")
+    return value
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bytes):
+        return key.decode("utf-8", "replace")
+    if isinstance(key, str):
+        return key
+    raise ValueError("cbor: a map key is not a string")
+
+
+def _tagged(tag_number: int, value: Any, tag: type[Any]) -> Any:
+    if not isinstance(value, bytes):
+        return _inward(value, tag)
+    if tag_number == BASE64URL:
+        return base64.urlsafe_b64encode(value).decode("ascii").rstrip("=")
+    if tag_number == BASE16:
+        return value.hex()
+    return to_base64(value)

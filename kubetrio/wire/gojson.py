@@ -1,0 +1,130 @@
+"""JSON text to Python values as kube-apiserver reads it.
+
+orjson does the work whenever it can be trusted.  It merges duplicate keys silently, rounds
+integers beyond 64 bits and forgets how a fraction was written, so its answer is printed again and
+compared:
+
+- Every member of an object has one colon in the text, and so has every colon inside a string that
+  is not written as an escape.  Dropping a member can only lower the count of the reprint, so equal
+  counts prove that no key was repeated.
+- A fraction or a rounded integer is printed with a point or an exponent before ``,``, ``]`` or
+  ``}``; one search finds candidates, a walk over the values settles them.
+
+A body that fails a check is read by ``goscan``, which is exact and slower.
+Errors are those of Go's ``encoding/json``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from kubetrio.wire.goscan import MAX_DEPTH, Float, GoJsonError, Pairs, Scanner, integer
+
+__all__ = ["MAX_DEPTH", "Float", "GoJsonError", "Parsed", "float_text", "parse", "type_word"]
+
+_maybe_fraction = re.compile(rb"\.[0-9]+(?:e[+-]?[0-9]+)?[,\]}]").search
+_maybe_exponent = re.compile(rb"e[+-]?[0-9]+[,\]}]").search
+_NOTHING_REPEATED: Mapping[int, Pairs] = {}
+
+
+@dataclass(slots=True)
+class Parsed:
+    """What a body says.
+
+    Args:
+        value: the JSON value; of repeated keys the last counts.  Fractions are ``Float``.
+        duplicates: paths of repeated keys such as ``data.a`` or ``spec.list[0].b``, in document
+            order, each once, at most 100.
+        repeated: for each object with a repeated key, by ``id`` of the dict, all its members in
+            order; valid while this value is alive.
+    """
+
+    value: Any
+    duplicates: list[str] = field(default_factory=list)
+    repeated: Mapping[int, Pairs] = field(default_factory=dict)
+
+
+def parse(body: bytes) -> Parsed:
+    """Read a JSON text.
+
+    Args:
+        body: the text; invalid UTF-8 and lone surrogate escapes become U+FFFD.
+
+    Raises:
+        GoJsonError: malformed JSON, trailing data, or nesting over 10000; Go's message.
+    """
+    try:
+        value = orjson.loads(body)
+        printed = orjson.dumps(value)
+    except (ValueError, TypeError):
+        # Malformed, not UTF-8, or nested deeper than orjson goes.
+        return _exact(body)
+    if body.count(b":") != printed.count(b":") or (
+        b"\\" in body and (b"\\u003a" in body or b"\\u003A" in body)
+    ):
+        return _exact(body)
+    if type(value) is float:
+        return _exact(body)
+    if (_maybe_fraction(printed) or _maybe_exponent(printed)) and _has_fraction(value):
+        # Valid, without duplicates: the standard library can keep the text of numbers.
+        value = json.loads(body.decode(), parse_float=Float, parse_int=integer)
+    return Parsed(value, [], _NOTHING_REPEATED)
+
+
+def _exact(body: bytes) -> Parsed:
+    scanner = Scanner(body)
+    value = scanner.scan()
+    return Parsed(value, scanner.duplicates, scanner.repeated)
+
+
+def _has_fraction(value: Any) -> bool:
+    """Whether a float is anywhere inside a container."""
+    waiting = [value]
+    while waiting:
+        container = waiting.pop()
+        for item in container.values() if type(container) is dict else container:
+            kind = type(item)
+            if kind is dict or kind is list:
+                waiting.append(item)
+            elif kind is float:
+                return True
+    return False
+
+
+def type_word(value: Any) -> str:
+    """The JSON type of a value in Go's messages: object, array, string, number, bool or null."""
+    if value is None:
+        return "null"
+    return _WORDS.get(type(value), "number")
+
+
+_WORDS = {dict: "object", list: "array", str: "string", bool: "bool"}
+
+
+def float_text(number: float) -> str:
+    """A number as Go prints a ``float64``: shortest digits, exponent below 1e-6 and from 1e21.
+
+    Raises:
+        ValueError: not a number, or an infinity that carries no text of its own.
+    """
+    if not math.isfinite(number):
+        if isinstance(number, Float):
+            return number.text
+        raise ValueError(f"json: unsupported value: {number}")
+    text = repr(float(number))
+    mantissa, _, exponent = text.partition("e")
+    size = abs(number)
+    if size and not 1e-6 <= size < 1e21:
+        power = int(exponent)
+        return f"{mantissa}e{power:+d}"
+    if exponent:
+        text = f"{Decimal(text):f}"
+    return text.removesuffix(".0")

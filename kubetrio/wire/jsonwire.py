@@ -1,0 +1,289 @@
+"""JSON bodies of requests to objects, and objects to JSON bytes.
+
+What a body says about its kind is settled as kube-apiserver's serializer does it: kind and
+apiVersion are looked for first, ignoring case; what is missing comes from the path; a registered
+kind is decoded as itself, and only then it is found to be the wrong one.  Types are known to a
+``Scheme``, which the rooms above provide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.machinery.status import ApiError, bad_request
+from kubetrio.wire.gojson import Float, GoJsonError, Parsed, float_text, parse, type_word
+from kubetrio.wire.goscan import Pairs
+
+Json = dict[str, Any]
+
+_SUMMARY_BYTES = 30
+# The Go struct that kind and apiVersion are read into, as messages print it.
+_FIND_KIND = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; '
+    r'Kind string "json:\"kind,omitempty\"" }'
+)
+
+
+class Scheme(Protocol):
+    """The types a decoder knows."""
+
+    def location(self) -> str:
+        """Where the scheme was made, as messages name it."""
+
+    def knows(self, gvk: GroupVersionKind) -> bool:
+        """Whether a kind is registered."""
+
+    def go_names(self, gvk: GroupVersionKind) -> tuple[str, str]:
+        """Names of the Go types of a registered kind: versioned and internal."""
+
+    def decode(
+        self,
+        gvk: GroupVersionKind,
+        value: Any,
+        strict: list[str],
+        repeated: Mapping[int, Pairs],
+    ) -> Json:
+        """Decode a value of a registered kind; messages about fields are appended to ``strict``.
+
+        Raises:
+            ValueError: the value does not fit, in Go's words.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """An object from a request.
+
+    Args:
+        value: the object, with kind and apiVersion.
+        gvk: what it is.
+        strict: messages about unknown and duplicate fields in the order of the text: the warnings
+            of ``fieldValidation=Warn``.
+    """
+
+    value: Json
+    gvk: GroupVersionKind
+    strict: list[str]
+
+    def check_strict(self) -> None:
+        """Refuse what ``fieldValidation=Strict`` refuses.
+
+        Raises:
+            ApiError: 400, there are unknown or duplicate fields.
+        """
+        if self.strict:
+            why = f"strict decoding error: {', '.join(self.strict)}"
+            raise _unfit(self.gvk, self.gvk.kind, why)
+
+
+def decode_request(body: bytes, want: GroupVersionKind, scheme: Scheme) -> Decoded:
+    """Decode the JSON body of a write.
+
+    Args:
+        body: the request body.
+        want: kind that the path takes: of the resource, or of the subresource.
+        scheme: the types of the server that has the path.
+
+    Raises:
+        ApiError: 400 with kube-apiserver's message.
+    """
+    try:
+        parsed = parse(body)
+    except GoJsonError as error:
+        why = f"couldn't get version/kind; json parse error: {error}"
+        raise unrecognised(body, want.kind, why) from None
+    return decode_parsed(parsed, body, want, scheme)
+
+
+def decode_parsed(parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: Scheme) -> Decoded:
+    """Decode a body that is already parsed (from JSON or YAML).
+
+    Args:
+        parsed: the value.
+        body: the request body, for messages.
+        want: kind that the path takes.
+        scheme: the types of the server that has the path.
+
+    Raises:
+        ApiError: 400 with kube-apiserver's message.
+    """
+    try:
+        said = find_kind(parsed)
+    except ValueError as error:
+        raise unrecognised(body, want.kind, str(error)) from None
+    gvk = _with_defaults(said, want)
+    if not gvk.version:
+        text = body.decode("utf-8", "replace")
+        raise _unfit(gvk, want.kind, f"Object 'apiVersion' is missing in '{text}'")
+    if not scheme.knows(gvk):
+        why = (
+            f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" '
+            f'in scheme "{scheme.location()}"'
+        )
+        raise _unfit(gvk, want.kind, why)
+    strict: list[str] = []
+    try:
+        value = scheme.decode(gvk, parsed.value, strict, parsed.repeated)
+    except ValueError as error:
+        raise _unfit(gvk, want.kind, str(error)) from None
+    if gvk != want:
+        _refuse(gvk, want, scheme)
+    if value.get("kind") != gvk.kind or value.get("apiVersion") != gvk.api_version:
+        rest = {k: v for k, v in value.items() if k not in ("kind", "apiVersion")}
+        value = {"kind": gvk.kind, "apiVersion": gvk.api_version, **rest}
+    return Decoded(value, gvk, strict)
+
+
+def find_kind(parsed: Parsed) -> GroupVersionKind:
+    """What an object says it is; parts that it does not say are empty.
+
+    Raises:
+        ValueError: not an object, or kind or apiVersion have a wrong type or form; Go's message.
+    """
+    prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal"
+    value = parsed.value
+    if value is None:
+        return GroupVersionKind("", "", "")
+    if type(value) is not dict:
+        raise ValueError(f"{prefix} {type_word(value)} into Go value of type {_FIND_KIND}")
+    found = {"kind": "", "apiVersion": ""}
+    pairs = parsed.repeated.get(id(value)) or value.items()
+    for key, item in pairs:
+        # Go's own decoder, used here only, takes names without regard to case.
+        name = key if key in found else _FOLDED.get(key.casefold())
+        if name is None or item is None:
+            continue
+        if type(item) is not str:
+            word = type_word(item)
+            raise ValueError(f"{prefix} {word} into Go struct field .{name} of type string")
+        found[name] = item
+    group, version = GroupVersion.parse(found["apiVersion"])
+    return GroupVersionKind(group, version, found["kind"])
+
+
+_FOLDED = {"kind": "kind", "apiversion": "apiVersion"}
+
+
+def _with_defaults(said: GroupVersionKind, want: GroupVersionKind) -> GroupVersionKind:
+    kind = said.kind or want.kind
+    if not said.version and said.group in ("", want.group):
+        return GroupVersionKind(want.group, want.version, kind)
+    return said if said.kind else GroupVersionKind(said.group, said.version, kind)
+
+
+def _refuse(gvk: GroupVersionKind, want: GroupVersionKind, scheme: Scheme) -> None:
+    """Refuse a registered kind that the path does not take."""
+    versioned, internal = scheme.go_names(gvk)
+    wanted = scheme.go_names(want)[1]
+    if internal == wanted:
+        raise bad_request(
+            f"the API version in the data ({gvk.api_version}) does not match "
+            f"the expected API version ({want.api_version})"
+        )
+    raise _unfit(gvk, want.kind, f"converting ({versioned}) to ({wanted}): unknown conversion")
+
+
+def _unfit(gvk: GroupVersionKind, kind: str, why: str) -> ApiError:
+    return bad_request(
+        f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {kind}: {why}'
+    )
+
+
+def unrecognised(body: bytes, kind: str, why: str) -> ApiError:
+    """400 for a body that does not get as far as having a kind.
+
+    Args:
+        body: the request body; the message shows its first 30 bytes, in hex unless it starts with
+            a brace.
+        kind: kind that the path takes.
+        why: what is wrong.
+    """
+    if not body:
+        summary = "<empty>"
+    else:
+        head = body[:_SUMMARY_BYTES]
+        summary = head.decode("utf-8", "replace") if body.startswith(b"{") else head.hex()
+        if len(body) > _SUMMARY_BYTES:
+            summary += " ..."
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
+    )
+
+
+_html = re.compile(rb"[<>&]|\xe2\x80[\xa8\xa9]")
+_HTML_ESCAPES = {
+    b"<": rb"\u003c",
+    b">": rb"\u003e",
+    b"&": rb"\u0026",
+    b"\xe2\x80\xa8": rb"\u2028",
+    b"\xe2\x80\xa9": rb"\u2029",
+}
+
+
+def _fragment(value: Any) -> orjson.Fragment:
+    if type(value) is Float:
+        return orjson.Fragment(float_text(value))
+    raise TypeError(f"not a JSON value: {type(value).__name__}")
+
+
+def encode(obj: Any) -> bytes:
+    """JSON as Go's encoder prints it, keys in the order of the dicts, without a newline.
+
+    Args:
+        obj: a JSON value; fractions are ``Float``, integers may be of any size.
+
+    Raises:
+        TypeError: a value that JSON does not have.
+    """
+    try:
+        out = orjson.dumps(obj, _fragment)
+    except TypeError:
+        # Integers beyond 64 bits, or nested deeper than orjson goes.
+        out = _encode_any(obj)
+    if b"<" in out or b">" in out or b"&" in out or b"\xe2\x80" in out:
+        return _html.sub(lambda found: _HTML_ESCAPES[found.group()], out)
+    return out
+
+
+def _encode_any(obj: Any) -> bytes:
+    """The same bytes without limits, piece by piece and without recursion."""
+    out: list[str] = []
+    # Values to print, with the text to print before each; a container leaves its end behind.
+    waiting: list[tuple[str, Any]] = [("", obj)]
+    while waiting:
+        before, value = waiting.pop()
+        out.append(before)
+        if value is _END:
+            continue
+        kind = type(value)
+        if kind is dict:
+            out.append("{")
+            waiting.append(("}", _END))
+            items = [(f"{_text(key)}:", item) for key, item in value.items()]
+            waiting.extend((f",{key}", item) for key, item in reversed(items[1:]))
+            waiting.extend(items[:1])
+        elif kind is list:
+            out.append("[")
+            waiting.append(("]", _END))
+            waiting.extend((",", item) for item in reversed(value[1:]))
+            waiting.extend(("", item) for item in value[:1])
+        elif kind is int:
+            out.append(str(value))
+        elif isinstance(value, float):
+            out.append(float_text(value))
+        else:
+            out.append(orjson.dumps(value, _fragment).decode())
+    return "".join(out).encode()
+
+
+_END = object()
+
+
+def _text(key: str) -> str:
+    return orjson.dumps(key).decode()
