@@ -1,0 +1,244 @@
+"""Discovery documents, derived from a registry snapshot.
+
+Two families answer the same question.  The older one is a walk: ``/api`` and ``/apis`` name
+groups, ``/apis/<group>`` its versions, ``/apis/<group>/<version>`` its resources.  The aggregated
+one (KEP-3352) gives all groups in a single document at ``/api`` (core) and ``/apis`` (the rest),
+asked for by media type.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+
+from kubetrio.machinery.names import GroupVersion
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import Registry, ResourceType, Subresource
+
+Json = dict[str, Any]
+AggregatedVersion = Literal["v2", "v2beta1"]
+
+# The order kube-apiserver gives for custom resources, where built-in ones are sorted by name.
+CUSTOM_VERBS: Final = (
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+)
+CUSTOM_SUBRESOURCES: Final = ("status", "scale")
+HEALTH_ROOTS: Final = ("/healthz", "/livez", "/readyz")
+
+
+def is_custom(resource: ResourceType) -> bool:
+    """Whether a resource comes from a CustomResourceDefinition, which documents show."""
+    key = (resource.group, resource.version, resource.resource)
+    return key not in builtin.registry().resources
+
+
+def etag(document: bytes) -> str:
+    """Entity tag of a document: its SHA-512 in upper-case hexadecimal, with the quotes."""
+    return f'"{hashlib.sha512(document).hexdigest().upper()}"'
+
+
+def api_versions(server_address: str) -> Json:
+    """The answer of ``GET /api``: APIVersions.
+
+    Args:
+        server_address: ``host:port`` under which clients reach this server.
+    """
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [
+            {"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}
+        ],
+    }
+
+
+def api_group_list(registry: Registry) -> Json:
+    """The answer of ``GET /apis``: APIGroupList in registry order, without the core group."""
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [_group(group, versions) for group, versions in registry.groups.items() if group],
+    }
+
+
+def api_group(registry: Registry, group: str) -> Json | None:
+    """The answer of ``GET /apis/<group>``: APIGroup, or None for a group that is not served."""
+    versions = registry.groups.get(group)
+    if not group or not versions:
+        return None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)}
+
+
+def _group(group: str, versions: Sequence[str]) -> Json:
+    served = [
+        {"groupVersion": GroupVersion(group, version).api_version, "version": version}
+        for version in versions
+    ]
+    return {"name": group, "versions": served, "preferredVersion": dict(served[0])}
+
+
+def api_resource_list(registry: Registry, group_version: GroupVersion) -> Json | None:
+    """The answer of ``GET /api/v1`` or ``GET /apis/<group>/<version>``: APIResourceList.
+
+    Returns:
+        The list, sorted by name, or None for a version that is not served.
+    """
+    resources = registry.by_group_version.get(group_version)
+    if resources is None:
+        return None
+    entries: list[Json] = []
+    for resource in sorted(resources, key=lambda item: item.resource):
+        entries.append(_resource_entry(resource))
+        entries += [_subresource_entry(resource, sub) for sub in _subresources(resource)]
+    # The core list is the one document of the family without an apiVersion.
+    head: Json = {"kind": "APIResourceList"}
+    if group_version.group:
+        head["apiVersion"] = "v1"
+    return {**head, "groupVersion": group_version.api_version, "resources": entries}
+
+
+def _resource_entry(resource: ResourceType) -> Json:
+    entry: Json = {
+        "name": resource.resource,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": _verbs(resource),
+    }
+    _add_present(
+        entry,
+        shortNames=list(resource.short_names),
+        categories=list(resource.categories),
+        storageVersionHash=resource.storage_version_hash,
+    )
+    return entry
+
+
+def _subresource_entry(resource: ResourceType, sub: Subresource) -> Json:
+    entry: Json = {
+        "name": f"{resource.resource}/{sub.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+    }
+    if sub.kind[:2] != resource.group_version:
+        _add_present(entry, group=sub.kind.group, version=sub.kind.version)
+    return {**entry, "kind": sub.kind.kind, "verbs": sorted(sub.verbs)}
+
+
+def aggregated(
+    registry: Registry,
+    groups: Literal["core", "named"],
+    version: AggregatedVersion = "v2",
+) -> Json:
+    """The aggregated document: APIGroupDiscoveryList of ``apidiscovery.k8s.io``.
+
+    Args:
+        registry: what is served.
+        groups: ``core`` for ``GET /api``, ``named`` for ``GET /apis``.
+        version: API version of the document; the shapes are the same.
+    """
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": group} if group else {},
+                "versions": [_aggregated_version(registry, group, item) for item in versions],
+            }
+            for group, versions in registry.groups.items()
+            if bool(group) == (groups == "named")
+        ],
+    }
+
+
+def _aggregated_version(registry: Registry, group: str, version: str) -> Json:
+    resources = registry.by_group_version[GroupVersion(group, version)]
+    entry: Json = {"version": version}
+    _add_present(
+        entry,
+        resources=[
+            _aggregated_resource(resource)
+            for resource in sorted(resources, key=lambda item: item.resource)
+        ],
+    )
+    return {**entry, "freshness": "Current"}
+
+
+def _aggregated_resource(resource: ResourceType) -> Json:
+    entry: Json = {
+        "resource": resource.resource,
+        "responseKind": _response_kind(resource, resource.group_version_kind),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": _verbs(resource),
+    }
+    _add_present(
+        entry,
+        shortNames=list(resource.short_names),
+        categories=list(resource.categories),
+        subresources=[
+            {
+                "subresource": sub.name,
+                "responseKind": _response_kind(resource, sub.kind),
+                "verbs": sorted(sub.verbs),
+            }
+            for sub in _subresources(resource)
+        ],
+    )
+    return entry
+
+
+def _response_kind(resource: ResourceType, kind: tuple[str, str, str]) -> Json:
+    group, version, name = kind
+    # Built-in resources leave out what the place in the document already says.
+    if (group, version) == resource.group_version and not is_custom(resource):
+        group = version = ""
+    return {"group": group, "version": version, "kind": name}
+
+
+def _verbs(resource: ResourceType) -> list[str]:
+    if is_custom(resource):
+        return sorted(resource.verbs, key=_position(CUSTOM_VERBS))
+    return sorted(resource.verbs)
+
+
+def _subresources(resource: ResourceType) -> list[Subresource]:
+    order = _position(CUSTOM_SUBRESOURCES if is_custom(resource) else ())
+    return [resource.subresources[name] for name in sorted(resource.subresources, key=order)]
+
+
+def _position(order: Sequence[str]) -> Callable[[str], tuple[int, str]]:
+    """Sort key: place in a sequence, then by name for what is not in it."""
+    places = {name: index for index, name in enumerate(order)}
+    return lambda name: (places.get(name, len(places)), name)
+
+
+def _add_present(entry: Json, **members: Any) -> None:
+    entry.update({key: value for key, value in members.items() if value})
+
+
+def root_paths(registry: Registry, health_checks: Sequence[str]) -> Json:
+    """The answer of ``GET /``: every path with a handler, sorted.
+
+    Args:
+        registry: what is served; gives the paths below ``/api`` and ``/apis``.
+        health_checks: paths of the health endpoints, such as ``/livez`` and ``/livez/ping``.
+    """
+    paths = {"/api", "/apis", "/apis/", *health_checks}
+    for group, versions in registry.groups.items():
+        root = f"/apis/{group}" if group else "/api"
+        paths.add(root)
+        paths.update(f"{root}/{version}" for version in versions)
+    paths.update(
+        path for path in builtin.load("resources")["rootPaths"] if not path.startswith(HEALTH_ROOTS)
+    )
+    return {"paths": sorted(paths)}

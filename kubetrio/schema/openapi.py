@@ -1,0 +1,167 @@
+"""OpenAPI v3 documents, derived from a registry snapshot (KEP-2896).
+
+``/openapi/v3`` is an index; each group-version has a document of its own, so that a change of one
+CustomResourceDefinition makes clients fetch one document.  A document is built when it is asked
+for.  The index carries a hash per document; it covers the facts a document is made from, not its
+bytes, so that the index costs no documents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+
+import kubetrio
+from kubetrio.schema.openapi_paths import (
+    CODES,
+    Operation,
+    Parameter,
+    document_paths,
+    group_version_of,
+    operations,
+    shared_parameters,
+)
+from kubetrio.schema.openapi_types import (
+    V3_PREFIX,
+    CustomSchemas,
+    closure,
+    custom_types,
+    gvk_object,
+    to_v3,
+)
+from kubetrio.schema.openapi_v2 import swagger_v2
+from kubetrio.schema.registry import Registry
+
+__all__ = ["NO_CUSTOM", "document", "document_hash", "index", "swagger_v2"]
+
+Json = dict[str, Any]
+
+NO_CUSTOM: Final[CustomSchemas] = MappingProxyType({})
+SECURITY_SCHEMES: Final = {
+    "BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}
+}
+
+
+def index(registry: Registry, *, version: str, custom: CustomSchemas = NO_CUSTOM) -> Json:
+    """The answer of ``GET /openapi/v3``.
+
+    Args:
+        registry: what is served.
+        version: Kubernetes version, the ``info.version`` of every document.
+        custom: OpenAPI v3 schema of each custom kind.
+    """
+    paths = {}
+    for path in document_paths(registry):
+        digest = _hash(registry, path, version, custom)
+        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+    return {"paths": paths}
+
+
+def document_hash(
+    registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
+) -> str | None:
+    """The hash by which the index names a document, or None for an unknown path.
+
+    It is the document's entity tag too.  Arguments as for :func:`document`.
+    """
+    if path not in document_paths(registry):
+        return None
+    return _hash(registry, path, version, custom)
+
+
+def document(
+    registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
+) -> bytes | None:
+    """The answer of ``GET /openapi/v3/<path>`` as JSON, or None for an unknown path.
+
+    Args:
+        registry: what is served.
+        path: below ``/openapi/v3/``, such as ``api/v1`` or ``apis/apps/v1``.
+        version: Kubernetes version, for ``info.version``.
+        custom: OpenAPI v3 schema of each custom kind.
+    """
+    if path not in document_paths(registry):
+        return None
+    table = operations(registry, path)
+    group_version = group_version_of(path)
+    own = {}
+    if group_version is not None:
+        own = custom_types(registry.by_group_version[group_version], custom)
+    names = {name for items in table.values() for item in items for name in item.type_names()}
+    schemas = {name: to_v3(schema) for name, schema in closure(names, own).items()}
+    components: Json = {"schemas": schemas} if schemas else {}
+    return orjson.dumps(
+        {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": version},
+            "paths": {key: _path_item(items) for key, items in table.items()},
+            "components": {**components, "securitySchemes": SECURITY_SCHEMES},
+        }
+    )
+
+
+def _hash(registry: Registry, path: str, version: str, custom: CustomSchemas) -> str:
+    # Built-in types and operations change with releases of this package only.
+    facts: list[Any] = [kubetrio.__version__, version, path]
+    group_version = group_version_of(path)
+    if group_version is not None:
+        facts += [
+            [
+                resource.resource,
+                resource.kind,
+                resource.namespaced,
+                sorted([item.name, *item.kind] for item in resource.subresources.values()),
+                custom.get(resource.group_version_kind),
+            ]
+            for resource in registry.by_group_version[group_version]
+        ]
+    data = orjson.dumps(facts, option=orjson.OPT_SORT_KEYS, default=dict)
+    return hashlib.sha512(data).hexdigest().upper()
+
+
+def _path_item(items: Sequence[Operation]) -> Json:
+    shared = shared_parameters(items)
+    result: Json = {item.method: _operation(item, shared) for item in items}
+    if shared:
+        result["parameters"] = [_parameter(item) for item in shared]
+    return result
+
+
+def _operation(item: Operation, shared: Sequence[Parameter]) -> Json:
+    result: Json = {"tags": [item.tag], "operationId": item.id}
+    own = [_parameter(parameter) for parameter in item.parameters if parameter not in shared]
+    if own:
+        result["parameters"] = own
+    if item.accepts:
+        result["requestBody"] = {"content": _content(item.accepts, item.body)}
+        if item.body_required:
+            result["requestBody"]["required"] = True
+    result["responses"] = {code: _response(item, code) for code in item.codes}
+    if item.action:
+        result["x-kubernetes-action"] = item.action
+    if item.gvk is not None:
+        result["x-kubernetes-group-version-kind"] = gvk_object(item.gvk)
+    return result
+
+
+def _response(item: Operation, code: str) -> Json:
+    response: Json = {"description": CODES[code]}
+    if code != "401":
+        response["content"] = _content(item.produces, item.response)
+    return response
+
+
+def _content(media_types: Iterable[str], type_name: str) -> Json:
+    schema: Mapping[str, str] = {"$ref": V3_PREFIX + type_name} if type_name else {"type": "string"}
+    return {media_type: {"schema": schema} for media_type in media_types}
+
+
+def _parameter(parameter: Parameter) -> Json:
+    result: Json = {"name": parameter.name, "in": parameter.location}
+    if parameter.location == "path":
+        result["required"] = True
+    return {**result, "schema": {"type": parameter.type, "uniqueItems": True}}

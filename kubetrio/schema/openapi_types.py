@@ -1,0 +1,166 @@
+"""Type schemas of OpenAPI documents: which ones are needed, and how each version writes them.
+
+``schemas/types`` and CustomResourceDefinitions hold OpenAPI v3 schemas whose ``$ref`` is a bare
+type name.  A document wants them as a closed set with references into itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import ResourceType
+
+Json = dict[str, Any]
+CustomSchemas = Mapping[GroupVersionKind, Mapping[str, Any]]
+
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+V2_PREFIX: Final = "#/definitions/"
+V3_PREFIX: Final = "#/components/schemas/"
+# What Swagger 2.0 has no word for; defaults are known to v2 but kube-apiserver leaves them out.
+NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "default", "not", "nullable", "oneOf"})
+CONTENTS: Final = frozenset({"additionalProperties", "items", "properties"})
+
+
+def type_name(gvk: GroupVersionKind) -> str:
+    """Name of the type of a kind; a custom kind is named after its group, the other way round."""
+    known = builtin.type_name_of(gvk)
+    if known:
+        return known
+    return ".".join([*reversed(gvk.group.split(".")), gvk.version, gvk.kind])
+
+
+def custom_types(resources: Iterable[ResourceType], custom: CustomSchemas) -> dict[str, Json]:
+    """Types of the resources that have no built-in type, and of their lists, by name.
+
+    Args:
+        resources: resources of a document.
+        custom: OpenAPI v3 schema of each custom kind, without references; a kind that is missing
+            here takes any object.
+    """
+    types: dict[str, Json] = {}
+    for resource in resources:
+        gvk = resource.group_version_kind
+        if builtin.type_name_of(gvk):
+            continue
+        name = type_name(gvk)
+        listed = GroupVersionKind(gvk.group, gvk.version, resource.list_kind)
+        given = custom.get(gvk, {"x-kubernetes-preserve-unknown-fields": True})
+        types[name] = _object(gvk, "ObjectMeta", given)
+        types[type_name(listed)] = _object(
+            listed,
+            "ListMeta",
+            {
+                "required": ["items"],
+                "properties": {"items": {"type": "array", "items": {"$ref": name}}},
+            },
+        )
+    return types
+
+
+def _object(gvk: GroupVersionKind, meta: str, schema: Mapping[str, Any]) -> Json:
+    properties = {
+        **schema.get("properties", {}),
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"$ref": f"{META}{meta}"},
+    }
+    return {
+        "type": "object",
+        **schema,
+        "properties": dict(sorted(properties.items())),
+        "x-kubernetes-group-version-kind": [gvk_object(gvk)],
+    }
+
+
+def gvk_object(gvk: GroupVersionKind) -> Json:
+    """A kind as the ``x-kubernetes-group-version-kind`` extension writes it."""
+    return {"group": gvk.group, "kind": gvk.kind, "version": gvk.version}
+
+
+def closure(roots: Iterable[str], own: Mapping[str, Json]) -> dict[str, Json]:
+    """The named types and all they refer to, sorted by name.
+
+    Args:
+        roots: type names.
+        own: types that are not in ``schemas/types``, by name.
+
+    Raises:
+        KeyError: a name that neither place knows.
+    """
+    found: dict[str, Json] = {}
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found[name] = own[name] if name in own else builtin.type_schema(name)
+        waiting.extend(_references(found[name]))
+    return dict(sorted(found.items()))
+
+
+def _references(schema: Mapping[str, Any]) -> Iterator[str]:
+    if "$ref" in schema:
+        yield schema["$ref"]
+    for child in _children(schema):
+        yield from _references(child)
+
+
+def _children(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Schemas directly inside a schema; names of properties are not keywords."""
+    yield from schema.get("properties", {}).values()
+    for keyword in ("items", "additionalProperties", "not"):
+        if isinstance(schema.get(keyword), dict):
+            yield schema[keyword]
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        yield from schema.get(keyword, ())
+
+
+def _with_children(schema: Mapping[str, Any], convert: Callable[[Mapping[str, Any]], Json]) -> Json:
+    result = dict(schema)
+    if "properties" in schema:
+        result["properties"] = {
+            name: convert(child) for name, child in schema["properties"].items()
+        }
+    for keyword in ("items", "additionalProperties", "not"):
+        if isinstance(schema.get(keyword), dict):
+            result[keyword] = convert(schema[keyword])
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        if keyword in schema:
+            result[keyword] = [convert(child) for child in schema[keyword]]
+    return result
+
+
+def to_v3(schema: Mapping[str, Any]) -> Json:
+    """A schema for an OpenAPI v3 document.
+
+    In v3 members beside a ``$ref`` have no effect, so a reference with a default is wrapped.
+    """
+    result = _with_children(schema, to_v3)
+    if "$ref" not in result:
+        return result
+    reference = {"$ref": V3_PREFIX + result.pop("$ref")}
+    return {"allOf": [reference], **result} if result else reference
+
+
+def to_v2(schema: Mapping[str, Any]) -> Json:
+    """A schema for a Swagger 2.0 document: the same with less.
+
+    Unions become the text form that clients may always send; values that may be null or anything
+    lose what describes their contents, because v2 readers would reject the rest.
+    """
+    result = _with_children(
+        {key: value for key, value in schema.items() if key not in NOT_IN_V2}, to_v2
+    )
+    if {"type": "string"} in schema.get("oneOf", ()):
+        result["type"] = "string"
+    if schema.get("nullable"):
+        result.pop("type", None)
+    if schema.get("nullable") or schema.get("x-kubernetes-preserve-unknown-fields"):
+        for keyword in CONTENTS & result.keys():
+            del result[keyword]
+    if "$ref" in result:
+        result["$ref"] = V2_PREFIX + result["$ref"]
+    return result
