@@ -1,0 +1,127 @@
+"""Who may do what: authorizers in order, the first opinion counts.
+
+``system:masters`` may do everything; beside that, the non-resource paths that Kubernetes' bootstrap
+roles open to everybody.  Roles and bindings join the chain as one more authorizer.
+
+Source: docs "Authorization Overview", "Using RBAC Authorization" (default roles).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from kubetrio.auth.identity import (
+    AUTHENTICATED,
+    MASTERS,
+    UNAUTHENTICATED,
+    Attributes,
+    Decision,
+    Verdict,
+)
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import ApiError, resource_details
+
+NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
+NO_OPINION = Verdict(Decision.NO_OPINION, "")
+ALLOWED = Verdict(Decision.ALLOW, "")
+
+
+class Authorizer(Protocol):
+    """One way to decide."""
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        """What it thinks of a request."""
+        ...
+
+
+class Masters:
+    """``system:masters`` may do everything."""
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        """Allow members of the group."""
+        return ALLOWED if MASTERS in attributes.user.groups else NO_OPINION
+
+
+class PathRules:
+    """Non-resource rules for groups, read from bootstrap roles.
+
+    Args:
+        rules: group name to paths that may be read; a trailing ``*`` matches any rest.
+    """
+
+    def __init__(self, rules: Mapping[str, Sequence[str]]) -> None:
+        self._rules = rules
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        """Allow GETs of open paths."""
+        if attributes.resource_request or attributes.verb not in ("get", "head"):
+            return NO_OPINION
+        for group in attributes.user.groups:
+            for pattern in self._rules.get(group, ()):
+                if pattern == attributes.path or (
+                    pattern.endswith("*") and attributes.path.startswith(pattern[:-1])
+                ):
+                    return ALLOWED
+        return NO_OPINION
+
+
+def bootstrap_paths(objects: Mapping[str, Any]) -> PathRules:
+    """Open paths of a fresh cluster.
+
+    Args:
+        objects: bootstrap objects by ``Kind name``, as in ``schemas/bootstrap.json``.
+    """
+
+    def paths(role: str) -> list[str]:
+        rules = objects[f"ClusterRole {role}"]["rules"]
+        return [path for rule in rules for path in rule.get("nonResourceURLs", ())]
+
+    public = paths("system:public-info-viewer")
+    return PathRules(
+        {UNAUTHENTICATED: public, AUTHENTICATED: [*public, *paths("system:discovery")]}
+    )
+
+
+class Chain:
+    """Authorizers in order.
+
+    Args:
+        authorizers: asked one after the other until one has an opinion.
+    """
+
+    def __init__(self, authorizers: Sequence[Authorizer]) -> None:
+        self._authorizers = tuple(authorizers)
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        """The first opinion; none at all means no."""
+        for authorizer in self._authorizers:
+            verdict = authorizer.authorize(attributes)
+            if verdict.decision is not Decision.NO_OPINION:
+                return verdict
+        return NO_OPINION
+
+
+def forbidden(attributes: Attributes, reason: str = "") -> ApiError:
+    """403 in kube-apiserver's words."""
+    user = attributes.user.name
+    why = f": {reason}" if reason else ""
+    if not attributes.resource_request:
+        message = f'forbidden: User "{user}" cannot {attributes.verb} path "{attributes.path}"'
+        return ApiError(403, "Forbidden", message + why, {}, headers=NOSNIFF)
+    resource = GroupResource(attributes.api_group, attributes.resource)
+    subject = f'{resource} "{attributes.name}"' if attributes.name else str(resource)
+    path = attributes.resource
+    if attributes.subresource:
+        path = f"{path}/{attributes.subresource}"
+    where = (
+        f'in the namespace "{attributes.namespace}"'
+        if attributes.namespace
+        else "at the cluster scope"
+    )
+    message = (
+        f'{subject} is forbidden: User "{user}" cannot {attributes.verb} resource "{path}" '
+        f'in API group "{attributes.api_group}" {where}'
+    )
+    details = resource_details(resource, attributes.name)
+    return ApiError(403, "Forbidden", message + why, details, headers=NOSNIFF)

@@ -1,0 +1,102 @@
+"""Who asks, what is asked, and what an authorizer thinks of it.
+
+Source: Kubernetes documentation "Authenticating" and "Authorization Overview" (user info,
+request attributes, the three answers of an authorizer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import NamedTuple
+
+AUTHENTICATED = "system:authenticated"
+"""Group of everyone who presented valid credentials."""
+
+UNAUTHENTICATED = "system:unauthenticated"
+"""Group of everyone who presented none."""
+
+MASTERS = "system:masters"
+"""Group that no authorizer refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserInfo:
+    """The subject of a request.
+
+    Args:
+        name: user name, such as ``kubernetes-admin`` or ``system:serviceaccount:ns:name``.
+        uid: identifier that survives a rename; empty when the credentials carry none.
+        groups: group names in the order the credentials give them.
+        extra: further attributes, each a list of texts; not part of the hash.
+    """
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+
+ANONYMOUS = UserInfo("system:anonymous", groups=(UNAUTHENTICATED,))
+"""The subject of a request without credentials."""
+
+
+def authenticated(user: UserInfo) -> UserInfo:
+    """Add ``system:authenticated`` as the last group.
+
+    The credential readers of this package return what the credentials say and nothing else; the
+    chain of authenticators applies this once to whatever it accepts, as kube-apiserver does.
+    The anonymous user and a user that already is in one of the two groups stay as they are.
+    """
+    if user.name == ANONYMOUS.name:
+        return user
+    if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+        return user
+    return replace(user, groups=(*user.groups, AUTHENTICATED))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """The question put to an authorizer.
+
+    Args:
+        user: who asks.
+        verb: API verb (``get``, ``list``, ``watch``, ...), or for a non-resource request the
+            HTTP method in lower case.
+        namespace: empty for cluster-scoped and all-namespace requests.
+        api_group: empty for the core group.
+        api_version: version in the path.
+        resource: plural name in the path.
+        subresource: such as ``status``; empty without one.
+        name: object name; empty for collections.
+        resource_request: whether the path names a resource; if not, only ``user``, ``verb`` and
+            ``path`` count.
+        path: URL path without query.
+    """
+
+    user: UserInfo
+    verb: str
+    namespace: str = ""
+    api_group: str = ""
+    api_version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    resource_request: bool = True
+    path: str = ""
+
+
+class Decision(Enum):
+    """What one authorizer answers."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    NO_OPINION = "no opinion"
+
+
+class Verdict(NamedTuple):
+    """A decision and why; the reason of a refusal is shown to the client."""
+
+    decision: Decision
+    reason: str = ""

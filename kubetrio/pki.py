@@ -1,0 +1,545 @@
+"""Keys and certificates of a server, made on first start and kept in one directory.
+
+- ``ca.crt``, ``ca.key``: authority that signs the next two and other client certificates
+- ``apiserver.crt``, ``apiserver.key``: what the server shows
+- ``admin.crt``, ``admin.key``: client certificate of ``kubernetes-admin`` (``system:masters``)
+- ``sa.key``, ``sa.pub``: sign and check service account tokens
+- ``pki.json``: what the files above were when last checked
+
+What exists and fits is used.  Serving and admin certificates are derived things: they are issued
+again when they are missing, do not fit the authority or their key, lack a name, or have less than
+`RENEW_BEFORE` left.  The authority and ``sa.key`` are identities: one that cannot be used is an
+error for the operator to resolve, never a reason to make another.  ``ca.key`` may be kept
+elsewhere as long as nothing needs signing.
+
+Checking takes ``cryptography``, whose import is a good part of a start.  ``pki.json`` therefore
+records the digest of every file together with the names and dates found; while all of it still
+holds, nothing is imported and nothing is parsed.
+
+Source: RFC 5280 for the extensions; Kubernetes documentation "PKI certificates and requirements"
+for names and subjects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import ipaddress
+import json
+import os
+import re
+import socket
+import ssl
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import (
+        EllipticCurvePrivateKey,
+        EllipticCurvePublicKey,
+    )
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+
+SERVICE_IP = "10.0.0.1"
+"""First address of the service range: what pods use to reach the server."""
+
+SERVICE_NAMES = (
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+"""DNS names of the same."""
+
+CA_LIFETIME = dt.timedelta(days=3650)
+LEAF_LIFETIME = dt.timedelta(days=365)
+RENEW_BEFORE = dt.timedelta(days=30)
+CLOCK_SKEW = dt.timedelta(hours=1)
+"""How far in the past validity begins, for clients whose clock is behind."""
+
+_FILES = (
+    "ca.crt", "ca.key", "apiserver.crt", "apiserver.key", "admin.crt", "admin.key", "sa.key",
+    "sa.pub",
+)  # fmt: skip
+_STAMP = "pki.json"
+_STAMP_VERSION = 1
+_DNS_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?")
+
+
+class PkiError(Exception):
+    """Keys or certificates cannot be used; one line that names the file and the next step."""
+
+
+class _DamagedError(PkiError):
+    """A file was read and is not what its name says."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its private key, both PEM files."""
+
+    cert: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Pki:
+    """The files of a directory.
+
+    Args:
+        ca: the authority; its key may be absent.
+        serving: certificate of the server.
+        admin: client certificate of the administrator.
+        sa_key: private key that signs service account tokens.
+        sa_pub: public key that checks them.
+        issued: names of the files made by this call, for the log; empty when all were reused.
+    """
+
+    ca: KeyPair
+    serving: KeyPair
+    admin: KeyPair
+    sa_key: Path
+    sa_pub: Path
+    issued: tuple[str, ...] = ()
+
+
+def ensure(cert_dir: Path, *, now: dt.datetime, hosts: Sequence[str]) -> Pki:
+    """Make or reuse the keys and certificates of `cert_dir`.  Blocking.
+
+    Args:
+        cert_dir: made with mode 0700 when missing; files are written with mode 0600.
+        now: the time, with a zone.
+        hosts: further DNS names and IP addresses that clients use to reach the server.
+
+    Raises:
+        PkiError: a host that is neither; a file that cannot be read, written or used.
+        ValueError: `now` has no zone.
+    """
+    if now.tzinfo is None:
+        raise ValueError("now has no time zone")
+    now = now.astimezone(dt.UTC).replace(microsecond=0)
+    names = _alternative_names(hosts)
+    issued: list[str] = []
+    try:
+        if not _stamp_holds(cert_dir, now, names):
+            cert_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _exclusive(cert_dir):
+                until = _Issuer(cert_dir, now, issued).run(names)
+                # A directory that is complete may well be read-only.
+                with contextlib.suppress(OSError):
+                    _write_stamp(cert_dir, now, until, names)
+    except OSError as error:
+        raise PkiError(
+            f"cannot use {error.filename or cert_dir}: {_why(error)}; make {cert_dir} a directory "
+            "this user can read and write, or choose another --cert-dir"
+        ) from error
+    at = {name: cert_dir / name for name in _FILES}
+    return Pki(
+        ca=KeyPair(at["ca.crt"], at["ca.key"]),
+        serving=KeyPair(at["apiserver.crt"], at["apiserver.key"]),
+        admin=KeyPair(at["admin.crt"], at["admin.key"]),
+        sa_key=at["sa.key"],
+        sa_pub=at["sa.pub"],
+        issued=tuple(issued),
+    )
+
+
+def load_user_supplied(tls_cert_file: Path, tls_private_key_file: Path) -> KeyPair:
+    """Check a serving certificate given by flags, without ``cryptography``.  Blocking.
+
+    Raises:
+        PkiError: missing, unreadable, not PEM, encrypted, or a key of another certificate.
+    """
+    cert = _read(tls_cert_file, "correct --tls-cert-file or the file's mode")
+    key = _read(tls_private_key_file, "correct --tls-private-key-file or the file's mode")
+    if b"-----BEGIN CERTIFICATE-----" not in cert:
+        raise PkiError(f"{tls_cert_file} holds no PEM certificate; convert it to PEM")
+    if b"ENCRYPTED" in key:
+        raise PkiError(f"{tls_private_key_file} is encrypted; store the key without a passphrase")
+    if not re.search(rb"-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----", key):
+        raise PkiError(f"{tls_private_key_file} holds no PEM private key; convert it to PEM")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_verify_locations(cadata=cert.decode("ascii", "ignore"))
+    except ssl.SSLError as error:
+        raise PkiError(
+            f"{tls_cert_file} holds a damaged certificate ({_why(error)}); copy it again"
+        ) from error
+    try:
+        context.load_cert_chain(tls_cert_file, tls_private_key_file)
+    except ssl.SSLError as error:
+        if error.reason in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH"):
+            raise PkiError(
+                f"the key in {tls_private_key_file} does not belong to the certificate in "
+                f"{tls_cert_file}; name the two files of one pair"
+            ) from error
+        raise PkiError(
+            f"{tls_private_key_file} holds an unusable key ({_why(error)}); copy it again"
+        ) from error
+    return KeyPair(tls_cert_file, tls_private_key_file)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file of mode 0600 so that at any time it has the old or the new content.
+
+    Raises:
+        OSError: the directory is missing, not writable or full.
+    """
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+    if os.name == "posix":  # elsewhere directories cannot be opened
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+class _Issuer:
+    """Checks the files of a directory and makes those that are missing.
+
+    Keys are written before their certificates: a crash in between leaves a pair that does not
+    fit, or an authority without certificate, and both are made good at the next start.
+    """
+
+    def __init__(self, directory: Path, now: dt.datetime, issued: list[str]) -> None:
+        self._directory = directory
+        self._now = now
+        self._issued = issued
+        self._ca_key: PrivateKeyTypes | None = None
+
+    def run(self, names: frozenset[str]) -> dt.datetime:
+        """Bring the directory in order and say until when it is."""
+        self._service_account_key()
+        ca = self._authority()
+        leaves = (self._leaf("apiserver", ca, names), self._leaf("admin", ca, frozenset()))
+        return min(_renewal(leaf, ca) for leaf in leaves)
+
+    def _authority(self) -> x509.Certificate:
+        cert_path, key_path = self._directory / "ca.crt", self._directory / "ca.key"
+        if key_path.exists():
+            self._ca_key = _load_key(key_path, "restore it from a backup")
+        elif not cert_path.exists():
+            self._ca_key = self._new_key("ca.key")
+        if self._ca_key and not cert_path.exists():
+            # Made again for the same key and subject, a lost certificate is trusted wherever
+            # the former one was.
+            return self._issue("ca", None, None, frozenset())
+        cert = _load_cert(cert_path, "restore it from a backup")
+        if self._ca_key and cert.public_key() != self._ca_key.public_key():
+            raise PkiError(
+                f"{key_path} is not the key of {cert_path}; restore the two from one backup"
+            )
+        start, end = cert.not_valid_before_utc, cert.not_valid_after_utc
+        if not start <= self._now < end:
+            raise PkiError(
+                f"{cert_path} is valid from {start:%Y-%m-%d} to {end:%Y-%m-%d} and the clock says "
+                f"{self._now:%Y-%m-%d}; set the clock, or move {self._directory} away to start "
+                "with a new authority, which every client then has to be given"
+            )
+        return cert
+
+    def _leaf(self, name: str, ca: x509.Certificate, names: frozenset[str]) -> x509.Certificate:
+        cert_path, key_path = self._directory / f"{name}.crt", self._directory / f"{name}.key"
+        if cert_path.exists() and key_path.exists():
+            step = f"make it readable, or remove {cert_path} to have a new pair made"
+            # Damage can be repaired as absence can; a file that may not be read is an error.
+            with contextlib.suppress(_DamagedError):
+                cert, key = _load_cert(cert_path, step), _load_key(key_path, step)
+                if cert.public_key() == key.public_key() and self._fits(cert, ca, names):
+                    return cert
+        if self._ca_key is None:
+            raise PkiError(
+                f"{cert_path} has to be issued and {self._directory / 'ca.key'} is missing; put "
+                f"that back, or put a fitting {name}.crt and {name}.key there"
+            )
+        public = self._new_key(f"{name}.key").public_key()
+        return self._issue(name, public, ca, names)
+
+    def _fits(self, cert: x509.Certificate, ca: x509.Certificate, names: frozenset[str]) -> bool:
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            cert.verify_directly_issued_by(ca)
+        except (InvalidSignature, TypeError, ValueError):
+            return False
+        valid = cert.not_valid_before_utc <= self._now < _renewal(cert, ca)
+        return valid and names <= _names_of(cert)
+
+    def _service_account_key(self) -> None:
+        from cryptography.hazmat.primitives import serialization as form
+
+        key_path, pub_path = self._directory / "sa.key", self._directory / "sa.pub"
+        if key_path.exists():
+            public = _load_key(key_path, "restore it from a backup").public_key()
+        elif pub_path.exists():
+            raise PkiError(
+                f"{key_path} is missing; restore it from a backup, or remove {pub_path} too to "
+                "have a new pair made, which voids all service account tokens"
+            )
+        else:
+            public = self._new_key("sa.key").public_key()
+        if not pub_path.exists():
+            pem = public.public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
+            self._write("sa.pub", pem)
+            return
+        data = _read(pub_path, "make it readable")
+        try:
+            fits = form.load_pem_public_key(data) == public
+        except ValueError:
+            fits = False
+        if not fits:
+            raise PkiError(
+                f"{pub_path} is not the public half of {key_path}; remove it to have it made again"
+            )
+
+    def _issue(
+        self,
+        name: str,
+        key: EllipticCurvePublicKey | None,
+        ca: x509.Certificate | None,
+        names: frozenset[str],
+    ) -> x509.Certificate:
+        """Sign and write a certificate for a key; for the authority itself without both."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec, rsa
+        from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
+
+        signer = self._ca_key
+        if not isinstance(signer, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+            raise PkiError(f"{self._directory / 'ca.key'} cannot sign; use an EC or RSA key")
+        public = key or signer.public_key()
+        subject = _subject(name)
+        ends = self._now + (CA_LIFETIME if ca is None else LEAF_LIFETIME)
+        # Clients built on Python 3.13 and later insist on what RFC 5280 asks for, hence both key
+        # identifiers and the critical marks.
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(ca.subject if ca else subject)
+            .public_key(public)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(self._now - CLOCK_SKEW)
+            .not_valid_after(min(ends, ca.not_valid_after_utc) if ca else ends)
+            .add_extension(x509.BasicConstraints(ca=ca is None, path_length=None), critical=True)
+            .add_extension(_key_usage(authority=ca is None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+            .add_extension(_issuer_key_identifier(ca, signer.public_key()), critical=False)
+        )
+        if ca:
+            usage = Usage.SERVER_AUTH if name == "apiserver" else Usage.CLIENT_AUTH
+            builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        if names:
+            sans = x509.SubjectAlternativeName([_general_name(each) for each in sorted(names)])
+            builder = builder.add_extension(sans, critical=False)
+        cert = builder.sign(signer, hashes.SHA256())
+        self._write(f"{name}.crt", cert.public_bytes(serialization.Encoding.PEM))
+        return cert
+
+    def _new_key(self, name: str) -> EllipticCurvePrivateKey:
+        from cryptography.hazmat.primitives import serialization as form
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        key = ec.generate_private_key(ec.SECP256R1())
+        plain = form.NoEncryption()
+        self._write(name, key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, plain))
+        return key
+
+    def _write(self, name: str, data: bytes) -> None:
+        write_atomic(self._directory / name, data)
+        self._issued.append(name)
+
+
+def _renewal(leaf: x509.Certificate, ca: x509.Certificate) -> dt.datetime:
+    """When a certificate is due; one that ends with its authority cannot be renewed earlier."""
+    end, last = leaf.not_valid_after_utc, ca.not_valid_after_utc
+    return last if end >= last else end - RENEW_BEFORE
+
+
+def _subject(name: str) -> x509.Name:
+    from cryptography import x509
+
+    common, organization = {
+        "ca": ("kubetrio-ca", ""),
+        "apiserver": ("kube-apiserver", ""),
+        "admin": ("kubernetes-admin", "system:masters"),
+    }[name]
+    parts = [x509.NameAttribute(x509.NameOID.COMMON_NAME, common)]
+    if organization:
+        parts.insert(0, x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, organization))
+    return x509.Name(parts)
+
+
+def _key_usage(*, authority: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _issuer_key_identifier(
+    ca: x509.Certificate | None, public: EllipticCurvePublicKey | RSAPublicKey
+) -> x509.AuthorityKeyIdentifier:
+    """What the issuer calls its key; an authority made elsewhere may have its own way."""
+    from cryptography import x509
+
+    identifier = x509.AuthorityKeyIdentifier
+    if ca is not None:
+        with contextlib.suppress(x509.ExtensionNotFound):
+            named = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+            return identifier.from_issuer_subject_key_identifier(named.value)
+    return identifier.from_issuer_public_key(public)
+
+
+def _alternative_names(hosts: Sequence[str]) -> frozenset[str]:
+    """The names a serving certificate must carry, in one spelling each.
+
+    Raises:
+        PkiError: one of `hosts` is neither an IP address nor a DNS name.
+    """
+    names = {*SERVICE_NAMES, "localhost", "127.0.0.1", "::1", SERVICE_IP}
+    own = socket.gethostname().lower()
+    if _DNS_NAME.fullmatch(own):  # a host may be called anything; its owner did not ask for it
+        names.add(own)
+    for host in hosts:
+        try:
+            name = str(ipaddress.ip_address(host.partition("%")[0]))
+        except ValueError:
+            name = host.lower().removesuffix(".")
+            if not _DNS_NAME.fullmatch(name):
+                raise PkiError(
+                    f"host {host!r} is neither an IP address nor a DNS name; write international "
+                    "names in their xn-- form and addresses without brackets or port"
+                ) from None
+        names.add(name)
+    return frozenset(names)
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _names_of(cert: x509.Certificate) -> frozenset[str]:
+    from cryptography import x509
+
+    try:
+        names = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return frozenset({*names.get_values_for_type(x509.DNSName), *map(str, addresses)})
+
+
+def _load_cert(path: Path, step: str) -> x509.Certificate:
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificate(_read(path, step))
+    except ValueError as error:
+        raise _DamagedError(f"{path} holds no usable certificate; {step}") from error
+
+
+def _load_key(path: Path, step: str) -> PrivateKeyTypes:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        return load_pem_private_key(_read(path, step), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _DamagedError(f"{path} holds no usable unencrypted private key; {step}") from error
+
+
+def _read(path: Path, step: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise PkiError(f"cannot read {path}: {_why(error)}; {step}") from error
+
+
+def _why(error: OSError) -> str:
+    reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+    return reason or str(error)
+
+
+@contextlib.contextmanager
+def _exclusive(directory: Path) -> Iterator[None]:
+    """Keep two first starts on one directory apart, where the system can."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # not on every network file system
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _digests(directory: Path) -> dict[str, str | None]:
+    out: dict[str, str | None] = {}
+    for name in _FILES:
+        try:
+            out[name] = sha256((directory / name).read_bytes()).hexdigest()
+        except FileNotFoundError:
+            out[name] = None
+    return out
+
+
+def _write_stamp(
+    directory: Path, now: dt.datetime, until: dt.datetime, names: frozenset[str]
+) -> None:
+    stamp = {
+        "version": _STAMP_VERSION,
+        "from": int(now.timestamp()),
+        "until": int(until.timestamp()),
+        "names": sorted(names),
+        "sha256": _digests(directory),
+    }
+    write_atomic(directory / _STAMP, json.dumps(stamp, indent=1).encode())
+
+
+def _stamp_holds(directory: Path, now: dt.datetime, names: frozenset[str]) -> bool:
+    """Whether all files are those that were checked, for these names, at a time like this."""
+    try:
+        stamp = json.loads((directory / _STAMP).read_bytes())
+        return (
+            stamp["version"] == _STAMP_VERSION
+            and stamp["from"] <= now.timestamp() < stamp["until"]
+            and names <= set(stamp["names"])
+            and stamp["sha256"] == _digests(directory)
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
