@@ -1,0 +1,349 @@
+"""Flow control as a whole: classification, levels, borrowing and changes of configuration.
+
+Synchronous and without a clock: every verb takes the time, changes state at once and says which
+requests run now.  A level lives through three states::
+
+    (none) --configured--> WANTED --removed, busy--> QUIESCING --drained--> (none)
+                              ^---------configured again---------+
+    WANTED --removed, drained--> (none)
+
+A quiescing level gets no new requests, since schemas that refer to it are left out, but keeps its
+shares until its last seat is free.  The levels ``exempt`` and ``catch-all`` are always wanted:
+with the configuration stored, else the one they last had, else the built-in one.  The schemas of
+the same names always apply as built in, whatever is stored: their specs may not drift.
+
+Source: KEP-1040; what is mandatory, the API's documentation of flowcontrol/v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kubetrio.flow.allocate import (
+    Demand,
+    LevelDemand,
+    Limits,
+    adjust,
+    level_limits,
+    round_half_up,
+)
+from kubetrio.flow.classify import Classified, Classifier, RequestDigest
+from kubetrio.flow.config import (
+    MANDATORY_LEVELS,
+    MANDATORY_SCHEMAS,
+    FlowSchema,
+    LevelKind,
+    PriorityLevel,
+)
+from kubetrio.flow.occupancy import ReadWriteOccupancy
+from kubetrio.flow.queueset import Finished, QueueSet, Rejected, Started
+from kubetrio.flow.report import (
+    DispatcherStatistics,
+    LevelStatistics,
+    QueueStatistics,
+    RequestStatistics,
+)
+from kubetrio.flow.retry import RetryAfter
+from kubetrio.flow.seats import ONE_SEAT, Width
+from kubetrio.flow.ticket import Reason, Ticket, TicketState
+
+LONGEST_WAIT_S = 60.0
+
+
+def wait_limit(remaining_s: float) -> float:
+    """How long a request may wait in a queue, in seconds.
+
+    Args:
+        remaining_s: time to the request's deadline; where it has none, the request timeout.
+    """
+    return min(remaining_s / 4, LONGEST_WAIT_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request was refused.
+
+    Args:
+        reason: why.
+        retry_after_s: for the ``Retry-After`` header, in seconds.
+    """
+
+    reason: Reason
+    retry_after_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """A waiting request left.
+
+    Args:
+        started: requests that run now.
+        retry_after_s: for the ``Retry-After`` header of its refusal, in seconds.
+    """
+
+    started: Started
+    retry_after_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reconfigured:
+    """The configuration changed.
+
+    Args:
+        started: requests that run now.
+        dangling: names of the schemas whose level is not among the levels given.
+    """
+
+    started: Started
+    dangling: frozenset[str]
+
+
+class _Level:
+    """A level's queue set with what governs its limit."""
+
+    __slots__ = ("config", "demand", "limits", "queues", "quiescing", "retry", "target")
+
+    def __init__(self, t: float, config: PriorityLevel, limits: Limits) -> None:
+        self.config = config
+        self.limits = limits
+        self.demand = Demand()
+        self.target = 0.0
+        self.quiescing = False
+        self.retry = RetryAfter()
+        limit = None if config.kind is LevelKind.EXEMPT else limits.initial
+        self.queues = QueueSet(t, config.name, limit, config.queuing)
+
+
+class Dispatcher:
+    """All levels of one server.
+
+    Args:
+        t: now, in seconds of a monotonic clock.
+        server_limit: seats of the server: both ``--max-*-requests-inflight`` together.
+    """
+
+    def __init__(self, t: float, server_limit: int) -> None:
+        self._server_limit = server_limit
+        self._levels: dict[str, _Level] = {}
+        self._schemas: tuple[FlowSchema, ...] = ()
+        self._wanted: dict[str, PriorityLevel] = {}
+        self._classifier: Classifier
+        self._generation = 0
+        self._fair_fraction = 0.0
+        self._read_write = ReadWriteOccupancy(t)
+        self.reconfigure(t, (), ())
+
+    def __repr__(self) -> str:
+        return f"<Dispatcher {[level.queues for level in self._levels.values()]}>"
+
+    def classify(self, request: RequestDigest) -> Classified:
+        """The class of a request.
+
+        The answer may be kept for requests of an equal user, groups, verb, resource and
+        namespace; ``arrive`` notices when it is out of date.
+        """
+        return self._classifier.classify(request)
+
+    def arrive(
+        self,
+        t: float,
+        request: RequestDigest,
+        width: Width = ONE_SEAT,
+        classified: Classified | None = None,
+    ) -> Ticket | Refused:
+        """Take in a request.
+
+        Args:
+            t: now.
+            request: what it is.
+            width: seats it takes.
+            classified: what ``classify`` said of it, or of one like it.
+
+        Returns:
+            A ticket in state ``EXECUTING`` (run it) or ``QUEUED`` (some verb will return it as
+            started), or the refusal.
+        """
+        if classified is None or classified.generation != self._generation:
+            classified = self._classifier.classify(request)
+        level = self._levels[classified.level]
+        outcome = level.queues.arrive(t, classified.flow, width, request)
+        if isinstance(outcome, Rejected):
+            return Refused(outcome.reason, level.retry.dropped(t))
+        waits = outcome.state is TicketState.QUEUED
+        self._read_write.change(t, waiting=waits, executing=not waits, mutating=request.mutating)
+        return outcome
+
+    def finish(self, t: float, ticket: Ticket) -> Finished:
+        """Note that a request has been executed, with whatever result.
+
+        Raises:
+            ValueError: it was not executing.
+        """
+        level = self._level(ticket)
+        finished = level.queues.finish(t, ticket)
+        self._read_write.change(t, waiting=0, executing=-1, mutating=_mutating(ticket))
+        started = self._begun(t, finished.started)
+        if level.quiescing:
+            started += self._reap(t)
+        return Finished(started, finished.lingers_until)
+
+    def abandon(self, t: float, ticket: Ticket, reason: Reason) -> Abandoned:
+        """Take a waiting request out of its queue.
+
+        Args:
+            t: now.
+            ticket: the request.
+            reason: ``TIME_OUT`` or ``CANCELLED``.
+
+        Raises:
+            ValueError: it was not waiting.  If it just started, ``finish`` it instead.
+        """
+        level = self._level(ticket)
+        started = level.queues.abandon(t, ticket, reason)
+        self._read_write.change(t, waiting=-1, executing=0, mutating=_mutating(ticket))
+        started = self._begun(t, started)
+        if level.quiescing:
+            started += self._reap(t)
+        return Abandoned(started, level.retry.dropped(t))
+
+    def next_event_time(self) -> float | None:
+        """When lingering seats next fall free, so when ``advance`` is due; None: never."""
+        times = [level.queues.next_event_time() for level in self._levels.values()]
+        return min((time for time in times if time is not None), default=None)
+
+    def advance(self, t: float) -> Started:
+        """Free the seats that have lingered long enough; return the requests that run now."""
+        started: Started = ()
+        for level in self._levels.values():
+            started += self._begun(t, level.queues.advance(t))
+        if any(level.quiescing for level in self._levels.values()):
+            started += self._reap(t)
+        return started
+
+    def adjust(self, t: float) -> Started:
+        """Set the levels' limits by their demand; due every ``ADJUSTMENT_PERIOD_S`` seconds.
+
+        Returns:
+            Requests that run now.
+        """
+        claims: dict[str, LevelDemand] = {}
+        for name, level in self._levels.items():
+            level.demand = level.demand.after(level.queues.take_demand(t))
+            claims[name] = LevelDemand(level.config.kind, level.limits, level.demand)
+            level.target = claims[name].target
+        adjustment = adjust(claims)
+        self._fair_fraction = adjustment.fair_fraction
+        started: Started = ()
+        for name, limit in adjustment.limits.items():
+            # Something must be divided by, even where a level has no seats.
+            denominator = limit or max(1, round_half_up(self._server_limit / 10))
+            queues = self._levels[name].queues
+            started += self._begun(t, queues.set_limit(t, limit, denominator))
+        return started
+
+    def reconfigure(
+        self, t: float, schemas: Iterable[FlowSchema], levels: Iterable[PriorityLevel]
+    ) -> Reconfigured:
+        """Take over a configuration; requests under way stay where they are.
+
+        Args:
+            t: now.
+            schemas: all FlowSchemas.
+            levels: all PriorityLevelConfigurations, names distinct.
+        """
+        given = {level.name: level for level in levels}
+        self._schemas = tuple(schemas)
+        dangling = frozenset(one.name for one in self._schemas if one.level not in given)
+        self._wanted = given
+        for name, builtin in MANDATORY_LEVELS.items():
+            last = self._levels.get(name)
+            self._wanted.setdefault(name, last.config if last else builtin)
+        return Reconfigured(self._apply(t), dangling)
+
+    def statistics(self, t: float) -> DispatcherStatistics:
+        """All numbers as of now."""
+        return DispatcherStatistics(
+            server_limit=self._server_limit,
+            fair_fraction=self._fair_fraction,
+            levels=tuple(
+                LevelStatistics(
+                    name=name,
+                    kind=level.config.kind,
+                    quiescing=level.quiescing,
+                    limits=level.limits,
+                    current_limit=level.queues.limit,
+                    demand=level.demand,
+                    target=level.target,
+                    retry_after_s=level.retry.seconds,
+                    queues=level.queues.statistics(t),
+                )
+                for name, level in sorted(self._levels.items())
+            ),
+            read_write=self._read_write.snapshots(t),
+        )
+
+    def queues(self) -> dict[str, tuple[QueueStatistics, ...]]:
+        """Rows of ``dump_queues`` by level, levels in ascending order of name."""
+        return {name: level.queues.queues() for name, level in sorted(self._levels.items())}
+
+    def requests(self) -> dict[str, tuple[RequestStatistics, ...]]:
+        """Rows of ``dump_requests`` by level, levels in ascending order of name."""
+        return {name: level.queues.requests() for name, level in sorted(self._levels.items())}
+
+    def _level(self, ticket: Ticket) -> _Level:
+        try:
+            return self._levels[ticket.level]
+        except KeyError:
+            raise ValueError(f"{ticket!r} is of no level") from None
+
+    def _begun(self, t: float, started: Started) -> Started:
+        for ticket in started:
+            self._read_write.change(t, waiting=-1, executing=1, mutating=_mutating(ticket))
+        return started
+
+    def _reap(self, t: float) -> Started:
+        """Remove the quiescing levels that have drained, so that others get their shares."""
+        gone = any(one.quiescing and one.queues.drained for one in self._levels.values())
+        return self._apply(t) if gone else ()
+
+    def _apply(self, t: float) -> Started:
+        """Make the levels what is wanted, plus what still drains, and divide the seats anew."""
+        configs = dict(self._wanted)
+        for name, level in list(self._levels.items()):
+            level.quiescing = name not in self._wanted
+            if level.quiescing and level.queues.drained:
+                del self._levels[name]
+            elif level.quiescing:
+                configs[name] = level.config
+        share_sum = sum(config.shares for config in configs.values())
+        started: Started = ()
+        for name, config in configs.items():
+            limits = level_limits(self._server_limit, config, share_sum)
+            known = self._levels.get(name)
+            if known is None:
+                self._levels[name] = _Level(t, config, limits)
+            else:
+                known.config, known.limits = config, limits
+                started += self._begun(t, known.queues.reconfigure(t, config.queuing))
+        self._compile()
+        queuings = [config.queuing for config in configs.values() if config.queuing]
+        capacity = sum(queuing.queues * queuing.queue_length_limit for queuing in queuings)
+        seats = sum(level.limits.nominal for level in self._levels.values())
+        self._read_write.set_denominators(t, max(capacity, 1), max(seats, 1))
+        return started + self.adjust(t)
+
+    def _compile(self) -> None:
+        self._generation += 1
+        schemas = dict(MANDATORY_SCHEMAS)
+        for schema in self._schemas:
+            if schema.name in MANDATORY_SCHEMAS:
+                schemas[schema.name] = replace(MANDATORY_SCHEMAS[schema.name], uid=schema.uid)
+            elif schema.level in self._wanted:
+                schemas[schema.name] = schema
+        limits = {name: level.limits.max_seats for name, level in self._levels.items()}
+        self._classifier = Classifier(schemas.values(), self._wanted, limits, self._generation)
+
+
+def _mutating(ticket: Ticket) -> bool:
+    return isinstance(ticket.about, RequestDigest) and ticket.about.mutating
