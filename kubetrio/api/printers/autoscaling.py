@@ -1,0 +1,170 @@
+"""Horizontal pod autoscalers: metrics as ``current/target``.
+
+Version 1 keeps one metric (CPU) in fields and the others as JSON in annotations, with other
+names; it is read into the shape of version 2 first, so that both print the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from kubetrio.api.printers.helpers import (
+    NONE,
+    UNKNOWN,
+    age,
+    field,
+    items,
+    name,
+    number,
+    optional,
+    text,
+)
+from kubetrio.api.printers.model import Cells, GroupResourceKey, Json
+
+SHOWN_METRICS = 2
+SPECS_ANNOTATION = "autoscaling.alpha.kubernetes.io/metrics"
+STATUSES_ANNOTATION = "autoscaling.alpha.kubernetes.io/current-metrics"
+# Type of a metric -> the member that holds it
+SOURCES = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
+
+
+def _amount(value: Any) -> str:
+    """A quantity behind a pointer, as Go prints a nil one."""
+    return optional(value, "<nil>")
+
+
+def _resource_metric(source: Any, current: Any) -> str:
+    """A metric of containers: an average amount, or a share of what they request."""
+    target = field(source, "target")
+    wanted = field(target, "averageValue")
+    if wanted is not None:
+        seen = UNKNOWN if current is None else _amount(field(current, "averageValue"))
+        return f"{text(source, 'name')}: {seen}/{wanted}"
+    used, share = field(current, "averageUtilization"), field(target, "averageUtilization")
+    seen = UNKNOWN if used is None else f"{used}%"
+    aim = "<auto>" if share is None else f"{share}%"
+    return f"{text(source, 'name')}: {seen}/{aim}"
+
+
+def _value_metric(source: Any, current: Any) -> str:
+    """A metric of an object or from outside: a value, or an average over the pods."""
+    target = field(source, "target")
+    wanted = field(target, "averageValue")
+    if wanted is not None:
+        return f"{optional(field(current, 'averageValue'), UNKNOWN)}/{wanted} (avg)"
+    seen = UNKNOWN if current is None else _amount(field(current, "value"))
+    return f"{seen}/{_amount(field(target, 'value'))}"
+
+
+def _pods_metric(source: Any, current: Any) -> str:
+    """An average over the pods."""
+    seen = UNKNOWN if current is None else _amount(field(current, "averageValue"))
+    return f"{seen}/{_amount(field(source, 'target', 'averageValue'))}"
+
+
+PRINTED = {
+    "ContainerResource": _resource_metric,
+    "External": _value_metric,
+    "Object": _value_metric,
+    "Pods": _pods_metric,
+    "Resource": _resource_metric,
+}
+
+
+def _metric(spec: Json, status: Any) -> str:
+    kind = text(spec, "type")
+    if kind not in SOURCES:
+        return "<unknown type>"
+    member = SOURCES[kind]
+    seen = field(status, member)
+    current = None if seen is None else field(seen, "current") or {}
+    return PRINTED[kind](field(spec, member), current)
+
+
+def _renamed(source: Json, prefix: str) -> dict[str, Any]:
+    """Amounts of a version 1 metric under their version 2 names: ``targetValue`` is ``value``."""
+    amounts = {}
+    for key, value in source.items():
+        stem = key.removeprefix(prefix)
+        if stem and key not in {"name", "container", "metricName", "selector"}:
+            amounts[stem[0].lower() + stem[1:]] = value
+    return amounts
+
+
+def _from_annotation(obj: Json, annotation: str, member: str) -> list[Json]:
+    """Metrics in an annotation of version 1; what does not parse is as good as absent."""
+    try:
+        found = json.loads(text(obj, "metadata", "annotations", annotation) or "[]")
+    except ValueError:
+        return []
+    metrics: list[Json] = []
+    for metric in found if isinstance(found, list) else ():
+        kind = text(metric, "type")
+        source = field(metric, SOURCES.get(kind, ""))
+        if isinstance(source, dict):
+            amounts = {"name": text(source, "name"), member: _renamed(source, member)}
+            metrics.append({"type": kind, SOURCES[kind]: amounts})
+        else:
+            metrics.append({"type": kind})
+    return metrics
+
+
+def _cpu(member: str, share: Any) -> list[Json]:
+    if share is None:
+        return []
+    return [
+        {"type": "Resource", "resource": {"name": "cpu", member: {"averageUtilization": share}}}
+    ]
+
+
+def _metrics(obj: Json) -> tuple[Sequence[Json], Sequence[Json]]:
+    """Targets and current values in the shape of version 2."""
+    if text(obj, "apiVersion") != "autoscaling/v1":
+        return items(obj, "spec", "metrics"), items(obj, "status", "currentMetrics")
+    target = field(obj, "spec", "targetCPUUtilizationPercentage")
+    current = field(obj, "status", "currentCPUUtilizationPercentage")
+    return (
+        [*_from_annotation(obj, SPECS_ANNOTATION, "target"), *_cpu("target", target)],
+        [*_from_annotation(obj, STATUSES_ANNOTATION, "current"), *_cpu("current", current)],
+    )
+
+
+def targets(obj: Json) -> str:
+    """The cell of all metrics: the first two, and how many more there are."""
+    specs, statuses = _metrics(obj)
+    if not specs:
+        return NONE
+    printed = [
+        _metric(spec, statuses[index] if index < len(statuses) else None)
+        for index, spec in enumerate(specs)
+    ]
+    shown = ", ".join(printed[:SHOWN_METRICS])
+    hidden = len(printed) - SHOWN_METRICS
+    return f"{shown} + {hidden} more..." if hidden > 0 else shown
+
+
+def horizontal_pod_autoscaler(obj: Json, now: float) -> list[Any]:
+    """Name, Reference, Targets, MinPods, MaxPods, Replicas, Age."""
+    reference = field(obj, "spec", "scaleTargetRef")
+    return [
+        name(obj),
+        f"{text(reference, 'kind')}/{text(reference, 'name')}",
+        targets(obj),
+        optional(field(obj, "spec", "minReplicas")),
+        number(obj, "spec", "maxReplicas"),
+        number(obj, "status", "currentReplicas"),
+        age(obj, now),
+    ]
+
+
+CELLS: dict[GroupResourceKey, Cells] = {
+    ("autoscaling", "horizontalpodautoscalers"): horizontal_pod_autoscaler,
+}

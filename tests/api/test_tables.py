@@ -1,0 +1,193 @@
+"""The Table of meta.k8s.io."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubetrio.api import tables
+from kubetrio.machinery.status import ApiError
+from kubetrio.schema import builtin
+
+NOW = 1_000.0
+SECRETS = builtin.registry().get("", "v1", "secrets")
+PODS = builtin.registry().get("", "v1", "pods")
+SECRET = {
+    "kind": "Secret",
+    "apiVersion": "v1",
+    "metadata": {
+        "name": "a",
+        "resourceVersion": "5",
+        "creationTimestamp": "1970-01-01T00:16:30Z",
+        "labels": {"a": "b"},
+    },
+    "data": {"k": "eA=="},
+    "type": "Opaque",
+}
+CELLS = ["a", "Opaque", 1, "10s"]
+
+
+def column(name, kind="string", form="", priority=0):
+    return {
+        "name": name,
+        "type": kind,
+        "format": form,
+        "description": "",
+        "priority": priority,
+    }
+
+
+def test_whole_table():
+    """One object: its version, the columns, and its metadata in the row."""
+    assert tables.table([SECRET], SECRETS, now=NOW) == {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": "5"},
+        "columnDefinitions": [
+            column("Name", form="name"),
+            column("Type"),
+            column("Data"),
+            column("Age"),
+        ],
+        "rows": [
+            {
+                "cells": CELLS,
+                "object": {
+                    "kind": "PartialObjectMetadata",
+                    "apiVersion": "meta.k8s.io/v1",
+                    "metadata": SECRET["metadata"],
+                },
+            }
+        ],
+    }
+
+
+def test_key_order():
+    """Members come in the order in which kube-apiserver writes them."""
+    pod = {"metadata": {}, "status": {"phase": "Failed"}}
+    printed = tables.table([pod], PODS, now=NOW)
+    assert list(printed) == ["kind", "apiVersion", "metadata", "columnDefinitions", "rows"]
+    assert list(printed["rows"][0]) == ["cells", "conditions", "object"]
+    keys = ["name", "type", "format", "description", "priority"]
+    assert list(printed["columnDefinitions"][0]) == keys
+
+
+@pytest.mark.parametrize(("include", "kind"), [("None", None), ("Object", SECRET)])
+def test_include_object(include, kind):
+    """Rows carry the whole object, or null."""
+    printed = tables.table([SECRET], SECRETS, include_object=include, now=NOW)
+    assert printed["rows"] == [{"cells": CELLS, "object": kind}]
+
+
+def test_v1beta1():
+    """The older version names itself in the table and in the rows."""
+    printed = tables.table([SECRET], SECRETS, table_version="v1beta1", now=NOW)
+    versions = [printed["apiVersion"], printed["rows"][0]["object"]["apiVersion"]]
+    assert versions == ["meta.k8s.io/v1beta1"] * 2
+
+
+def test_later_watch_event():
+    """Columns are null from the second event of a watch on."""
+    assert tables.table([SECRET], SECRETS, now=NOW, with_columns=False)["columnDefinitions"] is None
+
+
+def test_bookmark():
+    """A bookmark is a table with one row of the zero value, and carries its annotations."""
+    metadata = {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}
+    bookmark = {"kind": "Secret", "apiVersion": "v1", "metadata": metadata}
+    printed = tables.table([bookmark], SECRETS, now=NOW, with_columns=False)
+    assert printed["metadata"] == {"resourceVersion": "9"}
+    assert printed["rows"][0]["cells"] == ["", "", 0, "<unknown>"]
+    assert printed["rows"][0]["object"]["metadata"] == metadata
+
+
+def test_list_metadata():
+    """A list gives its version and where to go on, and nothing else."""
+    meta = {"resourceVersion": "9", "continue": "t", "remainingItemCount": 3, "selfLink": "x"}
+    printed = tables.table([SECRET, SECRET], SECRETS, list_meta=meta, now=NOW)
+    assert printed["metadata"] == {
+        "resourceVersion": "9",
+        "continue": "t",
+        "remainingItemCount": 3,
+    }
+
+
+def test_empty_list():
+    """No objects are no rows."""
+    printed = tables.table([], SECRETS, list_meta={"resourceVersion": "9"}, now=NOW)
+    assert (printed["rows"], printed["metadata"]) == ([], {"resourceVersion": "9"})
+
+
+def test_completed_pod():
+    """A pod that has ended is marked in its row."""
+    pod = {"metadata": {"name": "p"}, "status": {"phase": "Succeeded"}}
+    printed = tables.table([pod], PODS, include_object="None", now=NOW)
+    assert printed["rows"][0]["conditions"] == [
+        {
+            "type": "Completed",
+            "status": "True",
+            "reason": "Succeeded",
+            "message": "The pod has completed successfully.",
+        }
+    ]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5), st.sampled_from("abc"))))
+def test_flow_schemas_are_sorted(pairs):
+    """Flow schemas come in matching order, whatever the order of the list."""
+    objects = [
+        {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
+        for precedence, name in pairs
+    ]
+    key = ("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
+    printed = tables.table(objects, tables.printer(*key), list_meta={}, now=NOW)
+    order = [(line["cells"][2], line["cells"][0]) for line in printed["rows"]]
+    assert order == sorted(pairs)
+
+
+@pytest.mark.parametrize(
+    ("group", "version", "resource", "names"),
+    [
+        ("", "v1", "limitranges", ["Name", "Created At"]),
+        ("nowhere", "v1", "things", ["Name", "Created At"]),
+        ("autoscaling", "v1", "scale", ["Name", "Desired", "Available", "Age"]),
+        ("resource.k8s.io", "v1beta2", "resourceclaims", ["Name", "State", "Age"]),
+    ],
+)
+def test_columns(group, version, resource, names):
+    """Columns by resource in any version, with a default."""
+    assert [each.name for each in tables.columns(group, version, resource)] == names
+
+
+def test_default_row():
+    """The default row has a time, the zero one if there is none."""
+    key = ("", "v1", "limitranges")
+    assert tables.row(SECRET, key, NOW) == ["a", "1970-01-01T00:16:30Z"]
+    assert tables.row({"metadata": {}}, key, NOW) == ["", "0001-01-01T00:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "include"),
+    [("", "Metadata"), ("None", "None"), ("Metadata", "Metadata"), ("Object", "Object")],
+)
+def test_include_object_parameter(parameter, include):
+    """The query parameter, metadata by default."""
+    assert tables.include_object_of(parameter) == include
+
+
+def test_include_object_refused():
+    """Anything else is refused in the words of kube-apiserver."""
+    with pytest.raises(ApiError) as caught:
+        tables.include_object_of("Bogus")
+    assert caught.value.status()["code"] == 400
+    assert caught.value.status()["message"] == (
+        'Unable to convert to Table as requested: includeObject: Invalid value: "Bogus": '
+        "must be 'Metadata', 'Object', 'None', or empty"
+    )
+
+
+def test_custom_resource():
+    """A custom resource is printed by the printer of its columns."""
+    printer = tables.custom_printer([{"name": "K", "type": "string", "jsonPath": ".data.k"}])
+    printed = tables.table([SECRET], printer, now=NOW)
+    assert printed["rows"][0]["cells"] == ["a", "eA=="]
