@@ -1,0 +1,124 @@
+"""Prebuilt requests: bytes with holes for the object's number and a serial that never repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmarks.endpoint import Endpoint
+
+Slot = Literal["key", "serial"]
+
+OBJECT_BYTES = 1024  # JSON of a ConfigMap as it is sent
+NAME = "cm-%08d"
+SERIAL = "%020d"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """One kind of request.
+
+    Args:
+        label: name in results.
+        template: the request; `%` formats for `slots`, in latin-1.
+        slots: what each format is filled with.
+        first: smallest object number.
+        span: how many object numbers; they are visited over and over in a scattered order.
+        endless: count up from `first` instead, never repeating a number.
+        weight: share of this request among the others of a load.
+        expect: status codes that are right.
+    """
+
+    label: str
+    template: str
+    slots: tuple[Slot, ...] = ()
+    first: int = 0
+    span: int = 1
+    endless: bool = False
+    weight: int = 1
+    expect: tuple[int, ...] = (200,)
+
+
+def collection(namespace: str) -> str:
+    """Path of the ConfigMaps of a namespace."""
+    return f"/api/v1/namespaces/{namespace}/configmaps"
+
+
+def body() -> str:
+    """A ConfigMap of `OBJECT_BYTES` bytes with holes for its number and a serial."""
+    front = (
+        '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"'
+        + NAME
+        + '","labels":{"app":"bench"}},"data":{"serial":"'
+        + SERIAL
+        + '","text":"'
+    )
+    back = '"}}'
+    filler = "The quick brown fox jumps over the lazy dog. " * 40
+    return front + filler[: OBJECT_BYTES - len((front + back) % (0, 0))] + back
+
+
+def _request(endpoint: Endpoint, method: str, path: str, content: str = "") -> str:
+    headers = {name: value.replace("%", "%%") for name, value in endpoint.headers().items()}
+    if content:
+        headers["Content-Type"] = "application/json"
+        headers["Content-Length"] = str(len(content % (0, 0)))
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join(lines) + "\r\n\r\n" + content
+
+
+def fixed(endpoint: Endpoint, path: str, *, label: str = "get", weight: int = 1) -> Op:
+    """GET of one path, the same bytes each time."""
+    return Op(
+        label=label,
+        template=_request(endpoint, "GET", path.replace("%", "%%")),
+        weight=weight,
+    )
+
+
+def get(endpoint: Endpoint, namespace: str, span: int, *, weight: int = 1) -> Op:
+    """GET of the first `span` objects of a namespace, scattered."""
+    path = f"{collection(namespace)}/{NAME}"
+    return Op(
+        label="get",
+        template=_request(endpoint, "GET", path),
+        slots=("key",),
+        span=span,
+        weight=weight,
+    )
+
+
+def post(endpoint: Endpoint, namespace: str, first: int) -> Op:
+    """POST of new objects, numbered upward from `first`."""
+    return Op(
+        label="post",
+        template=_request(endpoint, "POST", collection(namespace), body()),
+        slots=("key", "serial"),
+        first=first,
+        endless=True,
+        expect=(201,),
+    )
+
+
+def put(endpoint: Endpoint, namespace: str, span: int, *, weight: int = 1) -> Op:
+    """Unconditional PUT of the first `span` objects; the serial makes each one a change."""
+    path = f"{collection(namespace)}/{NAME}"
+    return Op(
+        label="put",
+        template=_request(endpoint, "PUT", path, body()),
+        slots=("key", "key", "serial"),
+        span=span,
+        weight=weight,
+    )
+
+
+def delete(endpoint: Endpoint, namespace: str, first: int) -> Op:
+    """DELETE of objects, numbered upward from `first`."""
+    path = f"{collection(namespace)}/{NAME}"
+    return Op(
+        label="delete",
+        template=_request(endpoint, "DELETE", path),
+        slots=("key",),
+        first=first,
+        endless=True,
+    )

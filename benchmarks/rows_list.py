@@ -1,0 +1,223 @@
+"""Rows about lists: whole, in pages, and what a large one does to memory and to others."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+
+from benchmarks import load, pages, probe, process, requests, server
+from benchmarks.clock import perf_counter, sleep
+from benchmarks.endpoint import Endpoint
+from benchmarks.errors import BenchError
+from benchmarks.load import LoadResult, LoadSpec
+from benchmarks.pages import PagesSpec
+from benchmarks.probe import ProbeResult, ProbeSpec
+from benchmarks.rows import Lab, Row, Sample, Target
+from benchmarks.subjects import Running, Subject
+
+PAGE = 500
+COMPACTION_S = 5
+PROBED = "/api/v1/namespaces/default"
+
+
+def lists(endpoint: Endpoint, path: str, seconds: float) -> LoadResult:
+    """The same list over and over on one connection, after one to warm up, three at least."""
+    once = LoadSpec(
+        endpoint=endpoint, ops=(requests.fixed(endpoint, path, label="list"),), connections=1
+    )
+    first = load.run(dataclasses.replace(once, count=1))
+    count = max(3, int(seconds / max(first.ended - first.started, 1e-3)))
+    return load.run(dataclasses.replace(once, count=count))
+
+
+@contextlib.contextmanager
+def _list(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    with (
+        subject.running(objects=lab.plan.listed) as run,
+        lab.yardsticks.rows(run.endpoint, run.collection, f"list-{subject.label}") as bare,
+    ):
+
+        def sample() -> Sample:
+            yardstick = lists(bare, "/", lab.plan.seconds)
+            result = lists(run.endpoint, run.collection, lab.plan.seconds)
+            return Sample(
+                value=result.p50_ms,
+                yardstick=yardstick.p50_ms,
+                p50_ms=result.p50_ms,
+                p99_ms=result.p99_ms,
+                note=f"{result.bytes_per_s / 1e6:,.0f} MB/s,"
+                f" yardstick {yardstick.bytes_per_s / 1e6:,.0f} MB/s",
+            )
+
+        yield sample
+
+
+@contextlib.contextmanager
+def _paged(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    with (
+        subject.running(objects=lab.plan.listed) as run,
+        lab.yardsticks.rows(run.endpoint, run.collection, f"paged-{subject.label}") as bare,
+    ):
+
+        def sample() -> Sample:
+            yardstick = lists(bare, "/", lab.plan.seconds)
+            result = pages.run(
+                PagesSpec(
+                    endpoint=run.endpoint,
+                    path=run.collection,
+                    limit=PAGE,
+                    seconds=lab.plan.seconds,
+                )
+            )
+            return Sample(
+                value=result.list_ms,
+                yardstick=yardstick.p50_ms,
+                p50_ms=result.p50_ms,
+                p99_ms=result.p99_ms,
+                note=f"{result.pages} pages, latency is of a page",
+            )
+
+        yield sample
+
+
+@contextlib.contextmanager
+def _memory(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    with subject.running(objects=lab.plan.large) as run:
+
+        def sample() -> Sample:
+            before = process.memory_mb(run.pids)
+            process.forget_peak(run.pids)
+            result = lists(run.endpoint, run.collection, 0)
+            peak = process.memory_mb(run.pids, peak=True)
+            body = result.bytes_per_s * (result.ended - result.started) / result.requests
+            return Sample(
+                value=peak - before,
+                note=f"peak {peak:,.0f} MB, one list is {body / 1e6:,.0f} MB"
+                f" in {result.p50_ms:,.0f} ms",
+            )
+
+        yield sample
+
+
+def _calm(lab: Lab, run: Running) -> ProbeResult:
+    """The probe while nothing else happens."""
+    return probe.run(
+        ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=max(2.0, lab.plan.seconds))
+    )
+
+
+def _pause(calm: ProbeResult, during: ProbeResult, note: str) -> Sample:
+    return Sample(
+        value=max(0.0, during.max_ms - calm.max_ms),
+        p50_ms=during.p50_ms,
+        p99_ms=during.p99_ms,
+        note=f"longest {during.max_ms:.1f} ms, calm {calm.max_ms:.1f} ms; {note}",
+    )
+
+
+@contextlib.contextmanager
+def _list_pause(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    with subject.running(objects=lab.plan.large) as run:
+
+        def sample() -> Sample:
+            calm = _calm(lab, run)
+            spec = ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=120)
+            during, result = probe.during(
+                spec, lambda: lists(run.endpoint, run.collection, lab.plan.seconds)
+            )
+            return _pause(
+                calm, during, f"{result.requests + 1} lists of {result.p50_ms:,.0f} ms each"
+            )
+
+        yield sample
+
+
+@contextlib.contextmanager
+def _compaction_pause(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    flags = (server.COMPACTION_FLAG % COMPACTION_S,)
+    with subject.running(objects=lab.plan.small, flags=flags) as run:
+
+        def sample() -> Sample:
+            calm = _calm(lab, run)
+            load.run(
+                LoadSpec(
+                    endpoint=run.endpoint,
+                    ops=(requests.put(run.endpoint, run.namespace, lab.plan.small),),
+                    connections=16,
+                    count=lab.plan.churn,
+                )
+            )
+            spec = ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=120)
+            during, waited = probe.during(spec, lambda: _wait_compacted(run))
+            return _pause(
+                calm, during, f"{lab.plan.churn:,} writes compacted within {waited:.0f} s"
+            )
+
+        yield sample
+
+
+def _wait_compacted(run: Running) -> float:
+    """Wait until the newest revision of now is refused as too old; the seconds it took.
+
+    Raises:
+        BenchError: that does not happen within ten intervals.
+    """
+    revision = run.endpoint.call("GET", f"{run.collection}?limit=1")["metadata"]["resourceVersion"]
+    path = f"{run.collection}?limit=1&resourceVersion={revision}&resourceVersionMatch=Exact"
+    # One more write, since the newest revision of all is never compacted.
+    run.endpoint.call(
+        "POST",
+        run.collection,
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"generateName": "after-churn-"},
+        },
+    )
+    begin = perf_counter()
+    while perf_counter() < begin + 10 * COMPACTION_S:
+        if run.endpoint.call("GET", path, accept=(200, 410))["httpStatus"] == 410:
+            return perf_counter() - begin
+        sleep(0.5)
+    raise BenchError(f"nothing was compacted within {10 * COMPACTION_S} s")
+
+
+ROWS = (
+    Row(
+        name="list",
+        title="LIST of 10,000 ConfigMaps of 1 KB",
+        unit="ms",
+        open=_list,
+        yardstick="apsw-rows",
+        target=Target("ratio", "<=", 2.5),
+    ),
+    Row(
+        name="list-paged",
+        title="LIST of 10,000 in pages of 500",
+        unit="ms",
+        open=_paged,
+        yardstick="apsw-rows",
+    ),
+    Row(
+        name="list-large-rss",
+        title="memory grown by a LIST of 100,000",
+        unit="MB",
+        open=_memory,
+    ),
+    Row(
+        name="list-large-pause",
+        title="pause of a GET during a LIST of 100,000",
+        unit="ms",
+        open=_list_pause,
+        target=Target("value", "<", 20),
+    ),
+    Row(
+        name="compaction-pause",
+        title="pause of a GET during compaction",
+        unit="ms",
+        open=_compaction_pause,
+        target=Target("value", "<", 20),
+        most_rounds=2,
+    ),
+)

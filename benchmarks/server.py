@@ -1,0 +1,84 @@
+"""Starts and stops the server under test.  When its flags change, this is the file to change."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.clock import perf_counter, sleep
+from benchmarks.endpoint import Endpoint
+from benchmarks.errors import BenchError
+from benchmarks.process import Background
+
+COMMAND = (sys.executable, "-m", "kubetrio", "serve")
+TOKEN = "bench-token"  # of a server on the loopback interface that lives for one row
+TOKENS = f'{TOKEN},bench,bench-uid,"system:masters"\n'
+READY_LINE = r"https://127\.0\.0\.1:(\d+)"
+COMPACTION_FLAG = "--etcd-compaction-interval=%ds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerProcess:
+    """A running kubetrio.
+
+    Args:
+        endpoint: how to reach it.
+        process: how to end it.
+        ready_s: seconds from the start of the process to the first 200 of /readyz.
+    """
+
+    endpoint: Endpoint
+    process: Background
+    ready_s: float
+
+
+def start(data_dir: Path, flags: Sequence[str] = ()) -> ServerProcess:
+    """Start kubetrio on a data directory, which may be empty, and wait until it is ready.
+
+    Raises:
+        BenchError: it ended, or is not ready within 30 seconds.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    beside = data_dir.parent
+    tokens = beside / f"{data_dir.name}.tokens.csv"
+    tokens.write_text(TOKENS)
+    process = Background(
+        [
+            *COMMAND,
+            *("--data-dir", str(data_dir)),
+            *("--bind-address", "127.0.0.1", "--secure-port", "0"),
+            *("--token-auth-file", str(tokens)),
+            *("--write-kubeconfig", str(beside / f"{data_dir.name}.kubeconfig")),
+            *flags,
+        ],
+        beside / f"{data_dir.name}.log",
+    )
+    try:
+        port = int(process.wait_for(READY_LINE))
+        endpoint = Endpoint(
+            host="127.0.0.1",
+            port=port,
+            token=TOKEN,
+            ca_file=str(data_dir / "pki" / "ca.crt"),
+        )
+        _wait_ready(endpoint, process)
+    except BaseException:
+        process.stop()
+        raise
+    return ServerProcess(
+        endpoint=endpoint, process=process, ready_s=perf_counter() - process.started
+    )
+
+
+def _wait_ready(endpoint: Endpoint, process: Background) -> None:
+    while True:
+        try:
+            endpoint.call("GET", "/readyz", accept=(200,))
+        except (BenchError, OSError) as error:
+            if perf_counter() > process.started + 30:
+                raise BenchError(f"not ready: {error}; {process.tail()}") from error
+            sleep(0.005)
+        else:
+            return

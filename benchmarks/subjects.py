@@ -1,0 +1,209 @@
+"""The servers being measured: kubetrio, started by us for each row, and any other one."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from benchmarks import load, populate, requests, server
+from benchmarks.endpoint import Endpoint
+from benchmarks.errors import Unavailable
+from benchmarks.load import LoadSpec
+from benchmarks.server import ServerProcess
+
+API_FILL_LIMIT = 20_000  # more objects than these are written through the store
+REMOTE_FILL_LIMIT = 200_000
+NAMESPACE = "bench"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A server that answers, with a namespace for one row.
+
+    Args:
+        endpoint: where.
+        pids: its processes, empty when unknown.
+        namespace: ours alone; holds the ConfigMaps asked for, numbered from 0.
+    """
+
+    endpoint: Endpoint
+    pids: tuple[int, ...]
+    namespace: str
+
+    @property
+    def collection(self) -> str:
+        """Path of the namespace's ConfigMaps."""
+        return requests.collection(self.namespace)
+
+    def fill(self, first: int, end: int) -> None:
+        """Create the objects numbered `first` to `end` - 1 through the API."""
+        if end > first:
+            load.run(
+                LoadSpec(
+                    endpoint=self.endpoint,
+                    ops=(requests.post(self.endpoint, self.namespace, first),),
+                    connections=16,
+                    count=end - first,
+                )
+            )
+
+
+class Subject(Protocol):
+    """A server to measure."""
+
+    @property
+    def label(self) -> str:
+        """Its name in the table."""
+        ...
+
+    def running(
+        self, *, objects: int = 0, flags: Sequence[str] = ()
+    ) -> AbstractContextManager[Running]:
+        """The server with an own namespace of `objects` ConfigMaps, for the length of a block.
+
+        Raises:
+            Unavailable: this server cannot be had that way.
+        """
+        ...
+
+    def start_up(self) -> AbstractContextManager[ServerProcess]:
+        """A start on an empty data directory.
+
+        Raises:
+            Unavailable: we do not start this server.
+        """
+        ...
+
+
+class Kubetrio:
+    """The project's own server: a new process and a new data directory for each row.
+
+    Args:
+        folder: for data directories; its disk is what durable writes are measured on.
+        flags: more flags for the server.
+    """
+
+    label = "kubetrio"
+
+    def __init__(self, folder: Path, flags: Sequence[str] = ()) -> None:
+        self._folder = folder
+        self._flags = tuple(flags)
+        self._numbers = itertools.count()
+
+    @contextlib.contextmanager
+    def start_up(self) -> Iterator[ServerProcess]:
+        """A start on an empty data directory."""
+        data_dir = self._folder / f"server-{next(self._numbers)}" / "data"
+        started = server.start(data_dir, self._flags)
+        try:
+            yield started
+        finally:
+            started.process.stop()
+            shutil.rmtree(data_dir.parent, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def running(self, *, objects: int = 0, flags: Sequence[str] = ()) -> Iterator[Running]:
+        """A server of its own; many objects are written before it starts, and kept for later."""
+        kept = objects > API_FILL_LIMIT
+        data_dir = (
+            self._populated(objects)
+            if kept
+            else self._folder / f"server-{next(self._numbers)}" / "data"
+        )
+        started = server.start(data_dir, (*self._flags, *flags))
+        try:
+            run = Running(
+                endpoint=started.endpoint, pids=(started.process.pid,), namespace=NAMESPACE
+            )
+            if not kept:
+                create_namespace(run)
+                run.fill(0, objects)
+            yield run
+        finally:
+            started.process.stop()
+            if not kept:
+                shutil.rmtree(data_dir.parent, ignore_errors=True)
+
+    def _populated(self, objects: int) -> Path:
+        """A data directory with that many objects, made once a run; rows only read it."""
+        folder = self._folder / f"populated-{objects}"
+        data_dir = folder / "data"
+        if not folder.exists():
+            making = self._folder / f"making-{objects}"
+            started = server.start(making / "data", self._flags)
+            try:
+                run = Running(endpoint=started.endpoint, pids=(), namespace=NAMESPACE)
+                create_namespace(run)
+                run.fill(0, 1)
+            finally:
+                started.process.stop()
+            populate.populate(making / "data", objects)
+            making.rename(folder)
+        return data_dir
+
+
+class Remote:
+    """A server that runs already, for example kube-apiserver.
+
+    Args:
+        endpoint: where.
+        pids: its processes when they are on this machine, for memory and CPU time.
+    """
+
+    label = "against"
+
+    def __init__(self, endpoint: Endpoint, pids: Sequence[int] = ()) -> None:
+        self._endpoint = endpoint
+        self._pids = tuple(pids)
+        self._numbers = itertools.count()
+
+    def start_up(self) -> AbstractContextManager[ServerProcess]:
+        """Not ours to start.
+
+        Raises:
+            Unavailable: always.
+        """
+        raise Unavailable("not started by the benchmark")
+
+    @contextlib.contextmanager
+    def running(self, *, objects: int = 0, flags: Sequence[str] = ()) -> Iterator[Running]:
+        """A namespace of its own, emptied and deleted afterwards."""
+        if flags:
+            raise Unavailable(f"needs a server started with {' '.join(flags)}")
+        if objects > REMOTE_FILL_LIMIT:
+            raise Unavailable(f"{objects:,} objects through the API take too long")
+        run = Running(
+            endpoint=self._endpoint,
+            pids=self._pids,
+            namespace=f"{NAMESPACE}-{os.getpid()}-{next(self._numbers)}",
+        )
+        create_namespace(run)
+        try:
+            run.fill(0, objects)
+            yield run
+        finally:
+            # A server may give up on a large collection and have to be asked again.
+            while (
+                self._endpoint.call("DELETE", run.collection, accept=(200, 500, 504))["httpStatus"]
+                != 200
+            ):
+                pass
+            self._endpoint.call(
+                "DELETE", f"/api/v1/namespaces/{run.namespace}", accept=(200, 202, 409)
+            )
+
+
+def create_namespace(run: Running) -> None:
+    """Create the namespace of a row."""
+    run.endpoint.call(
+        "POST",
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": run.namespace}},
+    )
