@@ -1,0 +1,48 @@
+"""The question put to an admission plugin."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from kubetrio.auth.identity import UserInfo
+from kubetrio.schema.registry import ResourceType
+
+Object = dict[str, Any]
+
+
+class Operation(enum.Enum):
+    """What is being done."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+@dataclass(slots=True, kw_only=True)
+class Attributes:
+    """One write on its way to the store.
+
+    Args:
+        operation: what is being done.
+        resource: the resource.
+        subresource: path element behind the name, or empty.
+        namespace: namespace, or empty.
+        name: object name; empty for a create that generates one.
+        user: who asks.
+        obj: the new object; mutating plugins change it in place or replace it.
+        old: the object before, for updates and deletions.
+        dry_run: whether nothing will be stored.
+    """
+
+    operation: Operation
+    resource: ResourceType
+    subresource: str
+    namespace: str
+    name: str
+    user: UserInfo
+    obj: Object | None
+    old: Object | None
+    dry_run: bool

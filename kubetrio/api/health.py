@@ -1,0 +1,68 @@
+"""Health endpoints: named checks, one path each, and the verbose form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kubetrio.api.request import Request
+from kubetrio.api.response import Response, page_not_found, text_response
+
+Check = Callable[[], str | None]
+"""Returns None when all is well, else why not (kept out of the answer)."""
+
+
+@dataclass(slots=True)
+class Health:
+    """The checks of one server, by endpoint.
+
+    Args:
+        checks: ``healthz``, ``livez`` and ``readyz`` to their named checks in order.
+    """
+
+    checks: Mapping[str, dict[str, Check]] = field(
+        default_factory=lambda: {"healthz": {}, "livez": {}, "readyz": {}}
+    )
+
+    def add(self, name: str, check: Check, endpoints: Sequence[str] = ()) -> None:
+        """Add a check to some endpoints, or to all of them."""
+        for endpoint in endpoints or self.checks:
+            self.checks[endpoint][name] = check
+
+    def paths(self) -> list[str]:
+        """Paths of all checks, for ``GET /``."""
+        return sorted(
+            f"/{endpoint}/{name}" for endpoint, checks in self.checks.items() for name in checks
+        )
+
+    def answer(self, request: Request) -> Response:
+        """Answer ``/healthz`` and its like, with or without a check's name."""
+        endpoint, _, name = request.info.path.strip("/").partition("/")
+        checks = self.checks[endpoint]
+        if name:
+            if name not in checks:
+                return page_not_found()
+            reason = checks[name]()
+            if reason is None:
+                return text_response("ok")
+            return text_response(f"internal server error: {reason}\n", 500)
+        excluded = {value for value in request.query_list("exclude") if value}
+        lines: list[str] = []
+        failed: list[str] = []
+        for check_name, check in checks.items():
+            if check_name in excluded:
+                lines.append(f"[+]{check_name} excluded: ok\n")
+            elif check() is None:
+                lines.append(f"[+]{check_name} ok\n")
+            else:
+                failed.append(check_name)
+                lines.append(f"[-]{check_name} failed: reason withheld\n")
+        unknown = sorted(excluded - set(checks))
+        if unknown:
+            names = ", ".join(f'"{value}"' for value in unknown)
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
+        if failed:
+            return text_response("".join(lines) + f"{endpoint} check failed\n", 500)
+        if "verbose" in request.query:
+            return text_response("".join(lines) + f"{endpoint} check passed\n")
+        return text_response("ok")

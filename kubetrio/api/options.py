@@ -1,0 +1,267 @@
+"""Query parameters of the verbs: parse and validate, in kube-apiserver's words.
+
+Source: docs "API concepts" (resource versions, watch, dry run) and the API reference of
+ListOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kubetrio.api.request import Request, truthy
+from kubetrio.machinery import fields, labels
+from kubetrio.machinery.names import GroupKind
+from kubetrio.machinery.status import ApiError, Cause, bad_request, invalid
+from kubetrio.resources.listing import ListOptions
+from kubetrio.resources.selection import Selection
+from kubetrio.resources.watching import WatchOptions
+from kubetrio.resources.writes import Object, WriteOptions, dry_run_causes
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import ResourceType
+
+LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
+INT64_MAX = 2**63 - 1
+FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+
+
+def integer(text: str) -> int:
+    """A 64-bit decimal query value.
+
+    Raises:
+        ApiError: 400 in the words of Go's ``strconv``.
+    """
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isascii() or not digits.isdigit():
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    value = int(text)
+    if not -INT64_MAX - 1 <= value <= INT64_MAX:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return value
+
+
+def selection(request: Request, resource: ResourceType) -> Selection | None:
+    """The selectors of a list, watch or deletecollection; None when they select everything.
+
+    Raises:
+        ApiError: 400 for what does not parse or is not supported.
+    """
+    query = request.query
+    label_text, field_text = query.get("labelSelector", ""), query.get("fieldSelector", "")
+    if not label_text and not field_text:
+        return None
+    key = f"{resource.group}/{resource.version}/{resource.resource}"
+    try:
+        by_label = labels.parse(label_text)
+        by_field = fields.parse(field_text)
+    except ValueError as error:
+        raise bad_request(str(error)) from None
+    supported: Collection[str] = builtin.load("field-selectors").get(
+        key, ("metadata.name", "metadata.namespace")
+    )
+    fields.check(by_field, resource, supported)
+    if by_label.empty and by_field.empty:
+        return None
+    return Selection(
+        None if by_label.empty else by_label,
+        None if by_field.empty else by_field,
+        lambda obj: fields.values(obj, key),
+    )
+
+
+def list_options(request: Request, resource: ResourceType) -> ListOptions:
+    """Options of a list.
+
+    Raises:
+        ApiError: 400 or 422.
+    """
+    query = request.query
+    if not query:
+        return EVERYTHING
+    limit = integer(query["limit"]) if query.get("limit") else 0
+    if query.get("timeoutSeconds"):
+        integer(query["timeoutSeconds"])
+    chosen = selection(request, resource)
+    version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
+    token = query.get("continue", "")
+    causes: list[Cause] = []
+    if match:
+        if not version:
+            causes.append(_forbidden_match("is forbidden unless resourceVersion is provided"))
+        if token:
+            causes.append(_forbidden_match("is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            causes.append(_unsupported_match(match, '"Exact", "NotOlderThan", ""'))
+        if match == "Exact" and version == "0":
+            causes.append(_forbidden_match('"exact" is forbidden for resourceVersion "0"'))
+    if "sendInitialEvents" in query:
+        causes.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if causes:
+        raise invalid(LIST_OPTIONS, "", causes)
+    return ListOptions(
+        limit=max(limit, 0),
+        continue_token=token,
+        resource_version=version,
+        match=match,
+        selection=chosen,
+    )
+
+
+EVERYTHING = ListOptions()
+
+
+def _forbidden(field: str, text: str) -> Cause:
+    return Cause("FieldValueForbidden", f"Forbidden: {text}", field)
+
+
+def _forbidden_match(text: str) -> Cause:
+    return _forbidden("resourceVersionMatch", f"resourceVersionMatch {text}")
+
+
+def _unsupported_match(value: str, supported: str) -> Cause:
+    return Cause(
+        "FieldValueNotSupported",
+        f'Unsupported value: "{value}": supported values: {supported}',
+        "resourceVersionMatch",
+    )
+
+
+def watch_options(
+    request: Request, resource: ResourceType, namespace: str, default_timeout_s: float
+) -> WatchOptions:
+    """Options of a watch.
+
+    Args:
+        request: the request.
+        resource: what is watched.
+        namespace: namespace, or empty for all.
+        default_timeout_s: seconds when the client names no time-out.
+
+    Raises:
+        ApiError: 400, 422, or 500 for a malformed resourceVersion, as kube-apiserver answers.
+    """
+    query = request.query
+    timeout = integer(query["timeoutSeconds"]) if query.get("timeoutSeconds") else 0
+    if query.get("limit"):
+        integer(query["limit"])
+    chosen = selection(request, resource)
+    match = query.get("resourceVersionMatch", "")
+    initial = query.get("sendInitialEvents")
+    causes: list[Cause] = []
+    if initial is not None and match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(_forbidden("resourceVersionMatch", text))
+    if match:
+        if initial is None:
+            causes.append(
+                _forbidden_match("is forbidden for watch unless sendInitialEvents is provided")
+            )
+        if match != "NotOlderThan":
+            causes.append(_unsupported_match(match, '"NotOlderThan"'))
+    if query.get("continue"):
+        if match:
+            causes.append(_forbidden_match("is forbidden when continue is provided"))
+        else:
+            causes.append(_forbidden("continue", "continue is forbidden for watch"))
+    if causes:
+        raise invalid(LIST_OPTIONS, "", causes)
+    version = query.get("resourceVersion", "")
+    if version and (not version.isascii() or not version.isdigit()):
+        raise ApiError(
+            500,
+            "",
+            f'resourceVersion: Invalid value: "{version}": '
+            f'strconv.ParseUint: parsing "{version}": invalid syntax',
+        )
+    wanted = int(version) if version else 0
+    bookmarks = truthy(query.get("allowWatchBookmarks", "0"))
+    stream = initial is not None and truthy(initial)
+    state = stream or (initial is None and wanted == 0)
+    name = request.info.name
+    return WatchOptions(
+        prefix=resource.key(namespace, name) if _single(request) else resource.prefix(namespace),
+        start=None if state or wanted == 0 else wanted,
+        begin_now=not state and wanted == 0,
+        initial_bookmark=stream and bookmarks,
+        not_older_than=wanted if stream else 0,
+        bookmarks=bookmarks,
+        timeout_s=float(timeout) if timeout > 0 else default_timeout_s,
+        selection=chosen,
+    )
+
+
+def _single(request: Request) -> bool:
+    """Whether the deprecated ``/watch/`` path names one object."""
+    info = request.info
+    return len(info.parts) > 1 and bool(info.name)
+
+
+def write_options(request: Request, kind: str) -> WriteOptions:
+    """Options of a create, update or patch.
+
+    Args:
+        request: the request.
+        kind: kind of its options, such as ``CreateOptions``, for messages.
+
+    Raises:
+        ApiError: 422.
+    """
+    query = request.query
+    if not query:
+        return WriteOptions(user=request.user, field_manager=default_manager(request))
+    dry = request.query_list("dryRun")
+    causes = dry_run_causes([value for value in dry if value])
+    validation = query.get("fieldValidation", "")
+    if validation not in FIELD_VALIDATION:
+        supported = ", ".join(f'"{value}"' for value in FIELD_VALIDATION)
+        causes.append(
+            Cause(
+                "FieldValueNotSupported",
+                f'Unsupported value: "{validation}": supported values: {supported}',
+                "fieldValidation",
+            )
+        )
+    manager = query.get("fieldManager", "")
+    if len(manager) > 128:
+        causes.append(
+            Cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager")
+        )
+    elif not manager.isprintable():
+        causes.append(
+            Cause(
+                "FieldValueInvalid",
+                f'Invalid value: "{manager}": should only contain printable characters',
+                "fieldManager",
+            )
+        )
+    if causes:
+        raise invalid(GroupKind("meta.k8s.io", kind), "", causes)
+    return WriteOptions(
+        user=request.user,
+        dry_run=bool([value for value in dry if value]),
+        field_manager=manager or default_manager(request),
+    )
+
+
+def default_manager(request: Request) -> str:
+    """Field manager of a client that names none: its user agent up to the first slash."""
+    return request.header(b"user-agent").split("/", 1)[0]
+
+
+def delete_query(request: Request) -> Object:
+    """DeleteOptions made from the query, used when there is no body.
+
+    Raises:
+        ApiError: 400 for malformed numbers.
+    """
+    query = request.query
+    raw: Object = {}
+    if query.get("gracePeriodSeconds"):
+        raw["gracePeriodSeconds"] = integer(query["gracePeriodSeconds"])
+    if "propagationPolicy" in query:
+        raw["propagationPolicy"] = query["propagationPolicy"]
+    if "orphanDependents" in query:
+        raw["orphanDependents"] = truthy(query["orphanDependents"])
+    dry = [value for value in request.query_list("dryRun") if value]
+    if dry:
+        raw["dryRun"] = dry
+    return raw

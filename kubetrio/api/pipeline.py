@@ -1,0 +1,336 @@
+"""The pipeline: every request, whatever the transport, goes through these stages in this order.
+
+A stage fills in its part of the request, or answers and ends the walk.  Errors are `ApiError` and
+become responses in one place; anything else is a bug, answered with 500 and logged.
+
+`admit_and_store` is one stage because an update runs admission again each time another write came
+between (see `resources.lifecycle`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from kubetrio.api import routing, verbs
+from kubetrio.api.bodies import decode_body
+from kubetrio.api.request import Request, parse_query, resolve
+from kubetrio.api.response import AnyResponse, Response, error_response, page_not_found
+from kubetrio.auth import authorize as authorization
+from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo
+from kubetrio.env import Env
+from kubetrio.logs import Log
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import ApiError, internal_error
+from kubetrio.metrics import Metrics, RequestKey
+from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.listing import Listing
+from kubetrio.resources.representation import ListMeta
+from kubetrio.resources.strategy import strategy_of
+from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
+from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.store.model import Store
+from kubetrio.watch.hub import Hub
+
+if TYPE_CHECKING:
+    from kubetrio.api.documents import Documents
+
+log = Log("kubetrio.api")
+AUDIT_ID_MAX = 64
+NO_CACHE = (b"Cache-Control", b"no-cache, private")
+
+Stage = Callable[["Api", Request], Awaitable[AnyResponse | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiConfig:
+    """Tunables of the pipeline.
+
+    Args:
+        max_body_bytes: largest request body.
+        min_request_timeout_s: a watch without a time-out gets between this and twice this.
+        request_timeout_s: seconds for everything that is not a watch.
+    """
+
+    max_body_bytes: int = 3 * 1024 * 1024
+    min_request_timeout_s: float = 1800.0
+    request_timeout_s: float = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Api:
+    """What the stages work with: one for each server.
+
+    Args:
+        config: tunables.
+        env: clocks and randomness.
+        registry: what is served.
+        store: where objects live.
+        hub: where events come from.
+        listing: reads.
+        lifecycle: writes.
+        authenticator: who asks.
+        authorizer: who may.
+        documents: paths that are not resources.
+        metrics: counters.
+    """
+
+    config: ApiConfig
+    env: Env
+    registry: Registry
+    store: Store
+    hub: Hub
+    listing: Listing
+    lifecycle: Lifecycle
+    authenticator: Authenticator
+    authorizer: authorization.Chain
+    documents: Documents
+    metrics: Metrics
+    streams: set[trio.CancelScope] = field(default_factory=set)
+
+    def end_streams(self) -> None:
+        """End open watches cleanly, as if their time were up (shutdown)."""
+        for scope in tuple(self.streams):
+            scope.cancel()
+
+    def default_watch_timeout(self) -> float:
+        """Seconds of a watch that names no time-out: spread, so that clients come back apart."""
+        return self.config.min_request_timeout_s * (1.0 + self.env.rng.random())
+
+    def release_seat(self, request: Request) -> Callable[[], None]:
+        """Gives a watch's seat back once its initial state is sent."""
+
+        def release() -> None:
+            request.seat = None
+
+        return release
+
+    def returns_deleted(self, resource: ResourceType) -> bool:
+        """Whether DELETE answers with the object."""
+        return strategy_of(resource).returns_deleted
+
+    def list_meta(self, revision: int) -> ListMeta:
+        """Metadata of a complete list."""
+        return ListMeta(resource_version=str(revision))
+
+    async def delete_if_there(
+        self, target: Target, chosen: DeleteOptions, who: WriteOptions
+    ) -> bool:
+        """Delete; False when somebody else was faster."""
+        try:
+            await self.lifecycle.delete(target, chosen, who)
+        except ApiError as error:
+            if error.code == 404:
+                return False
+            raise
+        return True
+
+    async def handle(self, request: Request) -> AnyResponse:
+        """Answer a request; never raises but for cancellation."""
+        request.started = trio.current_time()
+        try:
+            response = await self._walk(request)
+        except ApiError as error:
+            response = error_response(error)
+        except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
+            log.error(error, "request failed", path=request.raw_path, audit=request.audit_id)
+            response = error_response(internal_error(f"{type(error).__name__}: {error}"))
+        self._finish(request, response)
+        return response
+
+    async def _walk(self, request: Request) -> AnyResponse:
+        for stage in STAGES:
+            response = await stage(self, request)
+            if response is not None:
+                return response
+        raise AssertionError("the last stage answers")
+
+    def _finish(self, request: Request, response: AnyResponse) -> None:
+        info = request.info
+        size = len(response.body) if isinstance(response, Response) else -1
+        key = RequestKey(
+            metric_verb(request),
+            "All" if request.query and request.query.get("dryRun") else "",
+            info.group,
+            info.version,
+            info.resource if request.resource is not None else "",
+            info.subresource if request.resource is not None else "",
+            _scope(request),
+            response.status,
+        )
+        self.metrics.observe(key, trio.current_time() - request.started, size)
+
+
+METRIC_VERBS = {
+    "create": "POST",
+    "get": "GET",
+    "list": "LIST",
+    "watch": "WATCH",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETECOLLECTION",
+}
+KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT"})
+
+
+def metric_verb(request: Request) -> str:
+    """The verb label: a closed set, so that a client cannot invent time series."""
+    if request.info.is_resource and request.resource is not None:
+        return METRIC_VERBS.get(request.info.verb, "other")
+    return request.method if request.method in KNOWN_METHODS else "other"
+
+
+def _scope(request: Request) -> str:
+    info = request.info
+    if request.resource is None:
+        return ""
+    if info.name:
+        return "resource"
+    return "namespace" if info.namespace else "cluster"
+
+
+# ---------------------------------------------------------------------- stages
+
+
+async def parse(api: Api, request: Request) -> AnyResponse | None:
+    """Query and path to a `RequestInfo`."""
+    del api
+    request.query = parse_query(request.raw_query)
+    request.info = resolve(request.method, request.raw_path, request.query)
+    return None
+
+
+async def authenticate(api: Api, request: Request) -> AnyResponse | None:
+    """Credentials to a user, or 401."""
+    request.user = api.authenticator.authenticate(
+        request.certificate, request.headers.get(b"authorization", b"")
+    )
+    return None
+
+
+async def audit(api: Api, request: Request) -> AnyResponse | None:
+    """Give the request an identity that its answer carries (the log of it comes later)."""
+    sent = request.headers.get(b"audit-id")
+    if sent and len(sent) <= AUDIT_ID_MAX:
+        request.audit_id = sent.decode("latin-1")
+    else:
+        request.audit_id = api.env.new_uid()
+    return None
+
+
+async def impersonate(api: Api, request: Request) -> AnyResponse | None:
+    """Act as somebody else, when the user may (docs: "User impersonation")."""
+    headers = request.headers
+    if b"impersonate-user" not in headers:
+        if b"impersonate-group" in headers or b"impersonate-uid" in headers:
+            raise internal_error("requested [...] without impersonating a user")
+        return None
+    name = request.header(b"impersonate-user")
+    groups = tuple(request.header_list(b"impersonate-group"))
+    attributes = Attributes(user=request.user, verb="impersonate", resource="users", name=name)
+    if MASTERS not in request.user.groups:
+        verdict = api.authorizer.authorize(attributes)
+        if verdict.decision is not Decision.ALLOW:
+            raise authorization.forbidden(attributes, verdict.reason)
+    extra: dict[str, tuple[str, ...]] = {}
+    for key, value in request.raw_headers:
+        if key.startswith(b"impersonate-extra-"):
+            label = key.removeprefix(b"impersonate-extra-").decode("latin-1")
+            extra[label] = (*extra.get(label, ()), value.decode("latin-1"))
+    if name != "system:anonymous" and "system:authenticated" not in groups:
+        groups = (*groups, "system:authenticated")
+    request.user = UserInfo(name, request.header(b"impersonate-uid"), groups, extra)
+    return None
+
+
+async def flow_control(api: Api, request: Request) -> AnyResponse | None:
+    """Wait for a seat (API Priority and Fairness); passes everything through for now."""
+    del api, request
+    return None
+
+
+async def authorize(api: Api, request: Request) -> AnyResponse | None:
+    """403 for what the user may not do."""
+    if MASTERS in request.user.groups:
+        return None
+    info = request.info
+    attributes = Attributes(
+        user=request.user,
+        verb=info.verb,
+        namespace=info.namespace,
+        api_group=info.group,
+        api_version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        name=info.name,
+        resource_request=info.is_resource,
+        path=info.path,
+    )
+    verdict = api.authorizer.authorize(attributes)
+    if verdict.decision is not Decision.ALLOW:
+        raise authorization.forbidden(attributes, verdict.reason)
+    return None
+
+
+async def decode(api: Api, request: Request) -> AnyResponse | None:
+    """Find the resource and read the body; paths that are not resources are answered here."""
+    if not request.info.is_resource:
+        return await api.documents.answer(request)
+    try:
+        resource = routing.find(api.registry, request)
+    except routing.NotServed:
+        return page_not_found()
+    request.resource = resource
+    if request.info.verb in BODY_VERBS:
+        await decode_body(request, resource, api.config.max_body_bytes)
+    return None
+
+
+BODY_VERBS = frozenset({"create", "update", "delete", "deletecollection"})
+
+
+async def admit_and_store(api: Api, request: Request) -> AnyResponse | None:
+    """Run the verb: admission, the kind's rules and the store, or a read."""
+    resource = request.resource
+    if resource is None:
+        raise AssertionError("decode finds the resource")
+    verb = verbs.VERBS.get(request.info.verb)
+    if verb is None or not supported(request.info.subresource):
+        raise not_implemented(resource.group_resource, request.info.subresource)
+    return await verb(api, request, resource)
+
+
+STORED_SUBRESOURCES = frozenset({"", "status", "finalize"})
+
+
+def supported(subresource: str) -> bool:
+    """Whether a subresource is a part of the stored object."""
+    return subresource in STORED_SUBRESOURCES
+
+
+def not_implemented(resource: GroupResource, subresource: str) -> ApiError:
+    """501: the path is known and its behaviour is not there yet."""
+    what = f"{resource.resource}/{subresource}" if subresource else resource.resource
+    details: dict[str, Any] = {"kind": resource.resource}
+    if resource.group:
+        details["group"] = resource.group
+    return ApiError(
+        501, "NotImplemented", f"this verb is not implemented by kubetrio for {what}", details
+    )
+
+
+STAGES: tuple[Stage, ...] = (
+    parse,
+    authenticate,
+    audit,
+    impersonate,
+    flow_control,
+    authorize,
+    decode,
+    admit_and_store,
+)

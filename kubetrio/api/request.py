@@ -1,0 +1,190 @@
+"""A request without a web framework, and what its path and method mean.
+
+The rules of `resolve` are those of kube-apiserver's RequestInfo (docs: "API concepts", resource
+URIs): which paths are about resources, which verb a method stands for, where the namespace is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from kubetrio.auth.identity import ANONYMOUS, UserInfo
+
+if TYPE_CHECKING:
+    from kubetrio.schema.registry import ResourceType
+
+NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+VERBS = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """What a request is about.
+
+    Args:
+        is_resource: False for paths outside the resource trees.
+        verb: API verb (get, list, watch, create, update, patch, delete, deletecollection, proxy),
+            the method in lower case for other paths, empty for unknown methods on resources.
+        path: the decoded path.
+        prefix: ``api`` or ``apis``.
+        group: API group.
+        version: API version.
+        namespace: namespace in the path.
+        resource: plural name.
+        subresource: path element behind the name.
+        name: object name, from the path or pinned by a field selector.
+        parts: path elements from the resource on.
+    """
+
+    is_resource: bool
+    verb: str
+    path: str
+    prefix: str = ""
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    parts: tuple[str, ...] = ()
+
+
+def _path_parts(path: str) -> list[str]:
+    stripped = path.strip("/")
+    return stripped.split("/") if stripped else []
+
+
+def truthy(value: str) -> bool:
+    """Query booleans as kube-apiserver reads them: anything but ``0`` and ``false`` is true."""
+    return value != "0" and value.lower() != "false"
+
+
+def resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
+    """What a method and a raw (percent-encoded) path mean.
+
+    Args:
+        method: HTTP method.
+        raw_path: path as sent, without the query.
+        query: first value of each query parameter.
+    """
+    path = unquote(raw_path) if "%" in raw_path else raw_path
+    parts = _path_parts(path)
+    other = RequestInfo(is_resource=False, verb=method.lower(), path=path)
+    if len(parts) < 3 or parts[0] not in ("api", "apis"):
+        return other
+    prefix, group = parts[0], ""
+    if prefix == "apis":
+        if len(parts) < 4:
+            return other
+        group, version, parts = parts[1], parts[2], parts[3:]
+    else:
+        version, parts = parts[1], parts[2:]
+    verb = VERBS.get(method, "")
+    special = parts[0] in ("watch", "proxy")
+    if special:
+        if len(parts) < 2:
+            return other
+        verb, parts = parts[0], parts[1:]
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 1:
+        namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in NAMESPACE_SUBRESOURCES:
+            parts = parts[2:]
+    name = parts[1] if len(parts) > 1 else ""
+    subresource = parts[2] if len(parts) > 2 and not special else ""
+    if not name:
+        if verb == "get":
+            verb = "watch" if truthy(query.get("watch", "0")) else "list"
+        elif verb == "delete":
+            verb = "deletecollection"
+        if verb in ("list", "watch") and "fieldSelector" in query:
+            name = _pinned_name(query["fieldSelector"])
+    return RequestInfo(
+        True, verb, path, prefix, group, version, namespace, parts[0], subresource, name,
+        tuple(parts),
+    )  # fmt: skip
+
+
+def _pinned_name(selector: str) -> str:
+    """Name that a field selector requires, for authorization and messages."""
+    from kubetrio.machinery import fields
+
+    try:
+        return fields.parse(selector).exact("metadata.name") or ""
+    except ValueError:
+        return ""
+
+
+ReadBody = Callable[[int], Awaitable[bytes]]
+
+
+async def no_body(_limit: int) -> bytes:
+    """The body of a request that has none."""
+    return b""
+
+
+@dataclass(slots=True)
+class Request:
+    """One request on its way through the pipeline; each stage fills in its part.
+
+    Args:
+        method: HTTP method.
+        raw_path: path as sent, without the query.
+        raw_query: text behind the question mark.
+        headers: lower-case name to value; repeated headers joined by a comma.
+        raw_headers: all headers in order, for those that may repeat.
+        read_body: reads the whole body, at most so many bytes, else raises 413.
+        peer: address of the client.
+        certificate: identity from a verified client certificate, or None.
+    """
+
+    method: str
+    raw_path: str
+    raw_query: str
+    headers: Mapping[bytes, bytes]
+    raw_headers: list[tuple[bytes, bytes]]
+    read_body: ReadBody = no_body
+    peer: str = ""
+    certificate: UserInfo | None = None
+    # filled in by the stages
+    info: RequestInfo = field(init=False)
+    query: Mapping[str, str] = field(init=False)
+    resource: ResourceType | None = field(init=False, default=None)
+    user: UserInfo = field(init=False, default=ANONYMOUS)
+    audit_id: str = field(init=False, default="")
+    response_headers: list[tuple[bytes, bytes]] = field(init=False, default_factory=list)
+    seat: Any = field(init=False, default=None)
+    body: Any = field(init=False, default=None)
+    started: float = field(init=False, default=0.0)
+
+    def query_list(self, name: str) -> list[str]:
+        """All values of a query parameter, in order."""
+        return [v for k, v in parse_qsl(self.raw_query, keep_blank_values=True) if k == name]
+
+    def header_list(self, name: bytes) -> list[str]:
+        """All values of a header, in order."""
+        return [value.decode("latin-1") for key, value in self.raw_headers if key == name]
+
+    def header(self, name: bytes) -> str:
+        """A header's text, empty when absent."""
+        value = self.headers.get(name)
+        return value.decode("latin-1") if value else ""
+
+
+def parse_query(raw: str) -> Mapping[str, str]:
+    """First value of each query parameter."""
+    query: dict[str, str] = {}
+    if raw:
+        for key, value in parse_qsl(raw, keep_blank_values=True):
+            query.setdefault(key, value)
+    return query

@@ -1,0 +1,120 @@
+"""What a handler answers: whole bytes, or a stream written to a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kubetrio.machinery.status import ApiError
+
+JSON = b"application/json"
+TEXT = b"text/plain; charset=utf-8"
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+class ClientGone(Exception):
+    """The client closed its side or stopped reading for too long."""
+
+
+class Channel(Protocol):
+    """Where a stream goes; one for each adapter.
+
+    Attributes:
+        framing: names how `frame` wraps payloads, so that equal watchers can share the result.
+    """
+
+    framing: str
+
+    def frame(self, payload: bytes) -> bytes:
+        """A payload as it goes on the wire."""
+        ...
+
+    def offer(self, wire: bytes) -> bool:
+        """Take framed bytes without waiting; False when the client is not keeping up.
+
+        The bytes are taken in either case; after False, call `send` or `flush` before the next.
+        """
+        ...
+
+    async def send(self, wire: bytes) -> None:
+        """Take framed bytes and wait until the socket has most of them.
+
+        Raises:
+            ClientGone: the client is gone or too slow.
+        """
+        ...
+
+    async def wait_closed(self) -> None:
+        """Wait until the client closes its side."""
+        ...
+
+
+@dataclass(slots=True)
+class Response:
+    """A complete answer.
+
+    Args:
+        status: HTTP status code.
+        body: the bytes, possibly in pieces that are sent one after the other.
+        content_type: media type.
+        headers: more headers.
+    """
+
+    status: int
+    body: bytes
+    content_type: bytes = JSON
+    headers: Headers = ()
+
+
+@dataclass(slots=True)
+class StreamResponse:
+    """An answer of unknown length.
+
+    Args:
+        status: HTTP status code.
+        run: writes it to a channel and returns when the stream has ended well.
+        content_type: media type.
+        headers: more headers.
+        long_running: a watch and its like: not bound by the request time-out.
+    """
+
+    status: int
+    run: Callable[[Channel], Awaitable[None]]
+    content_type: bytes = JSON
+    headers: Headers = ()
+    long_running: bool = False
+
+
+AnyResponse = Response | StreamResponse
+
+
+def json_bytes(value: Any) -> bytes:
+    """JSON with the trailing newline that Go's encoder writes."""
+    from kubetrio.wire.jsonwire import encode
+
+    return encode(value) + b"\n"
+
+
+def json_response(value: Any, status: int = 200, headers: Headers = ()) -> Response:
+    """A JSON answer."""
+    return Response(status, json_bytes(value), JSON, headers)
+
+
+def text_response(text: str, status: int = 200, headers: Headers = ()) -> Response:
+    """A plain text answer."""
+    return Response(status, text.encode(), TEXT, headers)
+
+
+def error_response(error: ApiError) -> Response:
+    """The one place where an API error becomes a `Status` body."""
+    headers = list(error.headers)
+    if error.retry_after is not None:
+        headers.append((b"Retry-After", b"%d" % error.retry_after))
+    return json_response(error.status(), error.code, headers)
+
+
+def page_not_found() -> Response:
+    """The answer for paths that no handler knows, as Go's mux writes it."""
+    return text_response("404 page not found\n", 404, ((b"X-Content-Type-Options", b"nosniff"),))

@@ -1,0 +1,63 @@
+"""Which path takes which verb: 404 and 405 as kube-apiserver's route table answers them."""
+
+from __future__ import annotations
+
+from kubetrio.api.request import Request, RequestInfo
+from kubetrio.machinery.status import bad_request, method_not_allowed, unknown_path
+from kubetrio.schema.registry import Registry, ResourceType
+
+COLLECTION_VERBS = frozenset({"list", "watch", "create", "deletecollection"})
+
+
+class NotServed(Exception):
+    """The path is below no known group: a plain 404."""
+
+
+def find(registry: Registry, request: Request) -> ResourceType:
+    """The resource of a request, its verb checked.
+
+    Raises:
+        NotServed: the group is not served at all.
+        ApiError: 400, 404 or 405.
+    """
+    info = request.info
+    if info.group not in registry.groups:
+        raise NotServed
+    resource = registry.resources.get((info.group, info.version, info.resource))
+    if resource is None:
+        raise unknown_path()
+    _check_shape(info, resource)
+    if request.method in ("HEAD", "OPTIONS") or not info.verb:
+        raise method_not_allowed()
+    if info.name in (".", ".."):
+        raise bad_request(f"name may not be '{info.name}'")
+    verbs = resource.verbs
+    if info.subresource:
+        sub = resource.subresources.get(info.subresource)
+        if sub is None:
+            raise unknown_path()
+        verbs = sub.verbs
+    elif bool(info.name) == (info.verb in COLLECTION_VERBS) and not _named_collection(info):
+        raise method_not_allowed()
+    if info.verb not in verbs:
+        raise method_not_allowed()
+    if info.verb == "create" and resource.namespaced and not info.namespace:
+        raise method_not_allowed()
+    return resource
+
+
+def _named_collection(info: RequestInfo) -> bool:
+    """Lists pinned to a name by a field selector, and watches of one object."""
+    return info.verb in ("list", "watch")
+
+
+def _check_shape(info: RequestInfo, resource: ResourceType) -> None:
+    """Raise 404 for paths no route has."""
+    in_path = len(info.parts) > 1
+    if len(info.parts) > 3 and info.subresource != "proxy":
+        raise unknown_path()
+    if resource.namespaced:
+        if not info.namespace and in_path:
+            raise unknown_path()
+    elif info.namespace and info.resource != "namespaces":
+        raise unknown_path()

@@ -1,0 +1,113 @@
+"""Objects every cluster has: system namespaces, the ``kubernetes`` Service and its endpoints.
+
+Kept by facts in ``schemas/bootstrap.json``; what exists is left alone, except where it names the
+server's own address.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+import orjson
+
+from kubetrio.auth.identity import MASTERS, UserInfo
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import Registry
+from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.store.model import Store
+
+Object = dict[str, Any]
+
+SERVER = UserInfo("system:apiserver", groups=(MASTERS,))
+NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
+OWN_ADDRESS = (
+    "Service default/kubernetes",
+    "Endpoints default/kubernetes",
+    "EndpointSlice default/kubernetes",
+)
+
+
+class Bootstrap:
+    """Makes the objects at start.
+
+    Args:
+        registry: what is served.
+        lifecycle: writes.
+        store: reads.
+        address: IP address of the server that clients reach.
+        port: its port.
+        service_ip: address of the ``kubernetes`` Service.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        lifecycle: Lifecycle,
+        store: Store,
+        *,
+        address: str,
+        port: int,
+        service_ip: str,
+    ) -> None:
+        self._registry = registry
+        self._lifecycle = lifecycle
+        self._store = store
+        self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
+        self._port = port
+
+    async def run(self) -> None:
+        """Create what is missing, correct what names another address."""
+        objects = builtin.load("bootstrap")
+        for name in NAMESPACES:
+            await self._ensure(objects[f"Namespace {name}"], keep=True)
+        for key in OWN_ADDRESS:
+            await self._ensure(self._filled(objects[key]), keep=False)
+
+    def _filled(self, value: Any) -> Any:
+        """A fact with its placeholders replaced."""
+        if isinstance(value, dict):
+            return {key: self._filled(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._filled(item) for item in value]
+        if value == "<secure-port>":
+            return self._port
+        return self._values.get(value, value) if isinstance(value, str) else value
+
+    async def _ensure(self, fact: Object, *, keep: bool) -> None:
+        group_version = GroupVersion.parse(fact["apiVersion"])
+        kind = GroupVersionKind(*group_version, fact["kind"])
+        resource = self._registry.by_kind[kind]
+        scheme = scheme_of(kind.group)
+        wanted = scheme.decode(kind, fact, [], {})
+        meta = wanted["metadata"]
+        target = Target(resource=resource, namespace=meta.get("namespace", ""), name=meta["name"])
+        who = WriteOptions(user=SERVER, field_manager="kube-apiserver")
+        found = await self._store.get(target.key)
+        if found is None:
+            try:
+                await self._lifecycle.create(target, wanted, who)
+            except ApiError as error:
+                if error.code != 409:
+                    raise
+            return
+        if keep:
+            return
+        old = orjson.loads(found.value)
+        if all(old.get(key) == wanted[key] for key in wanted if key != "metadata"):
+            return
+
+        async def change(stored: Object | None) -> Object:
+            base = stored or wanted
+            return {**base, **{k: v for k, v in wanted.items() if k != "metadata"}}
+
+        await self._lifecycle.update(target, change, who)
+
+
+def service_ip(cidr: str) -> str:
+    """Address of the ``kubernetes`` Service: the first one of the range."""
+    return str(next(ipaddress.ip_network(cidr, strict=False).hosts()))

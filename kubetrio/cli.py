@@ -1,0 +1,111 @@
+"""The command line: arguments to a configuration, a configuration to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import trio
+
+from kubetrio import __version__, flags, kubeconfig, logs
+from kubetrio.config import Config
+from kubetrio.logs import Log
+
+log = Log("kubetrio")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="kubetrio",
+        description="The Kubernetes API server you can pip install.",
+        epilog="Begin with: kubetrio serve --help",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"kubetrio {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    flags.add_serve(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    options, rest = parser().parse_known_args(arguments)
+    ignored, wrong = flags.unused(rest) if rest else ([], [])
+    if wrong:
+        parser().error(f"unknown flag: {' '.join(wrong)} (see kubetrio serve --help)")
+    form = logs.Format.JSON if options.logging_format == "json" else logs.Format.TEXT
+    logs.setup(form, options.verbosity, sys.stderr)
+    for name in ignored:
+        log.warning("flag has no meaning here and is ignored", flag=f"--{name}")
+    return serve(flags.to_config(options), options)
+
+
+def serve(config: Config, options: argparse.Namespace) -> int:
+    """Run the server until a signal says otherwise."""
+    from kubetrio.pki import PkiError
+    from kubetrio.server import StartError
+    from kubetrio.store.errors import StoreError
+
+    path: Path = options.write_kubeconfig or config.data_dir / "kubeconfig"
+    expected = (StartError, StoreError, PkiError, kubeconfig.KubeconfigError, OSError)
+    try:
+        trio.run(_serve, config, path.resolve(), options.merge_kubeconfig)
+    except BaseExceptionGroup as group:
+        problem = _first(group)
+        if not isinstance(problem, expected):
+            raise
+        _say(problem)
+        return 1
+    except expected as problem:
+        _say(problem)
+        return 1
+    return 0
+
+
+def _first(group: BaseException) -> BaseException:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group
+
+
+def _say(problem: BaseException) -> None:
+    """One line about what stops the server."""
+    text = str(problem)
+    if isinstance(problem, OSError) and problem.strerror:
+        text = f"{problem.strerror}: {problem.filename}" if problem.filename else problem.strerror
+    print(f"kubetrio: {text}", file=sys.stderr)
+
+
+async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
+    from kubetrio.server import open_server
+
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with open_server(config) as server:
+            written = server.kubeconfig()
+            kubeconfig.write(kubeconfig_path, written)
+            print(f"kubetrio {__version__} is ready at {server.url}", flush=True)
+            print(f"export KUBECONFIG={kubeconfig_path}", flush=True)
+            if merge:
+                target = kubeconfig.default_path(os.environ)
+                kubeconfig.merge(target, written)
+                print(f"context {kubeconfig.context_name(config.name)} is in {target}", flush=True)
+            async for number in signals:
+                log.info("stopping", signal=signal.Signals(number).name)
+                break
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_second_signal, signals)
+                await server.stop()
+                nursery.cancel_scope.cancel()
+
+
+async def _second_signal(signals: object) -> NoReturn:
+    """A second signal ends the process at once; durability does not need an orderly stop."""
+    async for _ in signals:  # type: ignore[attr-defined]
+        os._exit(130)
+    raise AssertionError("signals never end")

@@ -1,0 +1,69 @@
+"""The configuration of a server: frozen values, defaults, units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything `open_server` needs; the command line makes one of these.
+
+    Args:
+        data_dir: where the database and, unless `cert_dir` says otherwise, the certificates are.
+        name: name of the cluster; contexts are called ``kubetrio-<name>``.
+        bind_address: address to listen on.
+        secure_port: port to listen on, 0 for any free one.
+        advertise_address: address that clients are told; the bind address unless that is a
+            wildcard.
+        cert_dir: where self-made certificates are; ``<data_dir>/pki`` when None.
+        tls_cert_file: serving certificate instead of a self-made one.
+        tls_private_key_file: its key.
+        client_ca_file: CA of client certificates instead of the self-made one.
+        token_auth_file: static tokens, ``token,user,uid,"group,group"`` a line.
+        anonymous_auth: whether requests without credentials are served as ``system:anonymous``.
+        durability: ``full`` or ``normal`` (see `store.revisions.StoreConfig`).
+        history_window_s: seconds of history kept for watches and exact reads.
+        compact_interval_s: seconds between compactions.
+        request_timeout_s: seconds for requests that are not watches and the like.
+        min_request_timeout_s: a watch without a time-out gets between this and twice this.
+        shutdown_delay_s: seconds of further service after ``/readyz`` turned false.
+        shutdown_grace_s: seconds that requests in flight get at shutdown.
+        service_cluster_ip_range: CIDR of service addresses.
+        extra_hosts: more names and addresses for the serving certificate.
+    """
+
+    data_dir: Path
+    name: str = "default"
+    bind_address: str = "127.0.0.1"
+    secure_port: int = 6443
+    advertise_address: str = ""
+    cert_dir: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_private_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    token_auth_file: Path | None = None
+    anonymous_auth: bool = True
+    durability: str = "full"
+    history_window_s: float = 300.0
+    compact_interval_s: float = 60.0
+    request_timeout_s: float = 60.0
+    min_request_timeout_s: float = 1800.0
+    shutdown_delay_s: float = 0.0
+    shutdown_grace_s: float = 10.0
+    service_cluster_ip_range: str = "10.0.0.0/24"
+    extra_hosts: tuple[str, ...] = field(default=())
+
+    @property
+    def pki_dir(self) -> Path:
+        """Where self-made certificates are."""
+        return self.cert_dir or self.data_dir / "pki"
+
+    @property
+    def public_address(self) -> str:
+        """Address that clients are told."""
+        if self.advertise_address:
+            return self.advertise_address
+        wildcard = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
+        return wildcard.get(self.bind_address, self.bind_address)

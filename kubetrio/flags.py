@@ -1,0 +1,231 @@
+"""The flags of ``kubetrio serve``: kube-apiserver's names where the meaning is the same.
+
+Booleans follow pflag: ``--x`` and ``--x=false``, never ``--no-x``.  A flag of kube-apiserver that
+kubetrio does not need is accepted with a warning, so that existing command lines work; any other
+unknown flag is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kubetrio.config import Config
+
+DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def boolean(text: str) -> bool:
+    """A pflag boolean.
+
+    Raises:
+        argparse.ArgumentTypeError: neither true nor false.
+    """
+    if text.lower() in ("true", "t", "1"):
+        return True
+    if text.lower() in ("false", "f", "0"):
+        return False
+    raise argparse.ArgumentTypeError(f"invalid boolean value {text!r}: use true or false")
+
+
+def duration(text: str) -> float:
+    """A Go duration such as ``1m30s``, in seconds.
+
+    Raises:
+        argparse.ArgumentTypeError: not a duration.
+    """
+    rest, total = text, 0.0
+    while rest:
+        number = ""
+        while rest and (rest[0].isdigit() or rest[0] == "."):
+            number, rest = number + rest[0], rest[1:]
+        unit = "ms" if rest.startswith("ms") else rest[:1]
+        if not number or number == "." or unit not in DURATION_UNITS:
+            raise argparse.ArgumentTypeError(f"invalid duration {text!r}: write 500ms, 30s or 1h")
+        total += float(number) * DURATION_UNITS[unit]
+        rest = rest[len(unit) :]
+    return total
+
+
+EPILOG = """\
+examples:
+  kubetrio serve                              a server in ./kubetrio-data on 127.0.0.1:6443
+  kubetrio serve --data-dir /var/lib/kubetrio --bind-address 0.0.0.0
+  kubetrio serve --secure-port 0 --write-kubeconfig /tmp/kubeconfig
+
+then, in another terminal:
+  export KUBECONFIG=./kubetrio-data/kubeconfig
+  kubectl get namespaces
+"""
+
+
+def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the ``serve`` command and its flags."""
+    parser = commands.add_parser(
+        "serve",
+        help="run the API server",
+        description="Run a Kubernetes API server on one data directory.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--data-dir",
+        type=Path,
+        default=Path("kubetrio-data"),
+        metavar="DIR",
+        help="where everything is kept; made when missing (default: %(default)s)",
+    )
+    data.add_argument(
+        "--durability",
+        choices=("full", "normal"),
+        default="full",
+        help="full: an acknowledged write survives power loss; normal: it survives a killed "
+        "process, power loss may take the newest writes (default: %(default)s)",
+    )
+    data.add_argument(
+        "--history-window",
+        type=duration,
+        default=300.0,
+        metavar="DURATION",
+        help="how long old revisions stay readable (default: 5m)",
+    )
+    data.add_argument(
+        "--etcd-compaction-interval",
+        type=duration,
+        default=60.0,
+        metavar="DURATION",
+        help="how often older revisions are dropped (default: 1m)",
+    )
+    serving = parser.add_argument_group("secure serving")
+    serving.add_argument("--bind-address", default="127.0.0.1", metavar="IP")
+    serving.add_argument(
+        "--secure-port",
+        type=int,
+        default=6443,
+        metavar="PORT",
+        help="0 takes any free port (default: %(default)s)",
+    )
+    serving.add_argument(
+        "--advertise-address", default="", metavar="IP", help="address that clients are told"
+    )
+    serving.add_argument(
+        "--cert-dir",
+        type=Path,
+        metavar="DIR",
+        help="where self-made certificates are (default: DATA_DIR/pki)",
+    )
+    serving.add_argument("--tls-cert-file", type=Path, metavar="FILE")
+    serving.add_argument("--tls-private-key-file", type=Path, metavar="FILE")
+    serving.add_argument(
+        "--tls-san",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="one more name or address for the self-made certificate",
+    )
+    auth = parser.add_argument_group("authentication")
+    auth.add_argument("--client-ca-file", type=Path, metavar="FILE")
+    auth.add_argument(
+        "--token-auth-file",
+        type=Path,
+        metavar="FILE",
+        help='static tokens, a line each: token,user,uid,"group1,group2"',
+    )
+    auth.add_argument(
+        "--anonymous-auth", type=boolean, nargs="?", const=True, default=True, metavar="BOOL"
+    )
+    generic = parser.add_argument_group("generic")
+    generic.add_argument("--request-timeout", type=duration, default=60.0, metavar="DURATION")
+    generic.add_argument(
+        "--min-request-timeout",
+        type=int,
+        default=1800,
+        metavar="SECONDS",
+        help="a watch without a time-out gets between this and twice this",
+    )
+    generic.add_argument(
+        "--shutdown-delay-duration",
+        type=duration,
+        default=0.0,
+        metavar="DURATION",
+        help="keep serving for so long after /readyz turned false",
+    )
+    generic.add_argument("--service-cluster-ip-range", default="10.0.0.0/24", metavar="CIDR")
+    kubeconfig = parser.add_argument_group("kubeconfig")
+    kubeconfig.add_argument(
+        "--name", default="default", help="cluster name; the context is kubetrio-NAME"
+    )
+    kubeconfig.add_argument(
+        "--write-kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="where the admin kubeconfig goes (default: DATA_DIR/kubeconfig)",
+    )
+    kubeconfig.add_argument(
+        "--merge-kubeconfig",
+        type=boolean,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="BOOL",
+        help="also add the context to $KUBECONFIG or ~/.kube/config",
+    )
+    logs = parser.add_argument_group("logs")
+    logs.add_argument("-v", "--v", type=int, default=0, metavar="LEVEL", dest="verbosity")
+    logs.add_argument("--logging-format", choices=("text", "json"), default="text")
+
+
+def to_config(options: argparse.Namespace) -> Config:
+    """The configuration that parsed flags ask for."""
+    return Config(
+        data_dir=options.data_dir,
+        name=options.name,
+        bind_address=options.bind_address,
+        secure_port=options.secure_port,
+        advertise_address=options.advertise_address,
+        cert_dir=options.cert_dir,
+        tls_cert_file=options.tls_cert_file,
+        tls_private_key_file=options.tls_private_key_file,
+        client_ca_file=options.client_ca_file,
+        token_auth_file=options.token_auth_file,
+        anonymous_auth=options.anonymous_auth,
+        durability=options.durability,
+        history_window_s=options.history_window,
+        compact_interval_s=options.etcd_compaction_interval,
+        request_timeout_s=options.request_timeout,
+        min_request_timeout_s=float(options.min_request_timeout),
+        shutdown_delay_s=options.shutdown_delay_duration,
+        service_cluster_ip_range=options.service_cluster_ip_range,
+        extra_hosts=tuple(options.tls_san),
+    )
+
+
+def unused(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Split arguments nobody took into flags kube-apiserver has, and errors.
+
+    Returns:
+        Names that are accepted and ignored, and arguments that are mistakes.
+    """
+    from kubetrio.schema import builtin
+
+    known = builtin.load("flags")["flags"]
+    accepted: list[str] = []
+    wrong: list[str] = []
+    rest = iter(arguments)
+    previous_wants_value = False
+    for argument in rest:
+        if argument.startswith("--"):
+            name, found, _ = argument[2:].partition("=")
+            if name in known:
+                accepted.append(name)
+                previous_wants_value = not found and known[name].get("type") != "bool"
+            else:
+                wrong.append(argument)
+                previous_wants_value = False
+        elif previous_wants_value:
+            previous_wants_value = False
+        else:
+            wrong.append(argument)
+    return accepted, wrong

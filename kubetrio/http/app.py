@@ -1,0 +1,212 @@
+"""The Quart-Trio application: the whole surface, for HTTP/2, WebSocket and embedding in ASGI.
+
+One catch-all route; the work is the pipeline's.  Served by Hypercorn for every connection that the
+fast loop (`http.h1`) does not take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import trio
+from quart import Request as QuartRequest
+from quart import Response as QuartResponse
+from quart import request as current_request
+from quart_trio import QuartTrio
+from werkzeug.datastructures import Headers
+
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse, ClientGone, Response, StreamResponse
+from kubetrio.auth.identity import UserInfo
+from kubetrio.machinery.status import entity_too_large
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+CERTIFICATE = "kubetrio.certificate"  # key in the connection's ASGI state
+BUFFER_BYTES = 256 * 1024
+
+Handle = Callable[[Request], Awaitable[AnyResponse]]
+
+
+def make_app(handle: Handle, max_body_bytes: int) -> QuartTrio:
+    """The application.
+
+    Args:
+        handle: the pipeline.
+        max_body_bytes: bodies over it are refused while they are read.
+    """
+    app = QuartTrio(__name__, static_folder=None)
+    # Streams own their deadlines; Quart would cut them after a minute.
+    app.config.update(
+        RESPONSE_TIMEOUT=None,
+        BODY_TIMEOUT=30,
+        MAX_CONTENT_LENGTH=None,
+        PROVIDE_AUTOMATIC_OPTIONS=False,
+    )
+    app.url_map.merge_slashes = False
+
+    async def catch_all(path: str) -> QuartResponse:
+        del path
+        request = to_request(current_request, max_body_bytes)
+        response = await handle(request)
+        return to_quart(request, response, head_only=current_request.method == "HEAD")
+
+    app.add_url_rule(
+        "/",
+        "root",
+        catch_all,
+        methods=list(METHODS),
+        defaults={"path": ""},
+        provide_automatic_options=False,
+    )
+    app.add_url_rule(
+        "/<path:path>",
+        "any",
+        catch_all,
+        methods=list(METHODS),
+        provide_automatic_options=False,
+        strict_slashes=False,
+    )
+    return app
+
+
+def to_request(quart: QuartRequest, max_body_bytes: int) -> Request:
+    """A Quart request as the pipeline's."""
+    scope = quart.scope
+    raw_headers = [(bytes(name), bytes(value)) for name, value in scope["headers"]]
+    headers: dict[bytes, bytes] = {}
+    for name, value in raw_headers:
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    raw_path = bytes(scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
+    state: dict[str, Any] = scope.get("state") or {}
+    certificate: UserInfo | None = state.get(CERTIFICATE)
+    client = scope.get("client")
+
+    async def read_body(limit: int) -> bytes:
+        declared = headers.get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > limit:
+            raise entity_too_large(limit)
+        parts: list[bytes] = []
+        size = 0
+        async for part in quart.body:
+            size += len(part)
+            if size > min(limit, max_body_bytes):
+                raise entity_too_large(limit)
+            parts.append(part)
+        return b"".join(parts)
+
+    return Request(
+        quart.method,
+        raw_path.decode("latin-1"),
+        quart.query_string.decode("latin-1"),
+        headers,
+        raw_headers,
+        read_body,
+        client[0] if client else "",
+        certificate,
+    )
+
+
+def to_quart(request: Request, response: AnyResponse, *, head_only: bool) -> QuartResponse:
+    """A pipeline response as Quart's."""
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers
+    ]
+    if request.audit_id:
+        headers.insert(0, ("Audit-Id", request.audit_id))
+    if isinstance(response, Response):
+        body: bytes | AsyncIterator[bytes] = response.body
+    elif head_only:
+        body = b""
+    else:
+        body = stream_body(response)
+    quart = QuartResponse(
+        body,
+        status=response.status,
+        headers=Headers(headers),
+        content_type=response.content_type.decode("latin-1") or None,
+    )
+    quart.timeout = None
+    return quart
+
+
+class QueueChannel:
+    """A stream's way into an ASGI response; see `api.response.Channel`."""
+
+    framing = "raw"
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._bytes = 0
+        self._filled = trio.Event()
+        self._emptied = trio.Event()
+        self._closed = trio.Event()
+        self.ended = False
+
+    def frame(self, payload: bytes) -> bytes:
+        """ASGI servers do the framing."""
+        return payload
+
+    def offer(self, wire: bytes) -> bool:
+        """Take bytes without waiting; False over the buffer's bound."""
+        if wire:
+            self._parts.append(wire)
+            self._bytes += len(wire)
+            self._filled.set()
+        return self._bytes < BUFFER_BYTES
+
+    async def send(self, wire: bytes) -> None:
+        """Take bytes and wait while the buffer is over its bound."""
+        self.offer(wire)
+        while self._bytes >= BUFFER_BYTES:
+            if self._closed.is_set():
+                raise ClientGone
+            self._emptied = trio.Event()
+            await self._emptied.wait()
+        await trio.lowlevel.checkpoint()
+
+    async def wait_closed(self) -> None:
+        """Wait until the response is abandoned (its task is cancelled with the connection)."""
+        await self._closed.wait()
+
+    def close(self) -> None:
+        """No more bytes are wanted, or none will come."""
+        self.ended = True
+        self._closed.set()
+        self._filled.set()
+        self._emptied.set()
+
+    async def next(self) -> bytes:
+        """Everything there is; empty at the end."""
+        while not self._parts and not self.ended:
+            self._filled = trio.Event()
+            await self._filled.wait()
+        data = b"".join(self._parts)
+        self._parts.clear()
+        self._bytes = 0
+        self._emptied.set()
+        return data
+
+
+async def stream_body(response: StreamResponse) -> AsyncIterator[bytes]:
+    """The body of a stream: one nursery holds its writer for as long as it is read."""
+    channel = QueueChannel()
+
+    async def write() -> None:
+        try:
+            await response.run(channel)
+        except ClientGone:
+            return
+        finally:
+            channel.ended = True
+            channel.offer(b"")
+            channel.close()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(write, name="stream writer")
+        try:
+            while data := await channel.next():
+                yield data
+        finally:
+            channel.close()
+            nursery.cancel_scope.cancel()

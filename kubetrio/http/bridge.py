@@ -1,0 +1,201 @@
+"""Connections handed to Hypercorn: HTTP/2 by ALPN, and upgrades met on the fast loop.
+
+Hypercorn and Quart take longer to import than everything else; they are imported when the first
+such connection comes, in a thread.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from kubetrio.auth.identity import UserInfo
+from kubetrio.http.transport import PlainTransport, TlsTransport
+
+if TYPE_CHECKING:
+    from kubetrio.env import Env
+    from kubetrio.http.app import Handle
+
+
+class _Socket:
+    """What Hypercorn asks of a Trio socket."""
+
+    def __init__(self, sock: Any) -> None:
+        self.family = sock.family
+        self._sock = sock
+
+    def getpeername(self) -> Any:
+        """Address of the client."""
+        return self._sock.getpeername()
+
+    def getsockname(self) -> Any:
+        """Address of the server."""
+        return self._sock.getsockname()
+
+
+class HandedOverStream(trio.abc.Stream):
+    """A connection as the stream Hypercorn expects, its first bytes already read.
+
+    A write has a deadline: Hypercorn shields its writes, so without one a client that stops reading
+    could never be got rid of.
+
+    Args:
+        transport: the connection, its handshake done.
+        received: bytes read already.
+        write_timeout_s: seconds without progress in a write.
+    """
+
+    def __init__(
+        self, transport: TlsTransport | PlainTransport, received: bytes, write_timeout_s: float
+    ) -> None:
+        self._transport = transport
+        self._received = received
+        self._write_timeout_s = write_timeout_s
+        self._closed = False
+        self._socket = _Socket(transport.socket)
+
+    @property
+    def transport_stream(self) -> HandedOverStream:
+        """Hypercorn looks below TLS for the socket."""
+        return self
+
+    @property
+    def socket(self) -> _Socket:
+        """Addresses."""
+        return self._socket
+
+    async def do_handshake(self) -> None:
+        """Done before."""
+        await trio.lowlevel.checkpoint()
+
+    def selected_alpn_protocol(self) -> str | None:
+        """Protocol agreed in the handshake."""
+        if isinstance(self._transport, TlsTransport):
+            return self._transport.socket.selected_alpn_protocol()
+        return None
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """See `trio.abc.ReceiveStream`."""
+        del max_bytes
+        await trio.lowlevel.checkpoint()
+        if self._received:
+            data, self._received = self._received, b""
+            return data
+        while True:
+            if self._closed:
+                raise trio.ClosedResourceError
+            try:
+                received = self._transport.read_nowait()
+                if received is not None:
+                    return received
+                await self._transport.wait_readable()
+            except OSError as error:
+                raise trio.BrokenResourceError from error
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """See `trio.abc.SendStream`."""
+        await trio.lowlevel.checkpoint()
+        view = memoryview(bytes(data))
+        while view:
+            if self._closed:
+                raise trio.ClosedResourceError
+            try:
+                sent = self._transport.write_nowait(view)
+                if sent:
+                    view = view[sent:]
+                    continue
+                with trio.move_on_after(self._write_timeout_s) as timer:
+                    await self._transport.wait_writable()
+            except OSError as error:
+                raise trio.BrokenResourceError from error
+            if timer.cancelled_caught:
+                raise trio.BrokenResourceError("client stopped reading")
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """See `trio.abc.SendStream`."""
+        await self._transport.wait_writable()
+
+    async def aclose(self) -> None:
+        """See `trio.abc.AsyncResource`."""
+        if not self._closed:
+            self._closed = True
+            self._transport.close()
+        await trio.lowlevel.checkpoint()
+
+
+class Bridge:
+    """Serves handed-over connections.
+
+    Args:
+        handle: the pipeline.
+        max_body_bytes: largest request body.
+        write_timeout_s: seconds without progress in a write.
+        env: threads, for the import.
+    """
+
+    def __init__(
+        self, handle: Handle, *, max_body_bytes: int, write_timeout_s: float, env: Env
+    ) -> None:
+        self._handle = handle
+        self._max_body_bytes = max_body_bytes
+        self._write_timeout_s = write_timeout_s
+        self._env = env
+        self._lock = trio.Lock()
+        self._parts: tuple[Any, Any, Any] | None = None
+
+    async def _load(self) -> tuple[Any, Any, Any]:
+        async with self._lock:
+            if self._parts is None:
+                await self._env.run_blocking(_import)
+                from hypercorn.app_wrappers import ASGIWrapper
+                from hypercorn.trio.worker_context import WorkerContext
+
+                from kubetrio.http.app import make_app
+
+                app = ASGIWrapper(make_app(self._handle, self._max_body_bytes))
+                self._parts = (app, hypercorn_config(), WorkerContext(None))
+        return self._parts
+
+    async def serve(
+        self,
+        transport: TlsTransport | PlainTransport,
+        received: bytes,
+        certificate: UserInfo | None,
+    ) -> None:
+        """Serve one connection until it ends."""
+        app, config, context = await self._load()
+        from hypercorn.trio.tcp_server import TCPServer
+
+        from kubetrio.http.app import CERTIFICATE
+
+        # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
+        stream: Any = HandedOverStream(transport, received, self._write_timeout_s)
+        state = {CERTIFICATE: certificate}
+        await TCPServer(app, config, context, state, stream)
+
+    async def terminate(self) -> None:
+        """Ask open connections to end (GOAWAY, close after the response)."""
+        if self._parts is not None:
+            await self._parts[2].terminated.set()
+
+
+def hypercorn_config() -> Any:
+    """Hypercorn's configuration; why each value, in `docs/design`."""
+    from hypercorn.config import Config
+
+    config = Config()
+    config.h2_max_concurrent_streams = 250  # as kube-apiserver; Go clients assume 100 at first
+    config.keep_alive_max_requests = sys.maxsize  # its GOAWAY would kill watches in flight
+    config.keep_alive_timeout = 300
+    config.include_server_header = False
+    config.errorlog = None
+    return config
+
+
+def _import() -> None:
+    import hypercorn.trio.tcp_server
+    import quart_trio
+
+    del hypercorn, quart_trio

@@ -1,0 +1,454 @@
+"""The HTTP/1.1 connection loop: the hot path.
+
+One task serves a connection: read, parse, hand the request to the pipeline, write.  No timer is set
+a request; a sweeper (`http.serve`) looks once a second at what each connection waits for since
+when.  A request that asks for an upgrade is given to Hypercorn with the bytes already read.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import httptools
+import trio
+
+from kubetrio.api.request import Request
+from kubetrio.api.response import (
+    AnyResponse,
+    ClientGone,
+    Response,
+    StreamResponse,
+    error_response,
+)
+from kubetrio.auth.identity import UserInfo
+from kubetrio.env import Env
+from kubetrio.http.messages import (
+    LAST_CHUNK,
+    DateHeader,
+    HeadTooLarge,
+    Message,
+    Parser,
+    chunk,
+    head,
+)
+from kubetrio.http.transport import Transport
+from kubetrio.machinery.status import ApiError, entity_too_large
+
+MAX_PARKED_BYTES = 64 * 1024  # requests pipelined behind a stream
+DRAIN_BYTES = 256 * 1024  # unread body that is cheaper to read than to reconnect for
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+NO_CONTENT = frozenset({204, 304})
+
+Handle = Callable[[Request], Awaitable[AnyResponse]]
+
+
+class Phase(enum.Enum):
+    """What a connection is doing, for the sweeper and for shutdown."""
+
+    IDLE = "waiting for a request"
+    HEAD = "reading a head"
+    BODY = "reading a body"
+    SERVING = "serving"
+    WRITING = "writing"
+    STREAMING = "streaming"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class H1Config:
+    """Limits of a connection.
+
+    Args:
+        max_head_bytes: request line and headers.
+        max_body_bytes: request body.
+        idle_timeout_s: seconds a connection may wait for its next request.
+        head_timeout_s: seconds for a request head.
+        body_timeout_s: seconds without progress in a request body.
+        write_timeout_s: seconds without progress in a response.
+        stream_buffer_bytes: framed bytes a slow stream may have pending before it must pull.
+    """
+
+    max_head_bytes: int = 128 * 1024
+    max_body_bytes: int = 3 * 1024 * 1024
+    idle_timeout_s: float = 300.0
+    head_timeout_s: float = 32.0
+    body_timeout_s: float = 30.0
+    write_timeout_s: float = 30.0
+    stream_buffer_bytes: int = 256 * 1024
+
+    def limit(self, phase: Phase) -> float:
+        """Seconds a phase may last without progress."""
+        match phase:
+            case Phase.IDLE:
+                return self.idle_timeout_s
+            case Phase.HEAD:
+                return self.head_timeout_s
+            case Phase.BODY:
+                return self.body_timeout_s
+            case Phase.WRITING:
+                return self.write_timeout_s
+            case _:
+                return float("inf")
+
+
+class Upgrade(Exception):
+    """The client wants another protocol.
+
+    Args:
+        received: every byte of the request that asks for it, and behind it.
+    """
+
+    def __init__(self, received: bytes) -> None:
+        super().__init__("upgrade")
+        self.received = received
+
+
+class Connection:
+    """One HTTP/1.1 connection.
+
+    Args:
+        transport: where its bytes come from.
+        handle: the pipeline.
+        config: limits.
+        env: wall clock for ``Date``.
+        date: shared ``Date`` formatter.
+        peer: address of the client.
+        certificate: user of a verified client certificate.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        handle: Handle,
+        config: H1Config,
+        env: Env,
+        date: DateHeader,
+        peer: str,
+        certificate: UserInfo | None,
+    ) -> None:
+        self._transport = transport
+        self._handle = handle
+        self._config = config
+        self._env = env
+        self._date = date
+        self._peer = peer
+        self._certificate = certificate
+        self._parser = Parser(config.max_head_bytes, config.max_body_bytes)
+        self._received: list[bytes] = []  # since the last whole message: an upgrade needs them
+        self._closing = False
+        self.phase = Phase.IDLE
+        self.since = trio.current_time()
+        self.scope = trio.CancelScope()
+
+    def finish(self) -> None:
+        """Serve what was asked and close; called at shutdown."""
+        self._closing = True
+        if self.phase in (Phase.IDLE, Phase.HEAD):
+            self.scope.cancel()
+
+    def overdue(self, now: float) -> bool:
+        """Whether the client has been too slow (for the sweeper)."""
+        return now - self.since > self._config.limit(self.phase)
+
+    def _enter(self, phase: Phase) -> None:
+        self.phase = phase
+        self.since = trio.current_time()
+
+    async def run(self) -> None:
+        """Serve requests until either side is done.
+
+        Raises:
+            Upgrade: the client wants another protocol.
+        """
+        with self.scope:
+            try:
+                while not self._closing:
+                    message = await self._next_message()
+                    if message is None:
+                        return
+                    if not await self._serve(message):
+                        return
+            except (OSError, ClientGone):
+                return
+            except HeadTooLarge:
+                await self._refuse(431, "request header fields too large")
+            except httptools.HttpParserError as error:
+                await self._refuse(400, f"{type(error).__name__}: {error}")
+
+    async def _next_message(self) -> Message | None:
+        """The next request whose head is complete; None at the end."""
+        queue = self._parser.queue
+        if queue:
+            return queue.pop(0)
+        self._received.clear()
+        self._enter(Phase.IDLE)
+        while not queue:
+            data = await self._read()
+            if not data:
+                return None
+            if self.phase is Phase.IDLE:
+                self._enter(Phase.HEAD)
+            self._received.append(data)
+            self._parser.feed(data)
+        message = queue.pop(0)
+        if message.upgrade:
+            raise Upgrade(b"".join(self._received))
+        return message
+
+    async def _read(self) -> bytes:
+        # Waiting first, reading second: nearly always right, and it lets other tasks run.
+        transport = self._transport
+        while True:
+            await transport.wait_readable()
+            data = transport.read_nowait()
+            if data is not None:
+                return data
+
+    async def _serve(self, message: Message) -> bool:
+        """Answer one request; False when the connection must close."""
+        self._enter(Phase.SERVING)
+        target, _, query = message.target.partition(b"?")
+        request = Request(
+            message.method,
+            target.decode("latin-1"),
+            query.decode("latin-1"),
+            message.headers,
+            message.raw_headers,
+            lambda limit: self._read_body(message, limit),
+            self._peer,
+            self._certificate,
+        )
+        if message.http_11 and b"host" not in message.headers:
+            await self._refuse(400, "missing required Host header")
+            return False
+        response = await self._handle(request)
+        keep = message.keep_alive and not self._closing
+        if message.waiting():
+            keep = keep and await self._drain(message)
+        if isinstance(response, Response):
+            await self._write(self._whole(request, message, response, keep))
+        else:
+            keep = await self._stream(request, message, response, keep)
+        return keep
+
+    def _whole(self, request: Request, message: Message, response: Response, keep: bool) -> bytes:
+        body = response.body
+        if response.status in NO_CONTENT:
+            framing, body = b"", b""
+        else:
+            framing = b"Content-Length: %d\r\n" % len(body)
+            if message.method == "HEAD":
+                body = b""
+        return self._head(request, message, response, keep, framing) + body
+
+    def _head(
+        self,
+        request: Request,
+        message: Message,
+        response: AnyResponse,
+        keep: bool,
+        framing: bytes,
+    ) -> bytes:
+        if not keep:
+            framing += b"Connection: close\r\n"
+        elif not message.http_11:
+            framing += b"Connection: keep-alive\r\n"
+        return head(
+            response.status,
+            response.content_type,
+            response.headers,
+            framing,
+            self._date.line(self._env.now()),
+            request.audit_id,
+        )
+
+    # ------------------------------------------------------------------ bodies
+
+    async def _read_body(self, message: Message, limit: int) -> bytes:
+        """The whole body of a request.
+
+        Raises:
+            ApiError: 413 over the limit.
+            ClientGone: the client left in the middle.
+        """
+        declared = message.headers.get(b"content-length")
+        if declared is not None and int(declared) > limit:
+            raise entity_too_large(limit)
+        if message.waiting():
+            if message.expects_continue and message.size == 0:
+                await self._write(CONTINUE)
+            self._enter(Phase.BODY)
+            while message.waiting():
+                await self._more_body()
+                if message.size > limit:
+                    raise entity_too_large(limit)
+            self._enter(Phase.SERVING)
+        if message.size > limit:
+            raise entity_too_large(limit)
+        chunks = message.chunks
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def _more_body(self) -> None:
+        data = await self._read()
+        if not data:
+            raise ClientGone
+        self.since = trio.current_time()
+        self._parser.feed(data)
+
+    async def _drain(self, message: Message) -> bool:
+        """Read a body nobody wanted, if that is cheap; whether the connection can go on."""
+        if message.expects_continue and message.size == 0:
+            return False  # it was never asked for
+        self._enter(Phase.BODY)
+        while message.waiting():
+            if message.size > DRAIN_BYTES:
+                return False
+            await self._more_body()
+        return True
+
+    # ------------------------------------------------------------------ writing
+
+    async def _write(self, data: bytes) -> None:
+        """Write everything, waiting where the client is slow."""
+        transport = self._transport
+        sent = transport.write_nowait(data)
+        if sent == len(data):
+            return
+        self._enter(Phase.WRITING)
+        view = memoryview(data)[sent:]
+        while view:
+            await transport.wait_writable()
+            sent = transport.write_nowait(view)
+            if sent:
+                self.since = trio.current_time()
+                view = view[sent:]
+
+    async def _refuse(self, status: int, why: str) -> None:
+        """Answer what is not a request, and close."""
+        body = error_response(ApiError(status, "BadRequest", why)).body
+        framing = b"Content-Length: %d\r\nConnection: close\r\n" % len(body)
+        date = self._date.line(self._env.now())
+        try:
+            await self._write(head(status, b"application/json", (), framing, date, "") + body)
+        except OSError:
+            return  # it will never know
+
+    async def _stream(
+        self, request: Request, message: Message, response: StreamResponse, keep: bool
+    ) -> bool:
+        if message.method == "HEAD":
+            await self._write(self._head(request, message, response, keep, b""))
+            return keep
+        chunked = message.http_11
+        keep = keep and chunked
+        framing = b"Transfer-Encoding: chunked\r\n" if chunked else b""
+        self._enter(Phase.STREAMING)
+        channel = H1Channel(self, self._transport, self._config, chunked=chunked)
+        channel.offer(self._head(request, message, response, keep, framing))
+        await response.run(channel)
+        if chunked:
+            await channel.send(LAST_CHUNK)
+        self._enter(Phase.SERVING)
+        if channel.broken:
+            return False
+        for data in channel.parked:
+            self._parser.feed(data)
+        return keep
+
+
+class H1Channel:
+    """The stream side of a connection; see `api.response.Channel`.
+
+    Args:
+        connection: whose phase tells the sweeper what is going on.
+        transport: where bytes go.
+        config: limits.
+        chunked: whether payloads are framed as chunks (HTTP/1.1).
+    """
+
+    def __init__(
+        self, connection: Connection, transport: Transport, config: H1Config, *, chunked: bool
+    ) -> None:
+        self.framing = "chunked" if chunked else "raw"
+        self.frame: Callable[[bytes], bytes] = chunk if chunked else bytes
+        self.broken = False
+        self._connection = connection
+        self._transport = transport
+        self._limit = config.stream_buffer_bytes
+        self._write_timeout_s = config.write_timeout_s
+        self._pending: list[bytes | memoryview] = []
+        self._pending_bytes = 0
+        self.parked: list[bytes] = []
+
+    def offer(self, wire: bytes) -> bool:
+        """Take framed bytes without waiting."""
+        if self._pending or self.broken:
+            self._pending.append(wire)
+            self._pending_bytes += len(wire)
+            return False
+        try:
+            sent = self._transport.write_nowait(wire)
+        except OSError:
+            self.broken = True
+            return False
+        if sent == len(wire):
+            return True
+        rest = memoryview(wire)[sent:]
+        self._pending.append(rest)
+        self._pending_bytes += len(rest)
+        return False
+
+    async def send(self, wire: bytes) -> None:
+        """Take framed bytes and wait until all that is pending has gone.
+
+        Raises:
+            ClientGone: the client is gone, or took nothing for too long.
+        """
+        if wire and self.offer(wire):
+            return
+        while self._pending:
+            if self.broken:
+                raise ClientGone
+            with trio.move_on_after(self._write_timeout_s) as timer:
+                await self._transport.wait_writable()
+            if timer.cancelled_caught:
+                self.broken = True
+                raise ClientGone
+            self._flush()
+        if self.broken:
+            raise ClientGone
+
+    def _flush(self) -> None:
+        try:
+            while self._pending:
+                data = self._pending[0]
+                sent = self._transport.write_nowait(data)
+                if sent < len(data):
+                    if sent:
+                        self._pending[0] = memoryview(data)[sent:]
+                        self._pending_bytes -= sent
+                    return
+                self._pending_bytes -= sent
+                del self._pending[0]
+        except OSError:
+            self.broken = True
+
+    async def wait_closed(self) -> None:
+        """Wait until the client closes; requests pipelined behind the stream are kept, some."""
+        parked = 0
+        while True:
+            await self._transport.wait_readable()
+            try:
+                data = self._transport.read_nowait()
+            except OSError:
+                data = b""
+            if data == b"":
+                self.broken = True
+                return
+            if data:
+                parked += len(data)
+                self.parked.append(data)
+                if parked > MAX_PARKED_BYTES:
+                    self.broken = True  # nobody pipelines this much behind a watch
+                    return

@@ -1,0 +1,220 @@
+"""Listening: accept, TLS handshake, client certificate, and who serves the connection.
+
+After the handshake ALPN decides: HTTP/1.1 goes to the fast loop, HTTP/2 to Hypercorn.  A sweeper
+closes what has waited too long; shutdown stops accepting, ends streams and lets requests in
+flight finish.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket as sockets
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import trio
+
+from kubetrio.auth.certificates import CertificateError, user_of_peer
+from kubetrio.auth.identity import UserInfo
+from kubetrio.env import Env
+from kubetrio.http.bridge import Bridge
+from kubetrio.http.h1 import Connection, H1Config, Handle, Upgrade
+from kubetrio.http.messages import DateHeader
+from kubetrio.http.transport import PlainTransport, TlsTransport
+from kubetrio.logs import Log
+
+log = Log("kubetrio.http")
+SWEEP_S = 1.0
+HANDSHAKE_TIMEOUT_S = 10.0
+BACKLOG = 1024
+# Out of file descriptors and the like: wait a little instead of spinning.
+ACCEPT_RETRY = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsConfig:
+    """Files of a TLS listener.
+
+    Args:
+        certificate: serving certificate, PEM.
+        key: its key, PEM.
+        client_ca: CA that client certificates are verified against, or None.
+    """
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None
+
+
+def tls_context(config: TlsConfig) -> ssl.SSLContext:
+    """A server context: TLS 1.2 or newer, HTTP/1.1 preferred, client certificates optional.
+
+    Raises:
+        ssl.SSLError: certificate and key do not fit.
+        OSError: a file cannot be read.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(config.certificate, config.key)
+    if config.client_ca is not None:
+        context.load_verify_locations(config.client_ca)
+        context.verify_mode = ssl.CERT_OPTIONAL
+    # HTTP/1.1 first: llhttp serves it several times faster than any HTTP/2 in Python.
+    context.set_alpn_protocols(["http/1.1", "h2"])
+    context.num_tickets = 0  # clients keep connections; tickets cost time and memory
+    return context
+
+
+def bind(host: str, port: int) -> sockets.socket:
+    """A listening socket.
+
+    Raises:
+        OSError: the address is taken or not ours.
+    """
+    family = sockets.AF_INET6 if ":" in host else sockets.AF_INET
+    listener = sockets.create_server((host, port), family=family, backlog=BACKLOG)
+    listener.setblocking(False)
+    return listener
+
+
+@dataclass(slots=True)
+class Listener:
+    """One listening socket and its connections.
+
+    Args:
+        socket: listening, non-blocking.
+        tls: server context, None for plain HTTP.
+        handle: the pipeline.
+        config: limits of connections.
+        env: clocks.
+        bridge: serves what the fast loop does not.
+    """
+
+    socket: sockets.socket
+    tls: ssl.SSLContext | None
+    handle: Handle
+    config: H1Config
+    env: Env
+    bridge: Bridge
+    date: DateHeader = field(default_factory=DateHeader)
+    connections: set[Connection] = field(default_factory=set)
+    draining: bool = False
+    _idle: trio.Event = field(default_factory=trio.Event)
+
+    @property
+    def port(self) -> int:
+        """Port it listens on."""
+        port: int = self.socket.getsockname()[1]
+        return port
+
+    async def run(self) -> NoReturn:
+        """Accept and serve until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._sweep, name="connection sweeper")
+            try:
+                while True:
+                    accepted = await self._accept()
+                    if accepted is not None:
+                        nursery.start_soon(self._serve, *accepted, name="connection")
+            finally:
+                self.socket.close()
+
+    async def _accept(self) -> tuple[sockets.socket, str] | None:
+        await trio.lowlevel.wait_readable(self.socket)
+        try:
+            sock, address = self.socket.accept()
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno in ACCEPT_RETRY:
+                log.error(error, "cannot accept")
+                await trio.sleep(0.1)
+            return None
+        sock.setblocking(False)
+        sock.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
+        return sock, str(address[0])
+
+    async def _serve(self, sock: sockets.socket, peer: str) -> None:
+        transport: TlsTransport | PlainTransport | None = None
+        try:
+            if self.tls is None:
+                transport = PlainTransport(sock)
+            else:
+                transport = TlsTransport(
+                    self.tls.wrap_socket(
+                        sock,
+                        server_side=True,
+                        do_handshake_on_connect=False,
+                        suppress_ragged_eofs=True,
+                    )
+                )
+            await self._serve_transport(transport, peer)
+        except OSError:
+            return  # the client's side broke: nobody to tell
+        finally:
+            if transport is not None:
+                transport.close()
+            else:
+                sock.close()
+
+    async def _serve_transport(self, transport: TlsTransport | PlainTransport, peer: str) -> None:
+        certificate: UserInfo | None = None
+        if isinstance(transport, TlsTransport):
+            with trio.move_on_after(HANDSHAKE_TIMEOUT_S) as timer:
+                await transport.handshake()
+            if timer.cancelled_caught:
+                return
+            certificate = _certificate_user(transport.socket)
+            if transport.socket.selected_alpn_protocol() == "h2":
+                await self.bridge.serve(transport, b"", certificate)
+                return
+        connection = Connection(
+            transport, self.handle, self.config, self.env, self.date, peer, certificate
+        )
+        self.connections.add(connection)
+        if self.draining:
+            connection.finish()
+        try:
+            await connection.run()
+        except Upgrade as upgrade:
+            await self.bridge.serve(transport, upgrade.received, certificate)
+        finally:
+            self.connections.discard(connection)
+            if self.draining and not self.connections:
+                self._idle.set()
+
+    async def _sweep(self) -> NoReturn:
+        while True:
+            await trio.sleep(SWEEP_S)
+            now = trio.current_time()
+            for connection in tuple(self.connections):
+                if connection.overdue(now):
+                    connection.scope.cancel()
+
+    async def drain(self) -> None:
+        """Ask every connection to end after what it is doing."""
+        self.draining = True
+        for connection in tuple(self.connections):
+            connection.finish()
+        if not self.connections:
+            self._idle.set()
+        await self.bridge.terminate()
+
+    async def wait_idle(self) -> None:
+        """Wait until the last connection of the fast loop has ended; call `drain` first."""
+        await self._idle.wait()
+
+
+def _certificate_user(sock: ssl.SSLSocket) -> UserInfo | None:
+    """The user of a verified client certificate, None without one or without a usable name."""
+    peer = sock.getpeercert()
+    if not peer:
+        return None
+    der = sock.getpeercert(binary_form=True)
+    try:
+        return user_of_peer(peer.get("subject", ()), der or b"")  # type: ignore[arg-type]
+    except CertificateError as error:
+        log.warning("client certificate without a usable identity", reason=str(error))
+        return None

@@ -1,0 +1,144 @@
+"""Non-blocking byte transports: a TCP socket, with or without TLS.
+
+The hot connection owns its TLS (`docs/design`): reads and writes are synchronous attempts, and a
+task switch is paid only when the socket has nothing to give or to take.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Protocol
+
+import trio
+
+RECEIVE_BYTES = 64 * 1024
+
+
+class Transport(Protocol):
+    """What a connection reads from and writes to."""
+
+    def read_nowait(self) -> bytes | None:
+        """Bytes that are there, empty at the end, None when there are none yet.
+
+        Raises:
+            OSError: the connection broke.
+        """
+        ...
+
+    def write_nowait(self, data: bytes | memoryview) -> int:
+        """Write what fits now; 0 when nothing does.
+
+        Raises:
+            OSError: the connection broke.
+        """
+        ...
+
+    async def wait_readable(self) -> None:
+        """Wait until `read_nowait` has something."""
+        ...
+
+    async def wait_writable(self) -> None:
+        """Wait until `write_nowait` takes something."""
+        ...
+
+    def close(self) -> None:
+        """Close both directions at once."""
+        ...
+
+
+class PlainTransport:
+    """A TCP socket.
+
+    Args:
+        sock: connected, non-blocking.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+
+    def read_nowait(self) -> bytes | None:
+        """See `Transport`."""
+        try:
+            return self.socket.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return None
+
+    def write_nowait(self, data: bytes | memoryview) -> int:
+        """See `Transport`."""
+        try:
+            return self.socket.send(data)
+        except BlockingIOError:
+            return 0
+
+    async def wait_readable(self) -> None:
+        """See `Transport`."""
+        await trio.lowlevel.wait_readable(self.socket)
+
+    async def wait_writable(self) -> None:
+        """See `Transport`."""
+        await trio.lowlevel.wait_writable(self.socket)
+
+    def close(self) -> None:
+        """See `Transport`; whoever waits on the socket is woken."""
+        trio.lowlevel.notify_closing(self.socket)
+        self.socket.close()
+
+
+class TlsTransport:
+    """A TCP socket with TLS on it.
+
+    Args:
+        sock: wrapped, non-blocking, handshake not done.
+    """
+
+    def __init__(self, sock: ssl.SSLSocket) -> None:
+        self.socket = sock
+
+    async def handshake(self) -> None:
+        """Do the TLS handshake; the caller brings the deadline.
+
+        Raises:
+            OSError: the peer broke it off or does not speak TLS.
+        """
+        while True:
+            try:
+                self.socket.do_handshake()
+            except ssl.SSLWantReadError:
+                await trio.lowlevel.wait_readable(self.socket)
+            except ssl.SSLWantWriteError:
+                await trio.lowlevel.wait_writable(self.socket)
+            else:
+                return
+
+    def read_nowait(self) -> bytes | None:
+        """See `Transport`."""
+        try:
+            return self.socket.recv(RECEIVE_BYTES)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            return b""
+
+    def write_nowait(self, data: bytes | memoryview) -> int:
+        """See `Transport`.  After 0 the same bytes must be tried again first (OpenSSL's rule)."""
+        try:
+            return self.socket.send(data)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return 0
+
+    async def wait_readable(self) -> None:
+        """See `Transport`."""
+        if not self.socket.pending():
+            await trio.lowlevel.wait_readable(self.socket)
+        else:
+            await trio.lowlevel.checkpoint()
+
+    async def wait_writable(self) -> None:
+        """See `Transport`."""
+        await trio.lowlevel.wait_writable(self.socket)
+
+    def close(self) -> None:
+        """See `Transport`; no closing handshake: HTTP marks the end of its messages itself."""
+        trio.lowlevel.notify_closing(self.socket)
+        self.socket.close()

@@ -1,0 +1,408 @@
+"""Create, update and delete: what the server fills in, keeps, checks and stores.
+
+One object passes, in this order: admission that mutates, the kind's strategy, validation,
+admission that validates, the store.  Updates run that whole sequence again when somebody else was
+faster and the client did not say which version it saw.
+
+Source: API conventions (metadata, optimistic concurrency), docs "API concepts".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import trio
+
+from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Chain
+from kubetrio.env import Env
+from kubetrio.machinery import objectmeta
+from kubetrio.machinery.names_validation import NAME_CHECKS
+from kubetrio.machinery.status import (
+    OBJECT_MODIFIED,
+    ApiError,
+    Cause,
+    bad_request,
+    conflict,
+    invalid,
+    not_found,
+)
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources import deletion
+from kubetrio.resources.deletion import Outcome
+from kubetrio.resources.kinds import apply_defaults
+from kubetrio.resources.objects import order_metadata, stamp, unversioned
+from kubetrio.resources.strategy import Strategy, strategy_of
+from kubetrio.resources.translate import translate
+from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
+from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
+from kubetrio.store.model import KeyValue, Store
+
+Object = dict[str, Any]
+Change = Callable[[Object | None], Awaitable[Object]]
+
+GENERATE_ATTEMPTS = 8
+UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
+SERVER_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The result of a write.
+
+    Args:
+        value: the object as bytes, in the stored version.
+        created: whether it did not exist before.
+    """
+
+    value: bytes
+    created: bool
+
+
+class Lifecycle:
+    """Writes of one server.
+
+    Args:
+        store: where objects live.
+        admission: plugins to ask.
+        env: wall clock, identities and names.
+    """
+
+    def __init__(self, store: Store, admission: Chain, env: Env) -> None:
+        self._store = store
+        self._admission = admission
+        self._env = env
+
+    # ------------------------------------------------------------------ create
+
+    async def create(self, target: Target, obj: Object, options: WriteOptions) -> Written:
+        """Store a new object.
+
+        Args:
+            target: resource and namespace; the name is in the object.
+            obj: the decoded object; it is changed.
+            options: who writes, and how.
+
+        Raises:
+            ApiError: 400, 403, 404, 409 or 422.
+        """
+        meta = obj.setdefault("metadata", {})
+        self._place(target, meta)
+        generated = not meta.get("name") and bool(meta.get("generateName"))
+        prefix = meta.get("generateName") or ""
+        for attempt in range(GENERATE_ATTEMPTS):
+            if generated:
+                meta["name"] = objectmeta.generate_name(prefix, self._suffix())
+            try:
+                return await self._create_once(target, obj, options)
+            except KeyExists as error:
+                if not generated:
+                    raise await self._exists(target, meta["name"]) from error
+                if attempt + 1 == GENERATE_ATTEMPTS:
+                    raise _no_unique_name(target, meta["name"]) from error
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _create_once(self, target: Target, obj: Object, options: WriteOptions) -> Written:
+        resource = target.resource
+        strategy = strategy_of(resource)
+        meta = obj["metadata"]
+        meta["uid"] = self._env.new_uid()
+        meta["creationTimestamp"] = format_time(self._env.now())
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            meta.pop(name, None)
+        if meta.pop("resourceVersion", "") not in ("", "0"):
+            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+        attributes = Attributes(
+            operation=Operation.CREATE,
+            resource=resource,
+            subresource="",
+            namespace=target.namespace,
+            name=meta.get("name") or "",
+            user=options.user,
+            obj=obj,
+            old=None,
+            dry_run=options.dry_run,
+        )
+        await self._admission.mutate(attributes)
+        if strategy.status and "status" in obj:
+            obj["status"] = {}
+        if strategy.generation:
+            meta["generation"] = 1
+        apply_defaults(resource, obj)
+        self._check(target, self._validate_create(target, strategy, obj), meta.get("name") or "")
+        await self._admission.validate(attributes)
+        key = resource.key(target.namespace, meta["name"])
+        obj["metadata"] = order_metadata(meta)
+        if options.dry_run:
+            if await self._store.get(key) is not None:
+                raise KeyExists(key)
+            return Written(unversioned(obj), created=True)
+        try:
+            stored = await self._store.create(key, stamp(obj))
+        except KeyExists:
+            raise
+        except StoreError as error:
+            raise translate(error, resource.group_resource, meta["name"]) from error
+        return Written(stored.value, created=True)
+
+    def _place(self, target: Target, meta: Object) -> None:
+        """Check and fill in the namespace."""
+        given = meta.get("namespace") or ""
+        if target.resource.namespaced:
+            if given and given != target.namespace:
+                raise bad_request(
+                    "the namespace of the provided object does not match the namespace sent on "
+                    "the request"
+                )
+            meta["namespace"] = target.namespace
+
+    def _suffix(self) -> str:
+        alphabet = objectmeta.GENERATE_NAME_ALPHABET
+        choose = self._env.rng.randrange
+        return "".join(alphabet[choose(len(alphabet))] for _ in range(5))
+
+    async def _exists(self, target: Target, name: str) -> ApiError:
+        resource = target.resource
+        found = await self._store.get(resource.key(target.namespace, name))
+        if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
+            return deletion.being_deleted(resource.group_resource, name)
+        return translate(KeyExists(name), resource.group_resource, name)
+
+    @staticmethod
+    def _validate_create(target: Target, strategy: Strategy, obj: Object) -> list[Cause]:
+        return objectmeta.validate_object_meta(
+            obj["metadata"],
+            namespaced=target.resource.namespaced,
+            name_check=NAME_CHECKS[strategy.name_rule],
+        )
+
+    @staticmethod
+    def _check(target: Target, causes: list[Cause], name: str) -> None:
+        if causes:
+            raise invalid(target.resource.group_kind, name, causes)
+
+    # ------------------------------------------------------------------ update
+
+    async def update(self, target: Target, change: Change, options: WriteOptions) -> Written:
+        """Replace an object by what `change` makes of it.
+
+        Args:
+            target: what is written; its subresource decides which members count.
+            change: makes the new object from the stored one (None when there is none); called
+                again when another write came between and the new object names no version.
+            options: who writes, and how.
+
+        Raises:
+            ApiError: 400, 403, 404, 409 or 422, and what `change` raises.
+        """
+        for _ in range(UPDATE_ATTEMPTS):
+            current = await self._store.get(target.key)
+            if current is None:
+                return await self._create_on_update(target, change, options)
+            old = orjson.loads(current.value)
+            new = await change(old)
+            pinned = self._check_identity(target, new, old, current)
+            try:
+                return await self._update_once(target, new, old, current, options)
+            except RevisionMismatch as error:
+                if pinned:
+                    raise translate(error, target.resource.group_resource, target.name) from error
+            except KeyMissing as error:
+                if pinned:
+                    raise translate(error, target.resource.group_resource, target.name) from error
+            except StoreError as error:
+                raise translate(error, target.resource.group_resource, target.name) from error
+            await trio.lowlevel.checkpoint()
+        raise conflict(target.resource.group_resource, target.name, OBJECT_MODIFIED)
+
+    async def _create_on_update(
+        self, target: Target, change: Change, options: WriteOptions
+    ) -> Written:
+        resource = target.resource
+        if target.subresource or not strategy_of(resource).create_on_update:
+            raise not_found(resource.group_resource, target.name)
+        new = await change(None)
+        version = (new.get("metadata") or {}).get("resourceVersion") or ""
+        if version not in ("", "0") or (new["metadata"].get("uid")):
+            raise not_found(resource.group_resource, target.name)
+        return await self.create(target, new, options)
+
+    def _check_identity(self, target: Target, new: Object, old: Object, current: KeyValue) -> bool:
+        """Check name, uid and version of an update; True when it names the version it saw."""
+        resource, meta = target.resource, new.setdefault("metadata", {})
+        self._place(target, meta)
+        uid = meta.get("uid")
+        if uid and uid != old["metadata"]["uid"]:
+            raise conflict(
+                resource.group_resource,
+                target.name,
+                f"StorageError: invalid object, Code: 4, Key: {current.key}, ResourceVersion: 0, "
+                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+                f"UID in object meta: {old['metadata']['uid']}",
+            )
+        version = meta.get("resourceVersion") or ""
+        if version in ("", "0"):
+            if not strategy_of(resource).unconditional_update and not target.subresource:
+                self._check(target, [objectmeta.missing_resource_version()], target.name)
+            return False
+        if not version.isascii() or not version.isdigit():
+            raise ApiError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
+        if int(version) != current.revision:
+            raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
+        return True
+
+    async def _update_once(
+        self, target: Target, new: Object, old: Object, current: KeyValue, options: WriteOptions
+    ) -> Written:
+        resource = target.resource
+        strategy = strategy_of(resource)
+        new = prepare_update(new, old, target.subresource, strategy)
+        apply_defaults(resource, new)
+        attributes = Attributes(
+            operation=Operation.UPDATE,
+            resource=resource,
+            subresource=target.subresource,
+            namespace=target.namespace,
+            name=target.name,
+            user=options.user,
+            obj=new,
+            old=old,
+            dry_run=options.dry_run,
+        )
+        await self._admission.mutate(attributes)
+        causes = objectmeta.validate_object_meta_update(new["metadata"], old["metadata"])
+        self._check(target, causes, target.name)
+        await self._admission.validate(attributes)
+        new["metadata"] = order_metadata(new["metadata"])
+        remove = deletion.finished(new, resource)
+        if new == old and not remove:
+            return Written(current.value, created=False)
+        if options.dry_run:
+            return Written(unversioned(new), created=False)
+        value = stamp(new)
+        if remove:
+            stored = await self._store.delete(current.key, value, expected=current.revision)
+        else:
+            stored = await self._store.update(current.key, value, expected=current.revision)
+        return Written(stored.value, created=False)
+
+    # ------------------------------------------------------------------ delete
+
+    async def delete(
+        self, target: Target, options: DeleteOptions, who: WriteOptions
+    ) -> tuple[Object, bool]:
+        """Delete an object, or begin to.
+
+        Returns:
+            Its last state and whether it is gone now.
+
+        Raises:
+            ApiError: 403, 404 or 409.
+        """
+        resource = target.resource
+        strategy = strategy_of(resource)
+        for _ in range(UPDATE_ATTEMPTS):
+            current = await self._store.get(target.key)
+            if current is None:
+                raise not_found(resource.group_resource, target.name)
+            obj = orjson.loads(current.value)
+            deletion.check_preconditions(resource, obj, options)
+            attributes = Attributes(
+                operation=Operation.DELETE,
+                resource=resource,
+                subresource="",
+                namespace=target.namespace,
+                name=target.name,
+                user=who.user,
+                obj=None,
+                old=obj,
+                dry_run=options.dry_run,
+            )
+            await self._admission.mutate(attributes)
+            await self._admission.validate(attributes)
+            outcome, last = deletion.plan(resource, obj, strategy, options, self._env.now())
+            if outcome is Outcome.NOTHING or options.dry_run:
+                return last, outcome is Outcome.REMOVE
+            try:
+                stored = await self._carry_out(outcome, current, last)
+            except RevisionMismatch:
+                await trio.lowlevel.checkpoint()
+                continue
+            except StoreError as error:
+                raise translate(error, resource.group_resource, target.name) from error
+            return orjson.loads(stored.value), outcome is Outcome.REMOVE
+        raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
+
+    async def _carry_out(self, outcome: Outcome, current: KeyValue, last: Object) -> KeyValue:
+        value = stamp(last)
+        if outcome is Outcome.REMOVE:
+            return await self._store.delete(current.key, value, expected=current.revision)
+        return await self._store.update(current.key, value, expected=current.revision)
+
+
+def prepare_update(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
+    """The object an update would store: what the server owns comes from the stored one.
+
+    Args:
+        new: what the client wants.
+        old: what is stored.
+        subresource: ``status`` and its like write their part only.
+        strategy: rules of the kind.
+    """
+    was, meta = old["metadata"], dict(new["metadata"])
+    for name in SERVER_FIELDS:
+        if name in was:
+            meta[name] = was[name]
+        else:
+            meta.pop(name, None)
+    meta["resourceVersion"] = was["resourceVersion"]
+    meta.setdefault("name", was["name"])
+    meta.pop("selfLink", None)
+    result = {**new, "metadata": meta}
+    if subresource == "status":
+        result = {key: value for key, value in old.items() if key != "status"}
+        if "status" in new:
+            result["status"] = new["status"]
+        result["metadata"] = meta
+    elif subresource == "finalize":
+        finalizers = (new.get("spec") or {}).get("finalizers")
+        spec = {key: v for key, v in (old.get("spec") or {}).items() if key != "finalizers"}
+        if finalizers:
+            spec["finalizers"] = finalizers
+        result = {**old, "spec": spec, "metadata": meta}
+    elif strategy.status:
+        result.pop("status", None)
+        if "status" in old:
+            result["status"] = old["status"]
+    if "generation" in was:
+        meta["generation"] = was["generation"]
+        if strategy.generation and _spec(result) != _spec(old):
+            meta["generation"] += 1
+    elif strategy.generation:
+        meta.pop("generation", None)
+    return result
+
+
+def _spec(obj: Object) -> Object:
+    """What counts as the desired state: everything but identity, metadata and status."""
+    return {
+        key: value
+        for key, value in obj.items()
+        if key not in ("kind", "apiVersion", "metadata", "status")
+    }
+
+
+def _no_unique_name(target: Target, name: str) -> ApiError:
+    resource = target.resource.group_resource
+    return ApiError(
+        409,
+        "AlreadyExists",
+        f'{resource} "{name}" already exists, '
+        "the server was not able to generate a unique name for the object",
+        {"name": name, **({"group": resource.group} if resource.group else {}),
+         "kind": resource.resource},
+        retry_after=1,
+    )  # fmt: skip

@@ -1,0 +1,361 @@
+"""Lists: which revision is read, pages and continue tokens, streams of large lists.
+
+Source: docs "API concepts", resource versions and retrieving large results sets in chunks.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+import trio
+
+from kubetrio.machinery.status import (
+    ApiError,
+    bad_request,
+    expired,
+    too_large_resource_version,
+)
+from kubetrio.resources.representation import Encoder, ListMeta
+from kubetrio.resources.selection import Selection
+from kubetrio.resources.translate import translate
+from kubetrio.schema.registry import ResourceType
+from kubetrio.store.errors import Compacted, StoreError
+from kubetrio.store.model import KeyValue, Range, Revision, Store
+from kubetrio.watch.hub import Hub
+
+FUTURE_WAIT_S = 3.0  # how long a read waits for a revision that does not exist yet
+CHUNK_BYTES = 512 * 1024
+SELECT_KEYS = 250  # objects decoded between two checkpoints
+TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105  (not a secret)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """A list request, validated.
+
+    Args:
+        limit: most items wanted, 0 for all.
+        continue_token: token of the page before, or empty.
+        resource_version: as sent.
+        match: ``Exact``, ``NotOlderThan`` or empty.
+        selection: selectors, None for everything.
+    """
+
+    limit: int = 0
+    continue_token: str = ""
+    resource_version: str = ""
+    match: str = ""
+    selection: Selection | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a list goes on.
+
+    Args:
+        revision: snapshot to read, None for the newest.
+        start: key behind which to begin, relative to the collection's prefix.
+    """
+
+    revision: Revision | None
+    start: str
+
+
+def encode_token(revision: Revision, key: str, prefix: str) -> str:
+    """A continue token: base64url of ``{v, rv, start}``."""
+    start = key.removeprefix(prefix) + "\0"
+    text = orjson.dumps({"v": TOKEN_VERSION, "rv": revision, "start": start})
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def decode_token(token: str) -> Position:
+    """Read a continue token.
+
+    Raises:
+        ApiError: 400, in kube-apiserver's words.
+    """
+    try:
+        padded = token + "=" * (-len(token) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise _bad_token("illegal base64 data at input byte 0") from None
+    from kubetrio.wire import gojson
+
+    try:
+        data = gojson.parse(raw).value
+    except gojson.GoJsonError as error:
+        raise _bad_token(str(error)) from None
+    if not isinstance(data, dict):
+        raise _bad_token("json: cannot unmarshal into Go value of type storage.continueToken")
+    if data.get("v") != TOKEN_VERSION:
+        raise bad_request(
+            "invalid continue token: continue key is not valid: "
+            f"server does not recognize this encoded version {data.get('v', '')!s}"
+        )
+    revision, start = data.get("rv", 0), data.get("start", "")
+    if not isinstance(revision, int) or revision == 0:
+        raise _bad_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not isinstance(start, str) or not start:
+        raise _bad_token("encoded start key empty (version meta.k8s.io/v1)")
+    if ".." in start.strip("\0").split("/"):
+        raise _bad_token(f"encoded start key {start!r} attempts to escape the collection")
+    return Position(None if revision < 0 else revision, start)
+
+
+def _bad_token(why: str) -> ApiError:
+    return bad_request(f"invalid continue token: continue key is not valid: {why}")
+
+
+def parse_revision(text: str) -> Revision:
+    """A resourceVersion of a list.
+
+    Raises:
+        ApiError: 400 for anything but a decimal number.
+    """
+    if not text.isascii() or not text.isdigit():
+        raise bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)
+
+
+@dataclass(slots=True)
+class Page:
+    """Encoded items of part of a list.
+
+    Args:
+        revision: revision that was read.
+        body: items, encoded and separated.
+        count: how many.
+        last_key: key of the last object looked at.
+        more: whether keys follow.
+    """
+
+    revision: Revision
+    body: bytes
+    count: int
+    last_key: str
+    more: bool
+
+
+class Pager:
+    """Reads one collection at one revision, page after page.
+
+    Args:
+        store: where to read.
+        keys: keys not read yet.
+        at: revision, None to take the newest on the first read.
+        encoder: representation of items.
+        selection: selectors, None for everything.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        keys: Range,
+        at: Revision | None,
+        encoder: Encoder,
+        selection: Selection | None,
+    ) -> None:
+        self._store = store
+        self.keys = keys
+        self.at = at
+        self._encoder = encoder
+        self._selection = selection
+
+    async def read(self, limit: int, max_bytes: int) -> Page:
+        """The next items: at most `limit` (0: any number) and about `max_bytes`."""
+        if self._encoder.stored and self._selection is None:
+            page = await self._joined(limit, max_bytes)
+        else:
+            page = await self._encoded(limit, max_bytes)
+        self.at = page.revision
+        if page.last_key:
+            self.keys = self.keys.after(page.last_key)
+        return page
+
+    async def _joined(self, limit: int, max_bytes: int) -> Page:
+        result = await self._store.join(
+            self.keys,
+            skip=self._encoder.skip,
+            separator=self._encoder.separator,
+            at=self.at,
+            limit=limit,
+            max_bytes=max_bytes,
+        )
+        return Page(result.revision, result.body, result.count, result.last_key, result.more)
+
+    async def _encoded(self, limit: int, max_bytes: int) -> Page:
+        found: list[bytes] = []
+        size = 0
+        keys, at = self.keys, self.at
+        while True:
+            want = min(limit - len(found), SELECT_KEYS) if limit else SELECT_KEYS
+            if self._selection is not None:
+                want = SELECT_KEYS
+            result = await self._store.range(keys, at=at, limit=want)
+            at = result.revision
+            last, more = "", result.more
+            for item in result.items:
+                last = item.key
+                if self._selection is None or self._selection.matches_bytes(item.value):
+                    found.append(item.value)
+                    size += len(item.value)
+                    if len(found) == limit:
+                        more = more or item is not result.items[-1]
+                        break
+            if last:
+                keys = keys.after(last)
+            if not more or (limit and len(found) >= limit) or size >= max_bytes:
+                body = self._encoder.items(found)
+                return Page(at, body, len(found), last, more)
+            await trio.lowlevel.checkpoint()
+
+
+class Listing:
+    """Lists of one server.
+
+    Args:
+        store: where to read.
+        hub: tells when a revision has come.
+    """
+
+    def __init__(self, store: Store, hub: Hub) -> None:
+        self._store = store
+        self._hub = hub
+
+    async def wait_for(self, revision: Revision) -> None:
+        """Wait, not long, for a revision.
+
+        Raises:
+            ApiError: 504 when it does not come.
+        """
+        if revision <= self._hub.revision:
+            return
+        with trio.move_on_after(FUTURE_WAIT_S):
+            await self._hub.wait_for(revision)
+        if revision > self._hub.revision:
+            raise too_large_resource_version(revision, self._hub.revision)
+
+    async def get(self, key: str, resource_version: str) -> KeyValue | None:
+        """One object, not older than a resourceVersion.
+
+        Raises:
+            ApiError: 500 for a malformed resourceVersion, as kube-apiserver answers; 504.
+        """
+        if resource_version and resource_version != "0":
+            if not resource_version.isascii() or not resource_version.isdigit():
+                raise ApiError(
+                    500,
+                    "",
+                    f'resourceVersion: Invalid value: "{resource_version}": '
+                    f'strconv.ParseUint: parsing "{resource_version}": invalid syntax',
+                )
+            await self.wait_for(int(resource_version))
+        return await self._store.get(key)
+
+    async def open(
+        self, resource: ResourceType, namespace: str, options: ListOptions, encoder: Encoder
+    ) -> tuple[bytes, Pager | None]:
+        """Read the first part of a list.
+
+        Returns:
+            The whole encoded list and None, or its beginning and a pager for the rest.
+
+        Raises:
+            ApiError: 400, 410 or 504, see the module's source.
+        """
+        prefix = resource.prefix(namespace)
+        keys = Range.prefix(prefix)
+        position = await self._position(options)
+        if position.start:
+            keys = Range(max(keys.start, prefix + position.start.lstrip("/")), keys.end)
+        pager = Pager(self._store, keys, position.revision, encoder, options.selection)
+        try:
+            if options.limit:
+                return await self._limited(pager, prefix, options, encoder), None
+            page = await pager.read(0, CHUNK_BYTES)
+        except Compacted as error:
+            if options.continue_token:
+                raise self._expired_token(position) from error
+            raise translate(error, resource.group_resource, "") from None
+        except StoreError as error:
+            raise translate(error, resource.group_resource, "") from error
+        meta = ListMeta(resource_version=str(page.revision))
+        empty = page.count == 0 and not page.more
+        begin = encoder.list_open(meta, empty=empty) + page.body
+        if page.more:
+            return begin, pager
+        return begin + encoder.list_close(empty=empty), None
+
+    async def _position(self, options: ListOptions) -> Position:
+        if options.continue_token:
+            position = decode_token(options.continue_token)
+            if options.resource_version not in ("", "0"):
+                raise bad_request("specifying resource version is not allowed when using continue")
+            return position
+        if options.resource_version in ("", "0"):
+            return Position(None, "")
+        revision = parse_revision(options.resource_version)
+        if revision == 0:
+            return Position(None, "")
+        await self.wait_for(revision)
+        exact = options.match == "Exact" or (not options.match and options.limit > 0)
+        return Position(revision if exact else None, "")
+
+    async def _limited(
+        self, pager: Pager, prefix: str, options: ListOptions, encoder: Encoder
+    ) -> bytes:
+        bodies: list[bytes] = []
+        count = 0
+        while True:
+            page = await pager.read(options.limit - count, CHUNK_BYTES)
+            if page.count:
+                bodies.append(page.body)
+                count += page.count
+            if not page.more or count >= options.limit:
+                break
+        token, remaining = "", None
+        if page.more:
+            token = encode_token(page.revision, page.last_key, prefix)
+            if options.selection is None:
+                remaining = await self._store.count(pager.keys, at=page.revision)
+        meta = ListMeta(
+            resource_version=str(page.revision), continue_token=token, remaining=remaining
+        )
+        empty = count == 0
+        return (
+            encoder.list_open(meta, empty=empty)
+            + encoder.separator.join(bodies)
+            + encoder.list_close(empty=empty)
+        )
+
+    @staticmethod
+    def _expired_token(position: Position) -> ApiError:
+        """410 with a token that goes on at the newest revision, inconsistently."""
+        text = orjson.dumps({"v": TOKEN_VERSION, "rv": -1, "start": position.start})
+        token = base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+        error = expired(
+            "The provided continue parameter is too old to display a consistent list result. You "
+            "can start a new list without the continue parameter, or use the continue token in "
+            "this response to retrieve the remainder of the results. Continuing with the provided "
+            "token results in an inconsistent list - objects that were created, modified, or "
+            "deleted between the time the first chunk was returned and now may show up in the list."
+        )
+        error.continue_token = token
+        return error
+
+    async def snapshot(
+        self, prefix: str, limit: int, after: str, at: Revision | None
+    ) -> tuple[Sequence[KeyValue], bool, Revision]:
+        """Objects of a prefix (or one key) in steps, for initial watch events and deletions."""
+        keys = Range.prefix(prefix) if prefix.endswith("/") else Range.single(prefix)
+        if after:
+            keys = keys.after(after)
+        result = await self._store.range(keys, at=at, limit=limit)
+        return result.items, result.more, result.revision

@@ -1,0 +1,90 @@
+"""Objects as dicts, objects as stored bytes, and the way between them.
+
+Stored bytes are what a GET returns: kind and apiVersion first, then metadata in the order in which
+Kubernetes prints it, with the resourceVersion inside.  Everything here relies on that order, so
+that splitting and restamping need no parser: nothing in front of the first
+``"resourceVersion":"`` can contain those characters, because quotes inside strings are escaped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetrio.schema.registry import ResourceType
+from kubetrio.store.model import Stamped
+from kubetrio.wire.jsonwire import encode
+
+Object = dict[str, Any]
+
+META_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+MARK = b'"resourceVersion":"'
+
+
+def head(resource: ResourceType) -> bytes:
+    """The first bytes of every stored object of a resource, the same for all of them."""
+    return b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), api_version(resource))
+
+
+def api_version(resource: ResourceType) -> bytes:
+    """``apiVersion`` in which a resource is stored."""
+    group = resource.group.encode()
+    version = (resource.storage_version or resource.version).encode()
+    return b"%b/%b" % (group, version) if group else version
+
+
+def order_metadata(meta: Object) -> Object:
+    """Metadata with its known members in printing order (unknown ones do not exist)."""
+    return {key: meta[key] for key in META_ORDER if key in meta}
+
+
+def canonical(obj: Object, kind: str, version: str) -> Object:
+    """An object with its identity and metadata first; shares its members with the original."""
+    rest = {
+        key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")
+    }
+    return {
+        "kind": kind,
+        "apiVersion": version,
+        "metadata": order_metadata(obj.get("metadata") or {}),
+        **rest,
+    }
+
+
+def stamp(obj: Object) -> Stamped:
+    """An object as bytes with a hole for its resourceVersion."""
+    shaped = canonical(obj, obj["kind"], obj["apiVersion"])
+    shaped["metadata"]["resourceVersion"] = ""
+    shaped["metadata"] = order_metadata(shaped["metadata"])
+    before, found, after = encode(shaped).partition(MARK)
+    if not found:
+        raise AssertionError("encoder lost the resourceVersion")
+    return Stamped(before + found, after)
+
+
+def restamp(value: bytes) -> Stamped:
+    """Stored bytes with the hole open again."""
+    at = value.index(MARK) + len(MARK)
+    return Stamped(value[:at], value[value.index(b'"', at) :])
+
+
+def unversioned(obj: Object) -> bytes:
+    """An object that is not stored (dry run) as bytes, without a resourceVersion."""
+    shaped = canonical(obj, obj["kind"], obj["apiVersion"])
+    shaped["metadata"].pop("resourceVersion", None)
+    return encode(shaped)

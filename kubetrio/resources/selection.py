@@ -1,0 +1,44 @@
+"""Which objects a list or watch wants: label and field selectors together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from kubetrio.machinery import fields, labels
+
+Object = dict[str, Any]
+FieldValues = Callable[[Object], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A compiled pair of selectors.
+
+    Args:
+        labels: label selector, None for everything.
+        fields: field selector, None for everything.
+        values: values of the supported fields of an object.
+    """
+
+    labels: labels.Selector | None
+    fields: fields.Selector | None
+    values: FieldValues
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for selections that choose the same objects."""
+        return (str(self.labels or ""), str(self.fields or ""))
+
+    def matches(self, obj: Object) -> bool:
+        """Whether an object is wanted."""
+        if self.labels is not None and not self.labels.matches(obj["metadata"].get("labels") or {}):
+            return False
+        return self.fields is None or self.fields.matches(self.values(obj))
+
+    def matches_bytes(self, value: bytes) -> bool:
+        """Whether a stored object is wanted."""
+        return self.matches(orjson.loads(value))

@@ -1,0 +1,91 @@
+"""How the kinds differ in life: rows of data, read by `lifecycle`.
+
+The facts come from ``schemas/behaviours.json`` (what a kube-apiserver was seen to do) and
+``schemas/names.json``; only what those files cannot say is written here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+from kubetrio.machinery.names_validation import NAME_CHECKS
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import ResourceType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """Rules of one resource.
+
+    Args:
+        name_rule: class of valid names, as in ``schemas/names.json``.
+        generation: whether spec changes count in ``metadata.generation``.
+        status: whether ``status`` is written only through its subresource.
+        create_on_update: whether PUT to a missing name creates.
+        unconditional_update: whether an update may leave out the resourceVersion.
+        returns_deleted: whether DELETE answers with the object instead of a Status.
+        orphan_by_default: whether dependents stay when no propagation policy is given.
+        graceful: whether deletion waits for a kubelet.
+    """
+
+    name_rule: str = "dns1123Subdomain253"
+    generation: bool = False
+    status: bool = False
+    create_on_update: bool = False
+    unconditional_update: bool = True
+    returns_deleted: bool = False
+    orphan_by_default: bool = False
+    graceful: bool = False
+
+
+ORPHAN_BY_DEFAULT = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
+GRACEFUL = frozenset({("", "pods")})
+# Seen with a finalizer in the way, so the recording says nothing about what they return.
+RETURNS_DELETED = frozenset({("", "pods")})
+
+
+def collection_path(resource: ResourceType) -> str:
+    """Path of a collection without a namespace: the key of the fact files."""
+    root = f"/apis/{resource.group}" if resource.group else "/api"
+    return f"{root}/{resource.version}/{resource.resource}"
+
+
+@cache
+def _builtin_strategy(path: str) -> Strategy:
+    behaviour = builtin.load("behaviours").get(path, {})
+    names = builtin.load("names").get(path, {})
+    rule = names.get("class", "")
+    deletion = behaviour.get("delete", [200, "Status", False])
+    return Strategy(
+        # "special" and "other" names are checked with the kind's own validation
+        name_rule=rule if rule in NAME_CHECKS else "dns1123Subdomain253",
+        generation="generationDeltaOnLabelChange" in behaviour
+        or "generationDeltaOnSpecChange" in behaviour,
+        create_on_update=behaviour.get("putMissing") == 201,
+        unconditional_update=behaviour.get("putWithoutResourceVersion", 200) == 200,
+        returns_deleted=deletion[1] != "Status" and deletion[2] is False,
+    )
+
+
+@cache
+def _key_strategy(path: str, group: str, name: str, has_status: bool) -> Strategy:
+    key = (group, name)
+    base = _builtin_strategy(path)
+    return replace(
+        base,
+        status=has_status,
+        orphan_by_default=key in ORPHAN_BY_DEFAULT,
+        graceful=key in GRACEFUL,
+        returns_deleted=base.returns_deleted or key in RETURNS_DELETED,
+    )
+
+
+def strategy_of(resource: ResourceType) -> Strategy:
+    """The strategy of a resource."""
+    return _key_strategy(
+        collection_path(resource),
+        resource.group,
+        resource.resource,
+        "status" in resource.subresources,
+    )

@@ -1,0 +1,30 @@
+"""Store errors to API errors: one table."""
+
+from __future__ import annotations
+
+from kubetrio.machinery import status
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import ApiError
+from kubetrio.store import errors
+
+
+def translate(error: errors.StoreError, resource: GroupResource, name: str) -> ApiError:
+    """The API error a store error means for a resource."""
+    match error:
+        case errors.KeyExists():
+            return status.already_exists(resource, name)
+        case errors.KeyMissing():
+            return status.not_found(resource, name)
+        case errors.RevisionMismatch():
+            return status.conflict(resource, name, status.OBJECT_MODIFIED)
+        case errors.FutureRevision():
+            return status.too_large_resource_version(error.revision, error.current)
+        case errors.Compacted():
+            return status.expired("The resourceVersion for the provided list is too old.")
+        case errors.StoreClosed():
+            return ApiError(
+                503, "ServiceUnavailable", "apiserver is shutting down", {}, retry_after=1
+            )
+        case errors.StoreUnavailable():
+            return status.internal_error(f"storage: {error}")
+    return status.internal_error(str(error))

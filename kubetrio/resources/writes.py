@@ -1,0 +1,134 @@
+"""What a write carries beside the object, and what `lifecycle` needs to carry it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kubetrio.auth.identity import UserInfo
+from kubetrio.machinery.names import GroupKind
+from kubetrio.machinery.status import Cause, invalid
+from kubetrio.schema.registry import ResourceType
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What is written.
+
+    Args:
+        resource: the resource, in the version of the request.
+        namespace: namespace, or empty.
+        name: object name; empty for a create.
+        subresource: path element behind the name, or empty.
+    """
+
+    resource: ResourceType
+    namespace: str
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def key(self) -> str:
+        """Storage key."""
+        return self.resource.key(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """Who writes, and how.
+
+    Args:
+        user: who asks.
+        dry_run: run every stage and store nothing.
+        field_manager: owner of the fields set, for managedFields.
+    """
+
+    user: UserInfo
+    dry_run: bool = False
+    field_manager: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOptions:
+    """Options of a deletion (docs: DeleteOptions).
+
+    Args:
+        grace_period_s: seconds, None for the kind's default.
+        uid: precondition, or empty.
+        resource_version: precondition, or empty.
+        propagation: ``Orphan``, ``Background``, ``Foreground`` or empty for the default.
+        dry_run: store nothing.
+    """
+
+    grace_period_s: int | None = None
+    uid: str = ""
+    resource_version: str = ""
+    propagation: str = ""
+    dry_run: bool = False
+
+
+PROPAGATION = ("Foreground", "Background", "Orphan", "nil")
+DELETE_OPTIONS = GroupKind("meta.k8s.io", "DeleteOptions")
+
+
+def delete_options(raw: Object, *, dry_run: list[str] | None = None) -> DeleteOptions:
+    """Read and validate a DeleteOptions object.
+
+    Args:
+        raw: the decoded object, from the body or made from the query.
+        dry_run: values of ``dryRun``; taken from the object when None.
+
+    Raises:
+        ApiError: 422 with kube-apiserver's causes.
+    """
+    dry = dry_run if dry_run is not None else list(raw.get("dryRun") or [])
+    policy = raw.get("propagationPolicy")
+    legacy = raw.get("orphanDependents")
+    causes: list[Cause] = []
+    if policy is not None and legacy is not None:
+        causes.append(
+            Cause(
+                "FieldValueInvalid",
+                f'Invalid value: "{policy}": '
+                "orphanDependents and deletionPropagation cannot be both set",
+                "propagationPolicy",
+            )
+        )
+    if policy is not None and policy not in PROPAGATION[:3]:
+        supported = ", ".join(f'"{value}"' for value in PROPAGATION)
+        causes.append(
+            Cause(
+                "FieldValueNotSupported",
+                f'Unsupported value: "{policy}": supported values: {supported}',
+                "propagationPolicy",
+            )
+        )
+    causes += dry_run_causes(dry)
+    if causes:
+        raise invalid(DELETE_OPTIONS, "", causes)
+    if policy is None and legacy is not None:
+        policy = "Orphan" if legacy else "Background"
+    preconditions = raw.get("preconditions") or {}
+    return DeleteOptions(
+        grace_period_s=raw.get("gracePeriodSeconds"),
+        uid=preconditions.get("uid") or "",
+        resource_version=preconditions.get("resourceVersion") or "",
+        propagation=policy or "",
+        dry_run=bool(dry),
+    )
+
+
+def dry_run_causes(values: list[str]) -> list[Cause]:
+    """Causes for ``dryRun`` values other than ``All``."""
+    if not values or values == ["All"] or all(value == "All" for value in values):
+        return []
+    shown = ",".join(f'"{value}"' for value in values)
+    return [
+        Cause(
+            "FieldValueNotSupported",
+            f'Unsupported value: [{shown}]: supported values: "All"',
+            "dryRun",
+        )
+    ]

@@ -1,0 +1,297 @@
+"""The composition root and the embedding API: `open_server` and nothing more.
+
+The only module that knows every room.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import orjson
+import trio
+
+from kubetrio import kubeconfig, pki
+from kubetrio.admission.chain import Chain as AdmissionChain
+from kubetrio.admission.lifecycle import NamespaceLifecycle
+from kubetrio.api.documents import Documents
+from kubetrio.api.health import Health
+from kubetrio.api.pipeline import Api, ApiConfig
+from kubetrio.auth import authorize as authorization
+from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.tokens import StaticTokens, parse_token_file
+from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.config import Config
+from kubetrio.env import Env
+from kubetrio.http.bridge import Bridge
+from kubetrio.http.h1 import H1Config
+from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
+from kubetrio.logs import Log
+from kubetrio.metrics import Metrics, gauge
+from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.listing import Listing
+from kubetrio.schema import builtin
+from kubetrio.store.model import Store
+from kubetrio.store.revisions import StoreConfig, open_store
+from kubetrio.watch.hub import Hub
+
+log = Log("kubetrio.server")
+
+
+class StartError(Exception):
+    """The server cannot start; the text is one line for the terminal."""
+
+
+@dataclass(slots=True)
+class State:
+    """What health checks look at."""
+
+    bootstrapped: bool = False
+    stopping: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A running server.
+
+    Args:
+        config: how it was started.
+        url: where it listens, ``https://host:port``.
+        api: the pipeline, for in-process clients.
+        pki: its certificates.
+        listener: its connections.
+        state: what health checks look at.
+    """
+
+    config: Config
+    url: str
+    api: Api
+    pki: pki.Pki
+    listener: Listener
+    state: State
+
+    async def stop(self) -> None:
+        """Stop in order: not ready, streams end, requests in flight finish, within a limit.
+
+        Leaving `open_server` does the same; calling it twice is fine.
+        """
+        if self.state.stopping:
+            return
+        self.state.stopping = True
+        await trio.sleep(self.config.shutdown_delay_s)
+        self.api.end_streams()
+        await self.listener.drain()
+        with trio.move_on_after(self.config.shutdown_grace_s):
+            await self.listener.wait_idle()
+
+    def kubeconfig(self) -> dict[str, object]:
+        """An admin kubeconfig with inline certificates."""
+        return kubeconfig.build(
+            self.config.name,
+            self.url,
+            self.pki.ca.cert.read_bytes(),
+            self.pki.admin.cert.read_bytes(),
+            self.pki.admin.key.read_bytes(),
+        )
+
+
+def _certificates(config: Config, env: Env) -> pki.Pki:
+    hosts = [config.public_address, config.bind_address, *config.extra_hosts]
+    hosts.append(service_ip(config.service_cluster_ip_range))
+    made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
+    for name in made.issued:
+        log.info("issued", file=str(name))
+    return made
+
+
+def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
+    serving = made.serving
+    if config.tls_cert_file is not None or config.tls_private_key_file is not None:
+        if config.tls_cert_file is None or config.tls_private_key_file is None:
+            raise StartError("--tls-cert-file and --tls-private-key-file go together")
+        serving = pki.load_user_supplied(config.tls_cert_file, config.tls_private_key_file)
+    client_ca = config.client_ca_file or made.ca.cert
+    try:
+        return tls_context(
+            TlsConfig(certificate=serving.cert, key=serving.key, client_ca=client_ca)
+        )
+    except (ssl.SSLError, OSError) as error:
+        raise StartError(f"cannot load certificates ({client_ca}): {error}") from error
+
+
+def _tokens(config: Config) -> StaticTokens:
+    if config.token_auth_file is None:
+        return StaticTokens({})
+    try:
+        tokens = parse_token_file(config.token_auth_file.read_bytes(), str(config.token_auth_file))
+    except OSError as error:
+        raise StartError(f"cannot read --token-auth-file: {error}") from error
+    for warning in tokens.warnings:
+        log.warning(warning)
+    return tokens
+
+
+def _health(state: State, store: Store) -> Health:
+    health = Health()
+
+    def bootstrapped() -> str | None:
+        return None if state.bootstrapped else "not finished"
+
+    def stopping() -> str | None:
+        return "process is shutting down" if state.stopping else None
+
+    def storage() -> str | None:
+        return None if store.revision >= 0 else "not open"
+
+    health.add("ping", lambda: None)
+    health.add("log", lambda: None)
+    health.add("etcd", storage)
+    health.add("etcd-readiness", storage, ["readyz"])
+    health.add("informer-sync", bootstrapped, ["readyz"])
+    health.add("poststarthook/bootstrap-controller", bootstrapped)
+    health.add("poststarthook/start-system-namespaces-controller", bootstrapped)
+    health.add("poststarthook/storage-readiness", storage)
+    health.add("shutdown", stopping, ["readyz"])
+    return health
+
+
+def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
+    def collect() -> list[object]:
+        numbers, watching = store.statistics(), hub.statistics()
+        rows = (
+            ("apiserver_storage_size_bytes", "Bytes of the database file.", numbers.file_bytes),
+            ("kubetrio_storage_wal_bytes", "Bytes of the write-ahead log.", numbers.wal_bytes),
+            ("kubetrio_storage_revision", "Newest revision.", numbers.revision),
+            ("kubetrio_storage_compacted_revision", "Oldest readable revision.", numbers.compacted),
+            ("kubetrio_storage_commits", "Transactions since start.", numbers.commits),
+            ("kubetrio_storage_writes", "Revisions made since start.", numbers.writes),
+            ("kubetrio_storage_queued_writes", "Writes waiting.", numbers.queued),
+            ("kubetrio_watchers", "Open watches.", watching.watchers),
+            ("kubetrio_watchers_live", "Watches that are up to date.", watching.live),
+            ("kubetrio_watch_window_bytes", "Bytes of recent events.", watching.window_bytes),
+        )
+        return [gauge(name, text, float(value)) for name, text, value in rows]
+
+    metrics.gathered.add(collect)  # type: ignore[arg-type]
+
+
+def _admission(store: Store) -> AdmissionChain:
+    resource = builtin.registry().resources["", "v1", "namespaces"]
+
+    async def phase(namespace: str) -> str | None:
+        found = await store.get(resource.key("", namespace))
+        if found is None:
+            return None
+        status = orjson.loads(found.value).get("status") or {}
+        return str(status.get("phase", "Active"))
+
+    return AdmissionChain([NamespaceLifecycle(phase)])
+
+
+@asynccontextmanager
+async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[Server]:
+    """Run a server for as long as the block lasts; leaving it shuts down in order.
+
+    Args:
+        config: how.
+        env: clocks, randomness and threads; the real ones when None.
+
+    Raises:
+        StartError: a file, address or certificate cannot be used; one line says which.
+        StoreError: the data directory is in use, foreign or damaged.
+    """
+    env = env or Env()
+    try:
+        made = _certificates(config, env)
+        context = _tls(config, made)
+    except pki.PkiError as error:
+        raise StartError(str(error)) from error
+    tokens = _tokens(config)
+    try:
+        listening = bind(config.bind_address, config.secure_port)
+    except OSError as error:
+        where = f"{config.bind_address}:{config.secure_port}"
+        raise StartError(f"cannot listen on {where}: {error.strerror or error}") from error
+    port: int = listening.getsockname()[1]
+    store_config = StoreConfig(
+        durability=config.durability,
+        history_window_s=config.history_window_s,
+        compact_interval_s=config.compact_interval_s,
+    )
+    try:
+        async with open_store(config.data_dir, store_config, env) as store:
+            hub = Hub(store)
+            state = State()
+            metrics = Metrics()
+            registry = builtin.registry()
+            lifecycle = Lifecycle(store, _admission(store), env)
+            address = config.public_address
+            documents = Documents(
+                registry, _health(state, store), metrics, f"{_bracketed(address)}:{port}"
+            )
+            api = Api(
+                config=ApiConfig(
+                    min_request_timeout_s=config.min_request_timeout_s,
+                    request_timeout_s=config.request_timeout_s,
+                ),
+                env=env,
+                registry=registry,
+                store=store,
+                hub=hub,
+                listing=Listing(store, hub),
+                lifecycle=lifecycle,
+                authenticator=Authenticator(tokens, anonymous=config.anonymous_auth),
+                authorizer=authorization.Chain(
+                    [
+                        authorization.Masters(),
+                        authorization.bootstrap_paths(builtin.load("bootstrap")),
+                    ]
+                ),
+                documents=documents,
+                metrics=metrics,
+            )
+            _gather(metrics, store, hub)
+            h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
+            bridge = Bridge(
+                api.handle,
+                max_body_bytes=h1.max_body_bytes,
+                write_timeout_s=h1.write_timeout_s,
+                env=env,
+            )
+            listener = Listener(listening, context, api.handle, h1, env, bridge)
+            bootstrap = Bootstrap(
+                registry,
+                lifecycle,
+                store,
+                address=_ip(address),
+                port=port,
+                service_ip=service_ip(config.service_cluster_ip_range),
+            )
+            async with trio.open_nursery() as nursery:
+                await bootstrap.run()
+                state.bootstrapped = True
+                nursery.start_soon(listener.run, name="listener")
+                url = f"https://{_bracketed(address)}:{port}"
+                server = Server(
+                    config=config, url=url, api=api, pki=made, listener=listener, state=state
+                )
+                yield server
+                await server.stop()
+                nursery.cancel_scope.cancel()
+    finally:
+        listening.close()
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def _ip(address: str) -> str:
+    """An IP address for endpoints; a host name has none that is sure to be right."""
+    try:
+        return str(ipaddress.ip_address(address))
+    except ValueError:
+        return "127.0.0.1"
