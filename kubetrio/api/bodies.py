@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from kubetrio.api import serializers
 from kubetrio.api.request import Request
-from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import bad_request
+from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural_scheme import scheme_of
-from kubetrio.wire import gojson, jsonwire
+from kubetrio.wire import gojson, jsonwire, negotiate, protowire
 
-WARNING_CODE = b"299 - "
-
-
-def warning_header(text: str) -> tuple[bytes, bytes]:
-    """A ``Warning`` response header (RFC 7234) as kube-apiserver writes it."""
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-    return (b"Warning", WARNING_CODE + b'"' + quoted.encode("utf-8", "replace") + b'"')
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 async def decode_body(request: Request, resource: ResourceType, max_bytes: int) -> None:
@@ -24,28 +22,110 @@ async def decode_body(request: Request, resource: ResourceType, max_bytes: int) 
     Raises:
         ApiError: 400, 413 or 415.
     """
-    body = await request.read_body(max_bytes)
     verb = request.info.verb
+    if verb == "patch":
+        custom = not resource.schema_name
+        request.patch_type = negotiate.patch_type(
+            request.header(b"content-type") or None, custom=custom
+        )
+        request.body = await request.read_body(max_bytes)
+        return
+    codec = negotiate.body_codec(request.header(b"content-type") or None)
+    body = await request.read_body(max_bytes)
     if verb in ("delete", "deletecollection"):
-        request.body = _delete_options(body) if body else None
+        request.body = _delete_options(body, codec) if body else None
         return
     gvk = resource.group_version_kind
     if request.info.subresource:
         gvk = resource.subresources[request.info.subresource].kind
-    decoded = jsonwire.decode_request(body, gvk, scheme_of(resource.group))
+    decoded = decode_object(body, gvk, codec)
+    check_fields(request, decoded)
+    request.body = decoded.value
+
+
+def decode_object(
+    body: bytes, gvk: GroupVersionKind, codec: negotiate.Serializer
+) -> jsonwire.Decoded:
+    """An object of a known kind from bytes in one of the media types.
+
+    Raises:
+        ApiError: 400.
+    """
+    scheme = scheme_of(gvk.group)
+    match codec:
+        case "json":
+            return jsonwire.decode_request(body, gvk, scheme)
+        case "yaml":
+            from kubetrio.wire import yamlwire
+
+            try:
+                document = yamlwire.decode(body)
+            except yamlwire.YamlError as error:
+                why = f"couldn't get version/kind; json parse error: {error}"
+                raise jsonwire.unrecognised(body, gvk.kind, why) from None
+            parsed = gojson.Parsed(document.value, [], {})
+            decoded = jsonwire.decode_parsed(parsed, body, gvk, scheme)
+            duplicates = [duplicate.message for duplicate in document.duplicates]
+            return jsonwire.Decoded(decoded.value, decoded.gvk, duplicates + decoded.strict)
+        case _:
+            return _decode_protobuf(body, gvk, codec)
+
+
+def _decode_protobuf(
+    body: bytes, gvk: GroupVersionKind, codec: negotiate.Serializer
+) -> jsonwire.Decoded:
+    scheme = scheme_of(gvk.group)
+    if codec == "cbor":
+        from kubetrio.wire import cborwire
+
+        try:
+            value = cborwire.decode(body)
+        except ValueError as error:
+            raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
+    else:
+        try:
+            envelope = protowire.unwrap(body)
+            said = GroupVersionKind(
+                *GroupVersion.parse(envelope.api_version or gvk.api_version),
+                envelope.kind or gvk.kind,
+            )
+            name = builtin.type_name_of(said)
+            value = serializers.protobuf().decode(envelope.raw, name) if name else {}
+        except ValueError as error:
+            raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
+        value = {"kind": said.kind, "apiVersion": said.api_version, **value}
+    return jsonwire.decode_parsed(gojson.Parsed(value, [], {}), body, gvk, scheme)
+
+
+def check_fields(request: Request, decoded: jsonwire.Decoded) -> None:
+    """Refuse or warn of unknown and duplicate fields, as ``fieldValidation`` says.
+
+    Raises:
+        ApiError: 400 for ``Strict``.
+    """
+    if not decoded.strict:
+        return
     validation = request.query.get("fieldValidation") or "Warn"
-    if decoded.strict and validation == "Strict":
+    if validation == "Strict":
         decoded.check_strict()
     if validation == "Warn":
-        request.response_headers += [warning_header(text) for text in decoded.strict]
-    request.body = decoded.value
+        request.warn(decoded.strict)
 
 
 DELETE_OPTIONS = frozenset({"DeleteOptions", ""})
 OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 
 
-def _delete_options(body: bytes) -> dict[str, object]:
+def _delete_options(body: bytes, codec: negotiate.Serializer) -> dict[str, Any]:
+    if codec != "json":
+        gvk = GroupVersionKind("", "v1", "DeleteOptions")
+        if codec == "protobuf":
+            try:
+                raw = protowire.unwrap(body).raw
+                return serializers.protobuf().decode(raw, f"{META}DeleteOptions")
+            except ValueError as error:
+                raise bad_request(str(error)) from None
+        return decode_object(body, gvk, codec).value
     try:
         parsed = gojson.parse(body)
     except gojson.GoJsonError as error:

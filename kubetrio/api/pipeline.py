@@ -17,8 +17,10 @@ import trio
 
 from kubetrio.api import routing, verbs
 from kubetrio.api.bodies import decode_body
+from kubetrio.api.cache import ByteCache
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import AnyResponse, Response, error_response, page_not_found
+from kubetrio.api.serializers import dump
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo
@@ -29,20 +31,22 @@ from kubetrio.machinery.status import ApiError, internal_error
 from kubetrio.metrics import Metrics, RequestKey
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
-from kubetrio.resources.representation import ListMeta
 from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema.registry import Registry, ResourceType
 from kubetrio.store.model import Store
 from kubetrio.watch.hub import Hub
+from kubetrio.wire import negotiate
 
 if TYPE_CHECKING:
     from kubetrio.api.documents import Documents
 
 log = Log("kubetrio.api")
 AUDIT_ID_MAX = 64
+ENCODED_BYTES = 16 * 1024 * 1024
 NO_CACHE = (b"Cache-Control", b"no-cache, private")
 
+Object = dict[str, Any]
 Stage = Callable[["Api", Request], Awaitable[AnyResponse | None]]
 
 
@@ -90,6 +94,7 @@ class Api:
     authorizer: authorization.Chain
     documents: Documents
     metrics: Metrics
+    cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
 
     def end_streams(self) -> None:
@@ -113,9 +118,10 @@ class Api:
         """Whether DELETE answers with the object."""
         return strategy_of(resource).returns_deleted
 
-    def list_meta(self, revision: int) -> ListMeta:
-        """Metadata of a complete list."""
-        return ListMeta(resource_version=str(revision))
+    def status_response(self, request: Request, status: Object, code: int) -> Response:
+        """A `Status` in the representation the client takes."""
+        accepted = negotiate.negotiate_error(request.header(b"accept"))
+        return Response(code, dump(status, accepted), accepted.media_type.encode())
 
     async def delete_if_there(
         self, target: Target, chosen: DeleteOptions, who: WriteOptions
@@ -135,10 +141,12 @@ class Api:
         try:
             response = await self._walk(request)
         except ApiError as error:
-            response = error_response(error)
+            response = error_response(error, negotiate.negotiate_error(request.header(b"accept")))
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
             log.error(error, "request failed", path=request.raw_path, audit=request.audit_id)
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
+        if request.response_headers:
+            response.headers = (*response.headers, *request.response_headers)
         self._finish(request, response)
         return response
 
@@ -291,7 +299,7 @@ async def decode(api: Api, request: Request) -> AnyResponse | None:
     return None
 
 
-BODY_VERBS = frozenset({"create", "update", "delete", "deletecollection"})
+BODY_VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 async def admit_and_store(api: Api, request: Request) -> AnyResponse | None:

@@ -6,7 +6,7 @@ URIs): which paths are about resources, which verb a method stands for, where th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
@@ -165,7 +165,16 @@ class Request:
     response_headers: list[tuple[bytes, bytes]] = field(init=False, default_factory=list)
     seat: Any = field(init=False, default=None)
     body: Any = field(init=False, default=None)
+    patch_type: str = field(init=False, default="")
     started: float = field(init=False, default=0.0)
+
+    def warn(self, texts: Iterable[str]) -> None:
+        """Add ``Warning`` headers (RFC 7234) to the answer, each text once."""
+        for text in texts:
+            quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+            header = (b"Warning", b'299 - "%b"' % quoted.encode("utf-8", "replace"))
+            if header not in self.response_headers:
+                self.response_headers.append(header)
 
     def query_list(self, name: str) -> list[str]:
         """All values of a query parameter, in order."""

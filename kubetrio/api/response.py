@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kubetrio.machinery.status import ApiError
+from kubetrio.wire.negotiate import Accepted
 
 JSON = b"application/json"
 TEXT = b"text/plain; charset=utf-8"
@@ -107,12 +108,22 @@ def text_response(text: str, status: int = 200, headers: Headers = ()) -> Respon
     return Response(status, text.encode(), TEXT, headers)
 
 
-def error_response(error: ApiError) -> Response:
-    """The one place where an API error becomes a `Status` body."""
+def error_response(error: ApiError, accepted: Accepted | None = None) -> Response:
+    """The one place where an API error becomes a `Status` body.
+
+    Args:
+        error: what went wrong.
+        accepted: representation that the client takes, JSON when None.
+    """
     headers = list(error.headers)
     if error.retry_after is not None:
         headers.append((b"Retry-After", b"%d" % error.retry_after))
-    return json_response(error.status(), error.code, headers)
+    if accepted is None or (accepted.serializer == "json" and not accepted.pretty):
+        return json_response(error.status(), error.code, headers)
+    from kubetrio.api.serializers import dump
+
+    body = dump(error.status(), accepted)
+    return Response(error.code, body, accepted.media_type.encode(), headers)
 
 
 def page_not_found() -> Response:

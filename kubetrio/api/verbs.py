@@ -10,24 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from kubetrio.api import options
-from kubetrio.api.encoders import encoder_for, json_encoder
+from kubetrio.api import options, patching
+from kubetrio.api.encoders import encoder_for, stored_version
 from kubetrio.api.request import Request
-from kubetrio.api.response import (
-    AnyResponse,
-    Channel,
-    Headers,
-    Response,
-    StreamResponse,
-    json_response,
-)
+from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.machinery.status import bad_request, not_found, success
-from kubetrio.resources.listing import CHUNK_BYTES, ListOptions, Pager
-from kubetrio.resources.representation import Encoder
+from kubetrio.resources.listing import ListOptions, RestOfList
+from kubetrio.resources.representation import Encoder, ListMeta
 from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.registry import ResourceType
-from kubetrio.store.model import Range
+from kubetrio.store.model import KeyValue, Range
+from kubetrio.wire import jsonwire
+from kubetrio.wire.negotiate import COLLECTION, OBJECT, WATCH, Offer
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -53,10 +48,14 @@ def object_namespace(request: Request, resource: ResourceType) -> str:
     return request.info.namespace if resource.namespaced else ""
 
 
+def _encoder(api: Api, request: Request, resource: ResourceType, offer: Offer) -> Encoder:
+    return encoder_for(request, resource, offer, api.env.now, api.cache)
+
+
 async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """One object."""
     info = request.info
-    encoder = encoder_for(resource, request.header(b"accept"))
+    encoder = _encoder(api, request, resource, OBJECT)
     version = request.query.get("resourceVersion", "") if request.query else ""
     key = resource.key(object_namespace(request, resource), info.name)
     found = await api.listing.get(key, version)
@@ -67,36 +66,31 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
 
 async def list_(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """A collection; a large one is streamed."""
-    encoder = encoder_for(resource, request.header(b"accept"))
+    encoder = _encoder(api, request, resource, COLLECTION)
     chosen = options.list_options(request, resource)
     namespace = object_namespace(request, resource)
-    begin, pager = await api.listing.open(resource, namespace, chosen, encoder)
-    if pager is None:
+    begin, rest = await api.listing.open(resource, namespace, chosen, encoder)
+    if rest is None:
         return Response(200, begin, encoder.content_type)
-    return StreamResponse(200, _rest_of_list(begin, pager, encoder), encoder.content_type)
+    return StreamResponse(200, _stream_list(begin, rest), encoder.content_type)
 
 
-def _rest_of_list(
-    begin: bytes, pager: Pager, encoder: Encoder
-) -> Callable[[Channel], Awaitable[None]]:
+def _stream_list(begin: bytes, rest: RestOfList) -> Callable[[Channel], Awaitable[None]]:
     async def run(channel: Channel) -> None:
-        await channel.send(channel.frame(begin))
-        more = True
-        while more:
-            page = await pager.read(0, CHUNK_BYTES)
-            more = page.more
-            body = encoder.separator + page.body if page.count else b""
-            if not more:
-                body += encoder.list_close(empty=False)
+        body, more = begin, True
+        while True:
             if body:
                 await channel.send(channel.frame(body))
+            if not more:
+                return
+            body, more = await rest.next()
 
     return run
 
 
 async def watch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """Events of a collection or object."""
-    encoder = encoder_for(resource, request.header(b"accept"))
+    encoder = _encoder(api, request, resource, WATCH)
     chosen = options.watch_options(
         request, resource, object_namespace(request, resource), api.default_watch_timeout()
     )
@@ -104,47 +98,43 @@ async def watch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 
 
-def _written(api: Api, request: Request, value: bytes, created: bool) -> Response:
-    resource = request.resource
-    if resource is None:
-        raise AssertionError("a write has a resource")
-    del api
-    encoder = encoder_for(resource, request.header(b"accept"))
-    return Response(
-        201 if created else 200,
-        encoder.object(value),
-        encoder.content_type,
-        _warnings(request),
-    )
-
-
-def _warnings(request: Request) -> Headers:
-    return request.response_headers
+def _written(encoder: Encoder, value: bytes, *, created: bool) -> Response:
+    return Response(201 if created else 200, encoder.object(value), encoder.content_type)
 
 
 async def create(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """A new object."""
-    encoder_for(resource, request.header(b"accept"))
+    encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
-    written = await api.lifecycle.create(_target(request, resource), request.body, chosen)
-    return _written(api, request, written.value, created=True)
+    body = stored_version(request.body, resource)
+    written = await api.lifecycle.create(_target(request, resource), body, chosen)
+    return _written(encoder, written.value, created=True)
 
 
 async def update(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """An object replaced."""
-    encoder_for(resource, request.header(b"accept"))
+    encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "UpdateOptions")
-    body: Object = request.body
-    _check_name(request, resource, body)
+    check_name(request, resource, request.body)
+    body = stored_version(request.body, resource)
 
     async def change(_old: Object | None) -> Object:
         return {**body, "metadata": dict(body.get("metadata") or {})}
 
     written = await api.lifecycle.update(_target(request, resource), change, chosen)
-    return _written(api, request, written.value, written.created)
+    return _written(encoder, written.value, created=written.created)
 
 
-def _check_name(request: Request, resource: ResourceType, body: Object) -> None:
+async def patch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """An object changed in part."""
+    encoder = _encoder(api, request, resource, OBJECT)
+    chosen = options.write_options(request, "PatchOptions")
+    change = patching.changer(request, resource)
+    written = await api.lifecycle.update(_target(request, resource), change, chosen)
+    return _written(encoder, written.value, created=written.created)
+
+
+def check_name(request: Request, resource: ResourceType, body: Object) -> None:
     """The body must name the object of the path.
 
     Raises:
@@ -175,35 +165,34 @@ def _who(request: Request, chosen: DeleteOptions) -> WriteOptions:
 
 async def delete(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """An object deleted, or on its way."""
-    encoder_for(resource, request.header(b"accept"))
+    encoder = _encoder(api, request, resource, OBJECT)
     raw = request.body if request.body is not None else options.delete_query(request)
     chosen = delete_options(raw)
     target = _target(request, resource)
     last, gone = await api.lifecycle.delete(target, chosen, _who(request, chosen))
-    if gone and not api.returns_deleted(resource):
-        meta = last["metadata"]
-        details: Object = {"name": meta["name"]}
-        if resource.group:
-            details["group"] = resource.group
-        details["kind"] = resource.resource
-        details["uid"] = meta["uid"]
-        return json_response(success(details), headers=request.response_headers)
-    return json_response(last, headers=request.response_headers)
+    if not gone or api.returns_deleted(resource):
+        return Response(200, encoder.object(jsonwire.encode(last)), encoder.content_type)
+    meta = last["metadata"]
+    details: Object = {"name": meta["name"]}
+    if resource.group:
+        details["group"] = resource.group
+    details["kind"] = resource.resource
+    details["uid"] = meta["uid"]
+    return api.status_response(request, success(details), 200)
 
 
 async def deletecollection(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """Every object of a collection that the selectors choose."""
-    encoder = json_encoder(resource)
+    encoder = _encoder(api, request, resource, COLLECTION)
     raw = request.body if request.body is not None else options.delete_query(request)
     chosen = delete_options(raw)
     listed: ListOptions = options.list_options(request, resource)
-    namespace = object_namespace(request, resource)
-    keys = Range.prefix(resource.prefix(namespace))
-    deleted: list[bytes] = []
+    keys = Range.prefix(resource.prefix(object_namespace(request, resource)))
+    deleted: list[KeyValue] = []
     more, revision = True, api.hub.revision
     while more and not (listed.limit and len(deleted) >= listed.limit):
         page = await api.store.range(keys, limit=DELETE_STEP)
-        more = page.more
+        more, revision = page.more, max(revision, page.revision)
         for item in page.items:
             keys = keys.after(item.key)
             if listed.selection is not None and not listed.selection.matches_bytes(item.value):
@@ -213,18 +202,16 @@ async def deletecollection(api: Api, request: Request, resource: ResourceType) -
                 resource=resource, namespace=meta.get("namespace", ""), name=meta["name"]
             )
             if await api.delete_if_there(target, chosen, _who(request, chosen)):
-                deleted.append(item.value)
+                deleted.append(item)
             if listed.limit and len(deleted) >= listed.limit:
                 break
-        revision = max(revision, page.revision)
-    meta_list = api.list_meta(revision)
-    empty = not deleted
-    body = (
-        encoder.list_open(meta_list, empty=empty)
-        + encoder.items(deleted)
-        + encoder.list_close(empty=empty)
+    writer = encoder.list_writer()
+    parts = (
+        writer.open(ListMeta(resource_version=str(revision))),
+        writer.items(deleted),
+        writer.close(),
     )
-    return Response(200, body, encoder.content_type, request.response_headers)
+    return Response(200, b"".join(parts), encoder.content_type)
 
 
 VERBS: Mapping[str, Verb] = {
@@ -233,6 +220,7 @@ VERBS: Mapping[str, Verb] = {
     "watch": watch,
     "create": create,
     "update": update,
+    "patch": patch,
     "delete": delete,
     "deletecollection": deletecollection,
 }

@@ -19,7 +19,7 @@ from kubetrio.machinery.status import (
     expired,
     too_large_resource_version,
 )
-from kubetrio.resources.representation import Encoder, ListMeta
+from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.translate import translate
 from kubetrio.schema.registry import ResourceType
@@ -126,21 +126,27 @@ def parse_revision(text: str) -> Revision:
 
 @dataclass(slots=True)
 class Page:
-    """Encoded items of part of a list.
+    """Part of a list: joined bytes or values.
 
     Args:
         revision: revision that was read.
-        body: items, encoded and separated.
-        count: how many.
+        body: stored objects joined by the store, or empty.
+        values: stored objects one by one, or none.
+        count: how many, in either form.
         last_key: key of the last object looked at.
         more: whether keys follow.
     """
 
     revision: Revision
     body: bytes
+    values: Sequence[KeyValue]
     count: int
     last_key: str
     more: bool
+
+    def written(self, writer: ListWriter) -> bytes:
+        """The page as a writer puts it."""
+        return writer.items(self.values) if self.values else writer.joined(self.body)
 
 
 class Pager:
@@ -173,7 +179,7 @@ class Pager:
         if self._encoder.stored and self._selection is None:
             page = await self._joined(limit, max_bytes)
         else:
-            page = await self._encoded(limit, max_bytes)
+            page = await self._selected(limit, max_bytes)
         self.at = page.revision
         if page.last_key:
             self.keys = self.keys.after(page.last_key)
@@ -188,23 +194,23 @@ class Pager:
             limit=limit,
             max_bytes=max_bytes,
         )
-        return Page(result.revision, result.body, result.count, result.last_key, result.more)
+        return Page(result.revision, result.body, (), result.count, result.last_key, result.more)
 
-    async def _encoded(self, limit: int, max_bytes: int) -> Page:
-        found: list[bytes] = []
+    async def _selected(self, limit: int, max_bytes: int) -> Page:
+        found: list[KeyValue] = []
         size = 0
         keys, at = self.keys, self.at
         while True:
-            want = min(limit - len(found), SELECT_KEYS) if limit else SELECT_KEYS
-            if self._selection is not None:
-                want = SELECT_KEYS
+            want = SELECT_KEYS
+            if limit and self._selection is None:
+                want = min(limit - len(found), SELECT_KEYS)
             result = await self._store.range(keys, at=at, limit=want)
             at = result.revision
             last, more = "", result.more
             for item in result.items:
                 last = item.key
                 if self._selection is None or self._selection.matches_bytes(item.value):
-                    found.append(item.value)
+                    found.append(item)
                     size += len(item.value)
                     if len(found) == limit:
                         more = more or item is not result.items[-1]
@@ -212,9 +218,27 @@ class Pager:
             if last:
                 keys = keys.after(last)
             if not more or (limit and len(found) >= limit) or size >= max_bytes:
-                body = self._encoder.items(found)
-                return Page(at, body, len(found), last, more)
+                return Page(at, b"", found, len(found), last, more)
             await trio.lowlevel.checkpoint()
+
+
+class RestOfList:
+    """The part of a large list behind its first page.
+
+    Args:
+        pager: reads on.
+        writer: has written the beginning.
+    """
+
+    def __init__(self, pager: Pager, writer: ListWriter) -> None:
+        self._pager = pager
+        self._writer = writer
+
+    async def next(self) -> tuple[bytes, bool]:
+        """The next bytes, perhaps none, and whether more follow."""
+        page = await self._pager.read(0, CHUNK_BYTES)
+        body = page.written(self._writer)
+        return (body, True) if page.more else (body + self._writer.close(), False)
 
 
 class Listing:
@@ -261,11 +285,11 @@ class Listing:
 
     async def open(
         self, resource: ResourceType, namespace: str, options: ListOptions, encoder: Encoder
-    ) -> tuple[bytes, Pager | None]:
+    ) -> tuple[bytes, RestOfList | None]:
         """Read the first part of a list.
 
         Returns:
-            The whole encoded list and None, or its beginning and a pager for the rest.
+            The whole encoded list and None, or its beginning and what reads the rest.
 
         Raises:
             ApiError: 400, 410 or 504, see the module's source.
@@ -286,12 +310,11 @@ class Listing:
             raise translate(error, resource.group_resource, "") from None
         except StoreError as error:
             raise translate(error, resource.group_resource, "") from error
-        meta = ListMeta(resource_version=str(page.revision))
-        empty = page.count == 0 and not page.more
-        begin = encoder.list_open(meta, empty=empty) + page.body
+        writer = encoder.list_writer()
+        begin = writer.open(ListMeta(resource_version=str(page.revision))) + page.written(writer)
         if page.more:
-            return begin, pager
-        return begin + encoder.list_close(empty=empty), None
+            return begin, RestOfList(pager, writer)
+        return begin + writer.close(), None
 
     async def _position(self, options: ListOptions) -> Position:
         if options.continue_token:
@@ -311,13 +334,12 @@ class Listing:
     async def _limited(
         self, pager: Pager, prefix: str, options: ListOptions, encoder: Encoder
     ) -> bytes:
-        bodies: list[bytes] = []
+        pages: list[Page] = []
         count = 0
         while True:
             page = await pager.read(options.limit - count, CHUNK_BYTES)
-            if page.count:
-                bodies.append(page.body)
-                count += page.count
+            pages.append(page)
+            count += page.count
             if not page.more or count >= options.limit:
                 break
         token, remaining = "", None
@@ -325,15 +347,12 @@ class Listing:
             token = encode_token(page.revision, page.last_key, prefix)
             if options.selection is None:
                 remaining = await self._store.count(pager.keys, at=page.revision)
+        writer = encoder.list_writer()
         meta = ListMeta(
             resource_version=str(page.revision), continue_token=token, remaining=remaining
         )
-        empty = count == 0
-        return (
-            encoder.list_open(meta, empty=empty)
-            + encoder.separator.join(bodies)
-            + encoder.list_close(empty=empty)
-        )
+        parts = [writer.open(meta), *(page.written(writer) for page in pages), writer.close()]
+        return b"".join(parts)
 
     @staticmethod
     def _expired_token(position: Position) -> ApiError:

@@ -38,14 +38,8 @@ MARK = b'"resourceVersion":"'
 
 def head(resource: ResourceType) -> bytes:
     """The first bytes of every stored object of a resource, the same for all of them."""
-    return b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), api_version(resource))
-
-
-def api_version(resource: ResourceType) -> bytes:
-    """``apiVersion`` in which a resource is stored."""
-    group = resource.group.encode()
-    version = (resource.storage_version or resource.version).encode()
-    return b"%b/%b" % (group, version) if group else version
+    version = resource.stored_as.api_version.encode()
+    return b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), version)
 
 
 def order_metadata(meta: Object) -> Object:

@@ -11,6 +11,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kubetrio.store.model import KeyValue
+
 Object = dict[str, Any]
 
 
@@ -28,49 +30,64 @@ class ListMeta:
     continue_token: str = ""
     remaining: int | None = None
 
+    def as_dict(self) -> Object:
+        """The JSON form."""
+        out: Object = {"resourceVersion": self.resource_version}
+        if self.continue_token:
+            out["continue"] = self.continue_token
+        if self.remaining is not None:
+            out["remainingItemCount"] = self.remaining
+        return out
+
+
+class ListWriter(Protocol):
+    """Writes one list from beginning to end; pieces may be empty until the last."""
+
+    def open(self, meta: ListMeta) -> bytes:
+        """What comes in front of the first item."""
+        ...
+
+    def joined(self, body: bytes) -> bytes:
+        """Items that the store joined, for encoders that take stored bytes."""
+        ...
+
+    def items(self, values: Sequence[KeyValue]) -> bytes:
+        """Further items."""
+        ...
+
+    def close(self) -> bytes:
+        """What comes behind the last item."""
+        ...
+
 
 class Encoder(Protocol):
-    """One representation of one resource.
+    """One representation of one resource for one request.
 
     Attributes:
-        identity: equal for encoders that give equal bytes; part of cache keys.
         stored: whether an object is its stored bytes.
-        separator: bytes between list items.
+        separator: bytes between joined items, when `stored`.
+        skip: bytes of a stored object that a joined list leaves out, when `stored`.
+        content_type: media type of objects and lists.
+        stream_type: media type of watches.
     """
 
-    identity: Hashable
     stored: bool
     separator: bytes
+    skip: int
+    content_type: bytes
+    stream_type: bytes
 
     @property
-    def content_type(self) -> bytes:
-        """Media type of objects and lists."""
-        ...
-
-    @property
-    def stream_type(self) -> bytes:
-        """Media type of watches."""
-        ...
-
-    @property
-    def skip(self) -> int:
-        """Bytes of a stored object that a joined list leaves out, when `stored`."""
+    def identity(self) -> Hashable:
+        """Equal for encoders that give equal events; part of cache keys."""
         ...
 
     def object(self, value: bytes) -> bytes:
         """A stored object as a response body."""
         ...
 
-    def items(self, values: Sequence[bytes]) -> bytes:
-        """Stored objects as list items, separated."""
-        ...
-
-    def list_open(self, meta: ListMeta, *, empty: bool) -> bytes:
-        """What comes in front of the first item."""
-        ...
-
-    def list_close(self, *, empty: bool) -> bytes:
-        """What comes behind the last item."""
+    def list_writer(self) -> ListWriter:
+        """A writer for one list."""
         ...
 
     def event(self, kind: str, value: bytes) -> bytes:

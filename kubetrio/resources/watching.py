@@ -121,8 +121,7 @@ class Watch:
         self._open_scopes = open_scopes
         self._channel: Channel | None = None
         self._wake = trio.Event()
-        selection = options.selection.identity if options.selection else None
-        self._key = (encoder.identity, selection)
+        self._selected = options.selection.identity if options.selection else None
 
     def offer(self, batch: Batch) -> bool:
         """Hand a live batch to the client; see `watch.hub.Sink`."""
@@ -143,7 +142,7 @@ class Watch:
             )
             return channel.frame(payload) if payload else b""
 
-        return batch.encoded((*self._key, channel.framing), encode)
+        return batch.encoded((self._encoder.identity, self._selected, channel.framing), encode)
 
     async def run(self, channel: Channel) -> None:
         """Write the stream to a channel until its time is up, the client leaves or history ends."""

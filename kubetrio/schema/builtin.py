@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.schema.registry import Registry, ResourceType, Subresource
 
 Json = dict[str, Any]
@@ -25,8 +25,11 @@ STORAGE_PREFIXES = {
     ),
     ("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
 }
-# The version in which a group stores, where it is not the only one.
-STORAGE_VERSIONS = {"autoscaling": "v2"}
+# Where one kind is served in several groups or versions: what is stored.
+STORED_AS = {
+    ("autoscaling", "horizontalpodautoscalers"): GroupVersion("autoscaling", "v2"),
+    ("events.k8s.io", "events"): GroupVersion("", "v1"),
+}
 
 
 @cache
@@ -129,7 +132,7 @@ def registry() -> Registry:
             storage_version_hash=record.get("storageVersionHash", ""),
             schema_name=type_name_of(kind),
             storage_prefix=f"/registry/{prefix}/",
-            storage_version=STORAGE_VERSIONS.get(group, version),
+            storage_group_version=STORED_AS.get((group, resource)),
             subresources={
                 name: _subresource(name, kind, sub) for name, sub in below.get(key, {}).items()
             },

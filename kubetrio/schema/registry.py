@@ -28,9 +28,9 @@ class Subresource:
     verbs: frozenset[str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ResourceType:
-    """One resource in one version.
+    """One resource in one version; compared by identity, so that it can key caches.
 
     Args:
         group: API group, empty for core.
@@ -45,7 +45,7 @@ class ResourceType:
         storage_version_hash: opaque text for discovery, or empty.
         schema_name: name of the type in ``schemas/types``, or empty.
         storage_prefix: key prefix of its objects, ending with a slash.
-        storage_version: version in which objects are stored.
+        storage_group_version: group and version in which objects are stored, None for its own.
         subresources: by name.
     """
 
@@ -61,7 +61,7 @@ class ResourceType:
     storage_version_hash: str = ""
     schema_name: str = ""
     storage_prefix: str = ""
-    storage_version: str = ""
+    storage_group_version: GroupVersion | None = None
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
 
     @cached_property
@@ -88,6 +88,11 @@ class ResourceType:
     def group_version_kind(self) -> GroupVersionKind:
         """Identity of its objects."""
         return GroupVersionKind(self.group, self.version, self.kind)
+
+    @cached_property
+    def stored_as(self) -> GroupVersion:
+        """Group and version of stored objects."""
+        return self.storage_group_version or self.group_version
 
     @cached_property
     def list_kind(self) -> str:
