@@ -1,17 +1,23 @@
 """Metrics of the server, with the names and labels that dashboards of kube-apiserver key on.
 
 One `Metrics` belongs to one server, so that several in a process (tests, embedding) do not share
-counters.  Children of labelled metrics are cached: looking one up costs more than counting.
+counters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.utils import floatToGoString
 
 DURATION_BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
@@ -49,32 +55,54 @@ class Gathered:
             yield from source()
 
 
+class _Histogram:
+    """Counts by bucket; observing costs a bisection and two additions."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count one value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """Buckets as Prometheus has them."""
+        found, running = [], 0
+        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
+            running += count
+            found.append((floatToGoString(bound), float(running)))
+        return found
+
+
+class _Series:
+    """What is counted for one `RequestKey`."""
+
+    __slots__ = ("count", "duration", "size")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.duration = _Histogram(DURATION_BUCKETS)
+        self.size = _Histogram(SIZE_BUCKETS)
+
+
+LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+
+
 class Metrics:
-    """All metrics of one server."""
+    """All metrics of one server.
+
+    Requests are counted in plain numbers and turned into metric families when somebody scrapes:
+    the client library's own counters cost more than the store's read.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        labels = ("verb", "group", "version", "resource", "subresource", "scope", "component")
-        self._total = Counter(
-            "apiserver_request_total",
-            "Requests by verb, resource and HTTP status code.",
-            (*labels, "dry_run", "code"),
-            registry=self.registry,
-        )
-        self._duration = Histogram(
-            "apiserver_request_duration_seconds",
-            "Time from the parsed head of a request to its answer.",
-            (*labels, "dry_run"),
-            buckets=DURATION_BUCKETS,
-            registry=self.registry,
-        )
-        self._sizes = Histogram(
-            "apiserver_response_sizes",
-            "Bytes of response bodies.",
-            labels,
-            buckets=SIZE_BUCKETS,
-            registry=self.registry,
-        )
+        self._requests: dict[RequestKey, _Series] = {}
         self.inflight = Gauge(
             "apiserver_current_inflight_requests",
             "Requests being served.",
@@ -84,20 +112,12 @@ class Metrics:
         self.longrunning = Gauge(
             "apiserver_longrunning_requests",
             "Watches and other requests without an end.",
-            labels,
+            LABELS,
             registry=self.registry,
         )
         self.gathered = Gathered()
+        self.gathered.add(self._request_families)
         self.registry.register(self.gathered)
-        self._children = lru_cache(maxsize=4096)(self._make_children)
-
-    def _make_children(
-        self, key: RequestKey
-    ) -> tuple[Callable[[float], None], Callable[[float], None], Callable[[float], None]]:
-        labels = (*key[:1], *key[2:7], "apiserver")
-        total = self._total.labels(*labels, key.dry_run, str(key.code))
-        duration = self._duration.labels(*labels, key.dry_run)
-        return total.inc, duration.observe, self._sizes.labels(*labels).observe
 
     def observe(self, key: RequestKey, seconds: float, size: int) -> None:
         """Count one answered request.
@@ -107,15 +127,40 @@ class Metrics:
             seconds: how long it took.
             size: bytes of its body, negative when not known.
         """
-        count, observe, observe_size = self._children(key)
-        count(1)
-        observe(seconds)
+        series = self._requests.get(key)
+        if series is None:
+            series = self._requests[key] = _Series()
+        series.count += 1
+        series.duration.observe(seconds)
         if size >= 0:
-            observe_size(size)
+            series.size.observe(size)
 
-    def longrunning_child(self, key: RequestKey) -> Gauge:
-        """The gauge of open requests of a kind."""
-        return self.longrunning.labels(*key[:1], *key[2:7], "apiserver")
+    def _request_families(self) -> Iterable[Metric]:
+        total = CounterMetricFamily(
+            "apiserver_request_total",
+            "Requests by verb, resource and HTTP status code.",
+            labels=(*LABELS, "dry_run", "code"),
+        )
+        duration = HistogramMetricFamily(
+            "apiserver_request_duration_seconds",
+            "Time from the parsed head of a request to its answer.",
+            labels=(*LABELS, "dry_run", "code"),
+        )
+        sizes = HistogramMetricFamily(
+            "apiserver_response_sizes", "Bytes of response bodies.", labels=(*LABELS, "code")
+        )
+        for key, series in self._requests.items():
+            labels = (*key[:1], *key[2:7], "apiserver")
+            code = str(key.code)
+            total.add_metric((*labels, key.dry_run, code), series.count)
+            for family, more, histogram in (
+                (duration, (key.dry_run, code), series.duration),
+                (sizes, (code,), series.size),
+            ):
+                family.add_metric((*labels, *more), histogram.cumulative(), histogram.total)
+        yield total
+        yield duration
+        yield sizes
 
     def exposition(self) -> bytes:
         """Prometheus text format."""

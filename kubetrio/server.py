@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import orjson
 import trio
 
 from kubetrio import kubeconfig, pki
@@ -19,10 +18,10 @@ from kubetrio.admission.chain import Chain as AdmissionChain
 from kubetrio.admission.lifecycle import NamespaceLifecycle
 from kubetrio.api.documents import Documents
 from kubetrio.api.health import Health
-from kubetrio.api.pipeline import Api, ApiConfig
+from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
-from kubetrio.auth.tokens import StaticTokens, parse_token_file
+from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.config import Config
 from kubetrio.env import Env
@@ -33,6 +32,7 @@ from kubetrio.logs import Log
 from kubetrio.metrics import Metrics, gauge
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
+from kubetrio.resources.namespaces import NamespacePhases
 from kubetrio.schema import builtin
 from kubetrio.store.model import Store
 from kubetrio.store.revisions import StoreConfig, open_store
@@ -100,7 +100,7 @@ class Server:
 
 def _certificates(config: Config, env: Env) -> pki.Pki:
     hosts = [config.public_address, config.bind_address, *config.extra_hosts]
-    hosts.append(service_ip(config.service_cluster_ip_range))
+    hosts.append(_service_ip(config))
     made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
     for name in made.issued:
         log.info("issued", file=str(name))
@@ -129,6 +129,8 @@ def _tokens(config: Config) -> StaticTokens:
         tokens = parse_token_file(config.token_auth_file.read_bytes(), str(config.token_auth_file))
     except OSError as error:
         raise StartError(f"cannot read --token-auth-file: {error}") from error
+    except TokenFileError as error:
+        raise StartError(f"--token-auth-file: {error}") from error
     for warning in tokens.warnings:
         log.warning(warning)
     return tokens
@@ -179,16 +181,74 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
 
 
 def _admission(store: Store) -> AdmissionChain:
-    resource = builtin.registry().resources["", "v1", "namespaces"]
+    phases = NamespacePhases(store)
+    return AdmissionChain([NamespaceLifecycle(phases.phase)])
 
-    async def phase(namespace: str) -> str | None:
-        found = await store.get(resource.key("", namespace))
-        if found is None:
-            return None
-        status = orjson.loads(found.value).get("status") or {}
-        return str(status.get("phase", "Active"))
 
-    return AdmissionChain([NamespaceLifecycle(phase)])
+def store_config(config: Config) -> StoreConfig:
+    """The store's part of a configuration."""
+    return StoreConfig(
+        durability=config.durability,
+        history_window_s=config.history_window_s,
+        compact_interval_s=config.compact_interval_s,
+    )
+
+
+def build_api(config: Config, env: Env, store: Store, state: State, port: int) -> Api:
+    """The pipeline of a server on an open store; nothing listens yet.
+
+    Args:
+        config: how.
+        env: clocks, randomness and threads.
+        store: where objects live.
+        state: what health checks look at.
+        port: port that clients reach, for documents that name it.
+
+    Raises:
+        StartError: the token file cannot be used.
+    """
+    hub = Hub(store)
+    metrics = Metrics()
+    registry = builtin.registry()
+    address = f"{_bracketed(config.public_address)}:{port}"
+    api = Api(
+        config=ApiConfig(
+            min_request_timeout_s=config.min_request_timeout_s,
+            request_timeout_s=config.request_timeout_s,
+        ),
+        env=env,
+        registry=registry,
+        store=store,
+        hub=hub,
+        listing=Listing(store, hub),
+        lifecycle=Lifecycle(store, _admission(store), env),
+        authenticator=Authenticator(_tokens(config), anonymous=config.anonymous_auth),
+        authorizer=authorization.Chain(
+            [
+                authorization.Masters(),
+                authorization.bootstrap_paths(builtin.load("bootstrap")),
+            ]
+        ),
+        documents=Documents(registry, _health(state, store), metrics, address),
+        metrics=metrics,
+        audit_ids=AuditIds(env),
+    )
+    _gather(metrics, store, hub)
+    return api
+
+
+async def bootstrap(config: Config, api: Api, state: State, port: int) -> None:
+    """Make the objects that every cluster has."""
+    objects = Bootstrap(
+        api.registry,
+        api.lifecycle,
+        api.store,
+        address=_ip(config.public_address),
+        port=port,
+        service_ip=_service_ip(config),
+    )
+    await objects.run()
+    state.bootstrapped = True
 
 
 @asynccontextmanager
@@ -209,51 +269,16 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         context = _tls(config, made)
     except pki.PkiError as error:
         raise StartError(str(error)) from error
-    tokens = _tokens(config)
     try:
         listening = bind(config.bind_address, config.secure_port)
     except OSError as error:
-        where = f"{config.bind_address}:{config.secure_port}"
+        where = f"{_bracketed(config.bind_address)}:{config.secure_port}"
         raise StartError(f"cannot listen on {where}: {error.strerror or error}") from error
     port: int = listening.getsockname()[1]
-    store_config = StoreConfig(
-        durability=config.durability,
-        history_window_s=config.history_window_s,
-        compact_interval_s=config.compact_interval_s,
-    )
     try:
-        async with open_store(config.data_dir, store_config, env) as store:
-            hub = Hub(store)
+        async with open_store(config.data_dir, store_config(config), env) as store:
             state = State()
-            metrics = Metrics()
-            registry = builtin.registry()
-            lifecycle = Lifecycle(store, _admission(store), env)
-            address = config.public_address
-            documents = Documents(
-                registry, _health(state, store), metrics, f"{_bracketed(address)}:{port}"
-            )
-            api = Api(
-                config=ApiConfig(
-                    min_request_timeout_s=config.min_request_timeout_s,
-                    request_timeout_s=config.request_timeout_s,
-                ),
-                env=env,
-                registry=registry,
-                store=store,
-                hub=hub,
-                listing=Listing(store, hub),
-                lifecycle=lifecycle,
-                authenticator=Authenticator(tokens, anonymous=config.anonymous_auth),
-                authorizer=authorization.Chain(
-                    [
-                        authorization.Masters(),
-                        authorization.bootstrap_paths(builtin.load("bootstrap")),
-                    ]
-                ),
-                documents=documents,
-                metrics=metrics,
-            )
-            _gather(metrics, store, hub)
+            api = build_api(config, env, store, state, port)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(
                 api.handle,
@@ -262,19 +287,10 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 env=env,
             )
             listener = Listener(listening, context, api.handle, h1, env, bridge)
-            bootstrap = Bootstrap(
-                registry,
-                lifecycle,
-                store,
-                address=_ip(address),
-                port=port,
-                service_ip=service_ip(config.service_cluster_ip_range),
-            )
             async with trio.open_nursery() as nursery:
-                await bootstrap.run()
-                state.bootstrapped = True
+                await bootstrap(config, api, state, port)
                 nursery.start_soon(listener.run, name="listener")
-                url = f"https://{_bracketed(address)}:{port}"
+                url = f"https://{_bracketed(config.public_address)}:{port}"
                 server = Server(
                     config=config, url=url, api=api, pki=made, listener=listener, state=state
                 )
@@ -283,6 +299,13 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 nursery.cancel_scope.cancel()
     finally:
         listening.close()
+
+
+def _service_ip(config: Config) -> str:
+    try:
+        return service_ip(config.service_cluster_ip_range)
+    except (ValueError, StopIteration) as error:
+        raise StartError(f"--service-cluster-ip-range: {error}") from error
 
 
 def _bracketed(address: str) -> str:

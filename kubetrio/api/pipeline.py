@@ -81,6 +81,9 @@ class Api:
         authorizer: who may.
         documents: paths that are not resources.
         metrics: counters.
+        audit_ids: identities of requests.
+        cache: encoded objects in other representations than the stored one.
+        streams: cancel scopes of open watches.
     """
 
     config: ApiConfig
@@ -94,6 +97,7 @@ class Api:
     authorizer: authorization.Chain
     documents: Documents
     metrics: Metrics
+    audit_ids: AuditIds
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
 
@@ -173,6 +177,23 @@ class Api:
         self.metrics.observe(key, trio.current_time() - request.started, size)
 
 
+class AuditIds:
+    """Identities of requests: a random start, then counted; unique and nearly free.
+
+    Args:
+        env: source of the random part.
+    """
+
+    def __init__(self, env: Env) -> None:
+        self._prefix = env.new_uid()[:24]
+        self._count = env.rng.getrandbits(40)
+
+    def next(self) -> str:
+        """The next identity, shaped as a UUID."""
+        self._count = (self._count + 1) & 0xFFFFFFFFFFFF
+        return f"{self._prefix}{self._count:012x}"
+
+
 METRIC_VERBS = {
     "create": "POST",
     "get": "GET",
@@ -227,7 +248,7 @@ async def audit(api: Api, request: Request) -> AnyResponse | None:
     if sent and len(sent) <= AUDIT_ID_MAX:
         request.audit_id = sent.decode("latin-1")
     else:
-        request.audit_id = api.env.new_uid()
+        request.audit_id = api.audit_ids.next()
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from kubetrio.auth.identity import ANONYMOUS, UserInfo
@@ -27,9 +27,8 @@ VERBS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInfo:
-    """What a request is about.
+class RequestInfo(NamedTuple):
+    """What a request is about (a tuple: every request makes one).
 
     Args:
         is_resource: False for paths outside the resource trees.

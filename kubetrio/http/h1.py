@@ -11,7 +11,6 @@ import enum
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-import httptools
 import trio
 
 from kubetrio.api.request import Request
@@ -27,17 +26,20 @@ from kubetrio.env import Env
 from kubetrio.http.messages import (
     LAST_CHUNK,
     DateHeader,
-    HeadTooLarge,
     Message,
     Parser,
+    Refused,
     chunk,
     head,
 )
 from kubetrio.http.transport import Transport
-from kubetrio.machinery.status import ApiError, entity_too_large
+from kubetrio.logs import Log
+from kubetrio.machinery.status import ApiError, bad_request, entity_too_large
 
+log = Log("kubetrio.http")
 MAX_PARKED_BYTES = 64 * 1024  # requests pipelined behind a stream
 DRAIN_BYTES = 256 * 1024  # unread body that is cheaper to read than to reconnect for
+LINGER_S = 0.5  # a socket closed on unread bytes resets, and the client may lose the answer
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 NO_CONTENT = frozenset({204, 304})
 
@@ -92,11 +94,25 @@ class H1Config:
                 return float("inf")
 
 
+class SweepClock:
+    """Trio's time as of the last sweep: close enough for time-outs, and free to read."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = trio.current_time()
+
+    def tick(self) -> float:
+        """Move to the current time."""
+        self.now = trio.current_time()
+        return self.now
+
+
 class Upgrade(Exception):
     """The client wants another protocol.
 
     Args:
-        received: every byte of the request that asks for it, and behind it.
+        received: the request that asks for it, and every byte behind it.
     """
 
     def __init__(self, received: bytes) -> None:
@@ -115,6 +131,7 @@ class Connection:
         date: shared ``Date`` formatter.
         peer: address of the client.
         certificate: user of a verified client certificate.
+        clock: the sweeper's clock, which moves once a second.
     """
 
     def __init__(
@@ -126,7 +143,9 @@ class Connection:
         date: DateHeader,
         peer: str,
         certificate: UserInfo | None,
+        clock: SweepClock,
     ) -> None:
+        self._clock = clock
         self._transport = transport
         self._handle = handle
         self._config = config
@@ -135,10 +154,9 @@ class Connection:
         self._peer = peer
         self._certificate = certificate
         self._parser = Parser(config.max_head_bytes, config.max_body_bytes)
-        self._received: list[bytes] = []  # since the last whole message: an upgrade needs them
         self._closing = False
         self.phase = Phase.IDLE
-        self.since = trio.current_time()
+        self.since = self._clock.now
         self.scope = trio.CancelScope()
 
     def finish(self) -> None:
@@ -153,7 +171,7 @@ class Connection:
 
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
-        self.since = trio.current_time()
+        self.since = self._clock.now
 
     async def run(self) -> None:
         """Serve requests until either side is done.
@@ -171,29 +189,27 @@ class Connection:
                         return
             except (OSError, ClientGone):
                 return
-            except HeadTooLarge:
-                await self._refuse(431, "request header fields too large")
-            except httptools.HttpParserError as error:
-                await self._refuse(400, f"{type(error).__name__}: {error}")
+            except Refused as refused:
+                await self._refuse(refused)
 
     async def _next_message(self) -> Message | None:
         """The next request whose head is complete; None at the end."""
-        queue = self._parser.queue
-        if queue:
-            return queue.pop(0)
-        self._received.clear()
-        self._enter(Phase.IDLE)
-        while not queue:
-            data = await self._read()
-            if not data:
-                return None
-            if self.phase is Phase.IDLE:
-                self._enter(Phase.HEAD)
-            self._received.append(data)
-            self._parser.feed(data)
+        parser = self._parser
+        queue = parser.queue
+        if not queue:
+            self._enter(Phase.HEAD if parser.in_head else Phase.IDLE)
+            while not queue:
+                if parser.failure is not None:
+                    raise parser.failure
+                data = await self._read()
+                if not data:
+                    return None
+                if self.phase is Phase.IDLE:
+                    self._enter(Phase.HEAD)
+                parser.feed(data)
         message = queue.pop(0)
         if message.upgrade:
-            raise Upgrade(b"".join(self._received))
+            raise Upgrade(message.wire())
         return message
 
     async def _read(self) -> bytes:
@@ -208,7 +224,7 @@ class Connection:
     async def _serve(self, message: Message) -> bool:
         """Answer one request; False when the connection must close."""
         self._enter(Phase.SERVING)
-        target, _, query = message.target.partition(b"?")
+        target, _, query = origin_form(message.target).partition(b"?")
         request = Request(
             message.method,
             target.decode("latin-1"),
@@ -219,17 +235,16 @@ class Connection:
             self._peer,
             self._certificate,
         )
-        if message.http_11 and b"host" not in message.headers:
-            await self._refuse(400, "missing required Host header")
-            return False
         response = await self._handle(request)
-        keep = message.keep_alive and not self._closing
-        if message.waiting():
-            keep = keep and await self._drain(message)
+        keep = message.keep_alive and not message.broken and not self._closing
+        if keep and message.waiting():
+            keep = await self._drain(message)
         if isinstance(response, Response):
             await self._write(self._whole(request, message, response, keep))
         else:
             keep = await self._stream(request, message, response, keep)
+        if not keep and message.waiting() and not message.broken:
+            await self._linger()
         return keep
 
     def _whole(self, request: Request, message: Message, response: Response, keep: bool) -> bytes:
@@ -269,8 +284,7 @@ class Connection:
         """The whole body of a request.
 
         Raises:
-            ApiError: 413 over the limit.
-            ClientGone: the client left in the middle.
+            ApiError: 413 over the limit, 400 when it ends before its end.
         """
         declared = message.headers.get(b"content-length")
         if declared is not None and int(declared) > limit:
@@ -280,7 +294,10 @@ class Connection:
                 await self._write(CONTINUE)
             self._enter(Phase.BODY)
             while message.waiting():
-                await self._more_body()
+                await self._more_body(message)
+                self.since = trio.current_time()
+                if message.broken:
+                    raise bad_request("the request body is not complete")
                 if message.size > limit:
                     raise entity_too_large(limit)
             self._enter(Phase.SERVING)
@@ -289,23 +306,37 @@ class Connection:
         chunks = message.chunks
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    async def _more_body(self) -> None:
-        data = await self._read()
-        if not data:
-            raise ClientGone
-        self.since = trio.current_time()
-        self._parser.feed(data)
+    async def _more_body(self, message: Message) -> None:
+        """Read once; a body that cannot become complete makes its message broken."""
+        parser = self._parser
+        if parser.failure is None:
+            try:
+                data = await self._read()
+            except OSError:
+                data = b""
+            if data:
+                parser.feed(data)
+            else:
+                message.broken = True
+        if parser.failure is not None and message.waiting():
+            message.broken = True
 
     async def _drain(self, message: Message) -> bool:
         """Read a body nobody wanted, if that is cheap; whether the connection can go on."""
         if message.expects_continue and message.size == 0:
             return False  # it was never asked for
-        self._enter(Phase.BODY)
+        self._enter(Phase.BODY)  # its time is for the whole of it: nobody vouches for this client
         while message.waiting():
-            if message.size > DRAIN_BYTES:
+            if message.broken or message.size > DRAIN_BYTES:
                 return False
-            await self._more_body()
+            await self._more_body(message)
         return True
+
+    async def _linger(self) -> None:
+        """Let the client read the answer before the socket is closed on what it still sends."""
+        with trio.move_on_after(LINGER_S):
+            while await self._read():
+                pass
 
     # ------------------------------------------------------------------ writing
 
@@ -321,16 +352,19 @@ class Connection:
             await transport.wait_writable()
             sent = transport.write_nowait(view)
             if sent:
-                self.since = trio.current_time()
+                self.since = self._clock.now
                 view = view[sent:]
 
-    async def _refuse(self, status: int, why: str) -> None:
+    async def _refuse(self, refused: Refused) -> None:
         """Answer what is not a request, and close."""
-        body = error_response(ApiError(status, "BadRequest", why)).body
+        reason = "BadRequest" if refused.status == 400 else ""
+        body = error_response(ApiError(refused.status, reason, refused.why)).body
         framing = b"Content-Length: %d\r\nConnection: close\r\n" % len(body)
         date = self._date.line(self._env.now())
+        answer = head(refused.status, b"application/json", (), framing, date, "") + body
         try:
-            await self._write(head(status, b"application/json", (), framing, date, "") + body)
+            await self._write(answer)
+            await self._linger()
         except OSError:
             return  # it will never know
 
@@ -346,15 +380,30 @@ class Connection:
         self._enter(Phase.STREAMING)
         channel = H1Channel(self, self._transport, self._config, chunked=chunked)
         channel.offer(self._head(request, message, response, keep, framing))
-        await response.run(channel)
+        try:
+            await response.run(channel)
+        except* (OSError, ClientGone):
+            channel.broken = True
+        except* Exception as group:  # noqa: BLE001  (a bug must cost a connection, not the server)
+            log.error(group, "stream failed", stack=True, path=request.raw_path)
+            channel.broken = True
+        if channel.broken:
+            return False  # without the last chunk: the client sees that something is missing
         if chunked:
             await channel.send(LAST_CHUNK)
         self._enter(Phase.SERVING)
-        if channel.broken:
-            return False
         for data in channel.parked:
             self._parser.feed(data)
         return keep
+
+
+def origin_form(target: bytes) -> bytes:
+    """A request target without the scheme and host that a proxy's client puts there."""
+    if target[:1] == b"/" or b"://" not in target:
+        return target
+    rest = target.partition(b"://")[2]
+    at = min((i for i in (rest.find(b"/"), rest.find(b"?")) if i >= 0), default=len(rest))
+    return rest[at:] if rest[at : at + 1] == b"/" else b"/" + rest[at:]
 
 
 class H1Channel:

@@ -15,10 +15,21 @@ import httptools
 from kubetrio.api.response import Headers
 
 HTTP_11 = "1.1"
+MAX_HEADERS = 1000  # fields of one message; each costs more memory than its bytes
 
 
-class HeadTooLarge(Exception):
-    """Request line and headers are over the limit."""
+class Refused(Exception):
+    """What came is not a request that can be served; the connection ends with this answer.
+
+    Args:
+        status: HTTP status code of the answer.
+        why: its text.
+    """
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
 
 
 class Message:
@@ -27,9 +38,12 @@ class Message:
     Attributes:
         complete: whether the whole body is here.
         size: bytes of body seen, kept or not.
+        rest: bytes behind the head of a request for an upgrade.
+        broken: whether its body ended before its end, or in something that is no body.
     """
 
     __slots__ = (
+        "broken",
         "chunks",
         "complete",
         "expects_continue",
@@ -38,6 +52,7 @@ class Message:
         "keep_alive",
         "method",
         "raw_headers",
+        "rest",
         "size",
         "target",
         "upgrade",
@@ -53,16 +68,27 @@ class Message:
         self.complete = False
         self.keep_alive = True
         self.upgrade = False
+        self.rest = b""
         self.expects_continue = False
         self.http_11 = True
+        self.broken = False
 
     def waiting(self) -> bool:
         """Whether more of the body is to come."""
         return not self.complete
 
+    def wire(self) -> bytes:
+        """The head again, and what is behind it: for another server to read."""
+        lines = [b"%b %b HTTP/1.1" % (self.method.encode("ascii"), self.target)]
+        lines += [name + b": " + value for name, value in self.raw_headers]
+        return b"\r\n".join(lines) + b"\r\n\r\n" + self.rest
+
 
 class Parser:
     """Feeds bytes to llhttp and queues the messages whose head is complete.
+
+    Bytes that are no request end the parser, not the messages before them: how a client's bytes
+    are cut into reads makes no difference to the answers.
 
     Args:
         max_head_bytes: request line and headers of one message.
@@ -74,30 +100,40 @@ class Parser:
         self._max_body = max_body_bytes
         self._parser = httptools.HttpRequestParser(self)
         self._current = Message()
+        self._in_fields = False  # in a head, or in trailers, which llhttp collects unseen
         self._head = 0
+        self._unseen = 0
+        self.in_head = False
         self.queue: list[Message] = []
+        self.failure: Refused | None = None
 
     def feed(self, data: bytes) -> None:
-        """Parse more bytes.
-
-        Raises:
-            HeadTooLarge: the head passed its limit.
-            httptools.HttpParserError: not HTTP, or ambiguous.
-        """
+        """Parse more bytes; what is wrong with them is kept in `failure`."""
+        if self.failure is not None:
+            return
+        if self._in_fields:
+            self._unseen += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
+        except httptools.HttpParserUpgrade as pause:
             # Bytes behind an upgrade belong to another protocol; `upgrade` tells the loop.
-            self._current.upgrade = True
+            self._current.rest = data[pause.args[0] :]
+            self.failure = Refused(400, "the connection is another protocol's")
         except httptools.HttpParserCallbackError as error:
-            if isinstance(error.__context__, HeadTooLarge):
-                raise error.__context__ from None
-            raise
+            cause = error.__context__
+            if not isinstance(cause, Refused):
+                raise
+            self.failure = cause
+        except httptools.HttpParserError as error:
+            self.failure = Refused(400, str(error))
+        if self._in_fields and self._unseen > self._max_head:
+            self.failure = Refused(431, "request header fields too large")
 
     def on_message_begin(self) -> None:
         """Called by llhttp."""
         self._current = Message()
-        self._head = 0
+        self.in_head = self._in_fields = True
+        self._head = self._unseen = 0
 
     def on_url(self, url: bytes) -> None:
         """Called by llhttp, perhaps in pieces."""
@@ -107,13 +143,17 @@ class Parser:
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called by llhttp, once a header."""
         self._grow(len(name) + len(value) + 4)
+        if not self.in_head:
+            return  # a trailer must not pass for a header (RFC 9110, 6.5.1)
         message = self._current
         name = name.lower()
         message.raw_headers.append((name, value))
+        if len(message.raw_headers) > MAX_HEADERS:
+            raise Refused(431, "too many request header fields")
         headers = message.headers
         if name in headers:
             if name == b"host":
-                raise httptools.HttpParserError("repeated Host header")
+                raise Refused(400, "too many Host headers")
             headers[name] = headers[name] + b", " + value
         else:
             headers[name] = value
@@ -121,21 +161,50 @@ class Parser:
     def _grow(self, size: int) -> None:
         self._head += size
         if self._head > self._max_head:
-            raise HeadTooLarge
+            raise Refused(431, "request header fields too large")
 
     def on_headers_complete(self) -> None:
         """Called by llhttp: the message can be served, its body may still come."""
         message, parser = self._current, self._parser
+        self.in_head = self._in_fields = False
         message.method = parser.get_method().decode("ascii")
         message.http_11 = parser.get_http_version() == HTTP_11
         message.keep_alive = parser.should_keep_alive()
-        message.upgrade = parser.should_upgrade()
-        expect = message.headers.get(b"expect")
-        message.expects_continue = expect is not None and expect.lower() == b"100-continue"
+        message.upgrade = parser.should_upgrade() and message.method != "CONNECT"
+        self._check(message)
         self.queue.append(message)
+
+    @staticmethod
+    def _check(message: Message) -> None:
+        """Refuse what llhttp lets pass.
+
+        Raises:
+            Refused: Host is missing, or the framing is one that we do not speak.
+        """
+        headers = message.headers
+        if message.http_11:
+            if b"host" not in headers:
+                raise Refused(400, "missing required Host header")
+            expect = headers.get(b"expect")
+            if expect is not None:
+                if expect.lower() != b"100-continue":
+                    raise Refused(417, "only 100-continue can be expected")
+                message.expects_continue = True
+        coding = headers.get(b"transfer-encoding")
+        if coding is not None:
+            if not message.http_11:
+                raise Refused(400, "Transfer-Encoding is not of HTTP/1.0")
+            if coding.lower() != b"chunked":
+                raise Refused(501, "unsupported transfer encoding")
+
+    def on_chunk_header(self) -> None:
+        """Called by llhttp behind the size of a chunk; behind the last one come trailers."""
+        self._in_fields = True
+        self._unseen = 0
 
     def on_body(self, body: bytes) -> None:
         """Called by llhttp, a piece at a time."""
+        self._in_fields = False
         message = self._current
         if message.size <= self._max_body:
             message.chunks.append(body)
@@ -143,6 +212,7 @@ class Parser:
 
     def on_message_complete(self) -> None:
         """Called by llhttp."""
+        self._in_fields = False
         self._current.complete = True
 
 

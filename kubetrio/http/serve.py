@@ -10,6 +10,8 @@ from __future__ import annotations
 import errno
 import socket as sockets
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -20,7 +22,7 @@ from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
-from kubetrio.http.h1 import Connection, H1Config, Handle, Upgrade
+from kubetrio.http.h1 import Connection, H1Config, Handle, SweepClock, Upgrade
 from kubetrio.http.messages import DateHeader
 from kubetrio.http.transport import PlainTransport, TlsTransport
 from kubetrio.logs import Log
@@ -99,8 +101,10 @@ class Listener:
     env: Env
     bridge: Bridge
     date: DateHeader = field(default_factory=DateHeader)
+    clock: SweepClock = field(default_factory=SweepClock)
     connections: set[Connection] = field(default_factory=set)
     draining: bool = False
+    _open: int = 0
     _idle: trio.Event = field(default_factory=trio.Event)
 
     @property
@@ -153,6 +157,8 @@ class Listener:
             await self._serve_transport(transport, peer)
         except OSError:
             return  # the client's side broke: nobody to tell
+        except Exception as error:  # noqa: BLE001  (a bug must cost a connection, not the server)
+            log.error(error, "connection failed", stack=True, peer=peer)
         finally:
             if transport is not None:
                 transport.close()
@@ -168,27 +174,46 @@ class Listener:
                 return
             certificate = _certificate_user(transport.socket)
             if transport.socket.selected_alpn_protocol() == "h2":
-                await self.bridge.serve(transport, b"", certificate)
+                with self._counted():
+                    await self.bridge.serve(transport, b"", certificate)
                 return
         connection = Connection(
-            transport, self.handle, self.config, self.env, self.date, peer, certificate
+            transport,
+            self.handle,
+            self.config,
+            self.env,
+            self.date,
+            peer,
+            certificate,
+            self.clock,
         )
         self.connections.add(connection)
         if self.draining:
             connection.finish()
+        with self._counted():
+            try:
+                await connection.run()
+            except Upgrade as upgrade:
+                self.connections.discard(connection)
+                await self.bridge.serve(transport, upgrade.received, certificate)
+            finally:
+                self.connections.discard(connection)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """A connection that shutdown waits for."""
+        self._open += 1
         try:
-            await connection.run()
-        except Upgrade as upgrade:
-            await self.bridge.serve(transport, upgrade.received, certificate)
+            yield
         finally:
-            self.connections.discard(connection)
-            if self.draining and not self.connections:
+            self._open -= 1
+            if self.draining and not self._open:
                 self._idle.set()
 
     async def _sweep(self) -> NoReturn:
         while True:
             await trio.sleep(SWEEP_S)
-            now = trio.current_time()
+            now = self.clock.tick()
             for connection in tuple(self.connections):
                 if connection.overdue(now):
                     connection.scope.cancel()
@@ -198,12 +223,12 @@ class Listener:
         self.draining = True
         for connection in tuple(self.connections):
             connection.finish()
-        if not self.connections:
+        if not self._open:
             self._idle.set()
         await self.bridge.terminate()
 
     async def wait_idle(self) -> None:
-        """Wait until the last connection of the fast loop has ended; call `drain` first."""
+        """Wait until the last connection has ended; call `drain` first."""
         await self._idle.wait()
 
 

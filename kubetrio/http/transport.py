@@ -13,6 +13,7 @@ from typing import Protocol
 import trio
 
 RECEIVE_BYTES = 64 * 1024
+WRITE_BYTES = 64 * 1024
 
 
 class Transport(Protocol):
@@ -121,11 +122,22 @@ class TlsTransport:
             return b""
 
     def write_nowait(self, data: bytes | memoryview) -> int:
-        """See `Transport`.  After 0 the same bytes must be tried again first (OpenSSL's rule)."""
+        """See `Transport`.  What is left must be tried again as it is (OpenSSL's rule)."""
+        send = self.socket.send
+        size = len(data)
         try:
-            return self.socket.send(data)
+            if size <= WRITE_BYTES:
+                return send(data)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return 0
+        # OpenSSL reports a write when all of it is done: in pieces, a slow client makes progress.
+        view, done = memoryview(data), 0
+        try:
+            while done < size:
+                done += send(view[done : done + WRITE_BYTES])
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            pass
+        return done
 
     async def wait_readable(self) -> None:
         """See `Transport`."""

@@ -82,10 +82,6 @@ def convert(obj: Json, from_gv: GroupVersion, to_gv: GroupVersion) -> Json:
     return compile_type(f"io.k8s.api.{group}.{to_gv.version}.{kind}").decode(changed, Report())
 
 
-# Resources of two groups over the same objects; they are stored as the first.
-_COHABITING = {("events.k8s.io", "events"): CORE_V1}
-
-
 @cache
 def storage_version(group: str, resource: str) -> GroupVersion:
     """The group and version in which objects of a built-in resource are stored.
@@ -97,12 +93,9 @@ def storage_version(group: str, resource: str) -> GroupVersion:
     Raises:
         KeyError: no such resource.
     """
-    shared = _COHABITING.get((group, resource))
-    if shared is not None:
-        return shared
     registry = builtin.registry()
     for version in registry.groups.get(group, ()):
         found = registry.get(group, version, resource)
         if found is not None:
-            return GroupVersion(group, found.storage_version)
+            return found.stored_as
     raise KeyError((group, resource))

@@ -19,7 +19,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Revision = int
 
@@ -41,9 +41,8 @@ class Stamped:
         return b"%b%d%b" % (self.before, revision, self.after)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyValue:
-    """One object at one revision.
+class KeyValue(NamedTuple):
+    """One object at one revision (a tuple: every read makes one).
 
     Args:
         key: storage key.

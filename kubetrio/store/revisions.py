@@ -274,7 +274,9 @@ class SqliteStore:
             for write, answer in zip(batch, answers, strict=False):
                 trio.lowlevel.reschedule(write.task, answer)
             for write in batch[len(answers) :]:
-                trio.lowlevel.reschedule(write.task, outcome.Error(StoreUnavailable("store failed")))
+                trio.lowlevel.reschedule(
+                    write.task, outcome.Error(StoreUnavailable("store failed"))
+                )
 
     async def _apply(
         self, batch: Sequence[_Write]

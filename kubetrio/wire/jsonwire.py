@@ -113,6 +113,37 @@ def decode_parsed(parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: S
     Raises:
         ApiError: 400 with kube-apiserver's message.
     """
+    value = parsed.value
+    if (
+        type(value) is dict
+        and value.get("kind") == want.kind
+        and value.get("apiVersion") == want.api_version
+        and scheme.knows(want)
+    ):
+        gvk = want  # what nearly every client sends
+    else:
+        gvk = _said_kind(parsed, body, want, scheme)
+    strict: list[str] = []
+    try:
+        value = scheme.decode(gvk, parsed.value, strict, parsed.repeated)
+    except ValueError as error:
+        raise _unfit(gvk, want.kind, str(error)) from None
+    if gvk != want:
+        _refuse(gvk, want, scheme)
+    if value.get("kind") != gvk.kind or value.get("apiVersion") != gvk.api_version:
+        rest = {k: v for k, v in value.items() if k not in ("kind", "apiVersion")}
+        value = {"kind": gvk.kind, "apiVersion": gvk.api_version, **rest}
+    return Decoded(value, gvk, strict)
+
+
+def _said_kind(
+    parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: Scheme
+) -> GroupVersionKind:
+    """The registered kind a body says it is.
+
+    Raises:
+        ApiError: 400, it says none that is known.
+    """
     try:
         said = find_kind(parsed)
     except ValueError as error:
@@ -127,17 +158,7 @@ def decode_parsed(parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: S
             f'in scheme "{scheme.location()}"'
         )
         raise _unfit(gvk, want.kind, why)
-    strict: list[str] = []
-    try:
-        value = scheme.decode(gvk, parsed.value, strict, parsed.repeated)
-    except ValueError as error:
-        raise _unfit(gvk, want.kind, str(error)) from None
-    if gvk != want:
-        _refuse(gvk, want, scheme)
-    if value.get("kind") != gvk.kind or value.get("apiVersion") != gvk.api_version:
-        rest = {k: v for k, v in value.items() if k not in ("kind", "apiVersion")}
-        value = {"kind": gvk.kind, "apiVersion": gvk.api_version, **rest}
-    return Decoded(value, gvk, strict)
+    return gvk
 
 
 def find_kind(parsed: Parsed) -> GroupVersionKind:

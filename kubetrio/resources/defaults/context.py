@@ -1,0 +1,57 @@
+"""What preparation may know beside the object, and small helpers for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubetrio.auth.identity import ANONYMOUS, UserInfo
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The circumstances of a write.
+
+    Args:
+        now: wall clock as a Kubernetes time such as ``2026-01-02T03:04:05Z``.
+        uid: identity of the new object; empty on update.
+        user: who asks.
+        families: address families of services, the primary one first.
+    """
+
+    now: str
+    uid: str = ""
+    user: UserInfo = ANONYMOUS
+    families: tuple[str, ...] = field(default=("IPv4",))
+
+
+Create = Callable[[Json, Context], None]
+Update = Callable[[Json, Json, Context, str], None]
+
+_KEPT = (
+    "deletionTimestamp",
+    "generation",
+    "selfLink",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+)
+
+
+def keep_metadata_of_stored(new: Json, old: Json) -> None:
+    """Undo what a subresource write did to metadata, except to managedFields."""
+    meta = new["metadata"]
+    for name in _KEPT:
+        copy_member(meta, old["metadata"], name)
+
+
+def copy_member(target: Json, source: Json, name: str) -> None:
+    """Make a member equal to that of another object, absence included."""
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)

@@ -1,0 +1,141 @@
+"""Services: fields that belong together, and values that survive an update that leaves them out.
+
+A service is a union with its type as discriminator.  Clients send back what they know and change
+the type; what was allocated for them and no longer applies goes, as long as they did not ask for
+something else.  Addresses and ports themselves are allocated elsewhere.
+
+Source: docs "Service", "IPv4/IPv6 dual-stack"; KEP-563.
+"""
+
+from __future__ import annotations
+
+from kubetrio.resources.defaults.compiling import ordered
+from kubetrio.resources.defaults.context import Context, Json
+from kubetrio.resources.defaults.services import externally_accessible
+
+_HEADLESS = "None"
+_NO_ADDRESS = "ExternalName"
+_BOTH = ("IPv4", "IPv6")
+_SPEC = "io.k8s.api.core.v1.ServiceSpec"
+_PORT = "io.k8s.api.core.v1.ServicePort"
+
+
+def create(service: Json, context: Context) -> None:
+    """Complete a new service."""
+    spec = service["spec"]
+    address = spec.get("clusterIP")
+    if address and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [address]
+    _default_families(spec, context.families)
+    service["spec"] = ordered(_SPEC, spec)
+
+
+def _default_families(spec: Json, families: tuple[str, ...]) -> None:
+    """Families and their policy, as far as the object and the cluster decide them."""
+    if spec["type"] == _NO_ADDRESS:
+        return
+    policy, given = spec.get("ipFamilyPolicy"), spec.get("ipFamilies") or ()
+    addresses = [text for text in spec.get("clusterIPs") or () if text != _HEADLESS]
+    headless = spec.get("clusterIP") == _HEADLESS and not spec.get("selector")
+    if policy is None:
+        # Whoever fills the endpoints of a headless service without selector may use any family.
+        free = headless and not given
+        policy = (
+            "RequireDualStack" if max(len(given), len(addresses)) > 1 or free else "SingleStack"
+        )
+    chosen = list(given) or ["IPv6" if ":" in text else "IPv4" for text in addresses]
+    primary = chosen[0] if chosen else families[0]
+    chosen = chosen or [primary]
+    if policy != "SingleStack" and len(chosen) == 1 and (headless or len(families) > 1):
+        chosen.append(_BOTH[1 - _BOTH.index(primary)])
+    spec["ipFamilyPolicy"], spec["ipFamilies"] = policy, chosen
+
+
+def update(new: Json, old: Json, context: Context, subresource: str) -> None:
+    """Keep allocated values that are left out, drop those that no longer apply."""
+    if subresource:
+        return
+    spec, was = dict(new["spec"]), old["spec"]
+    if "ports" in spec:
+        spec["ports"] = [dict(port) for port in spec["ports"]]
+    _keep_allocated(spec, was)
+    _follow_address(spec, was)
+    _drop_dependent(spec, was)
+    _default_families(spec, context.families)
+    new["spec"] = ordered(_SPEC, spec)
+
+
+def _has_address(spec: Json) -> bool:
+    return bool(spec["type"] != _NO_ADDRESS)
+
+
+def _has_node_ports(spec: Json) -> bool:
+    return spec["type"] in ("NodePort", "LoadBalancer")
+
+
+def _has_health_port(spec: Json) -> bool:
+    return bool(spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
+
+
+def _node_ports(spec: Json) -> set[int]:
+    return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+
+
+def _keep_allocated(spec: Json, was: Json) -> None:
+    if _has_address(was) and _has_address(spec):
+        for name in ("clusterIP", "clusterIPs"):
+            if not spec.get(name) and was.get(name):
+                spec[name] = was[name]
+    if _has_node_ports(was) and _has_node_ports(spec):
+        used = _node_ports(was) & _node_ports(spec)
+        known = {port.get("name", ""): port.get("nodePort", 0) for port in was.get("ports") or ()}
+        ports = []
+        for port in spec.get("ports") or ():
+            number = known.get(port.get("name", ""), 0)
+            if not port.get("nodePort") and number and number not in used:
+                port = ordered(_PORT, {**port, "nodePort": number})
+            ports.append(port)
+        if ports:
+            spec["ports"] = ports
+    if _has_health_port(was) and _has_health_port(spec) and was.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or was["healthCheckNodePort"]
+
+
+def _follow_address(spec: Json, was: Json) -> None:
+    """``clusterIPs`` follows ``clusterIP`` for clients that know only the older field."""
+    address, before = spec.get("clusterIP") or "", was.get("clusterIP") or ""
+    if address == before or (spec.get("clusterIPs") or []) != (was.get("clusterIPs") or []):
+        return
+    if address:
+        spec["clusterIPs"] = [address]
+    else:
+        spec.pop("clusterIPs", None)
+
+
+def _drop_dependent(spec: Json, was: Json) -> None:
+    if _has_address(was) and not _has_address(spec):
+        if all(_same(spec, was, name) for name in ("clusterIP", "clusterIPs")):
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+        _drop_same(spec, was, "ipFamilies")
+        _drop_same(spec, was, "ipFamilyPolicy")
+    same_ports = _node_ports(was) == _node_ports(spec)
+    if _has_node_ports(was) and not _has_node_ports(spec) and same_ports:
+        for port in spec.get("ports") or ():
+            port.pop("nodePort", None)
+    if _has_health_port(was) and not _has_health_port(spec):
+        _drop_same(spec, was, "healthCheckNodePort")
+    if was["type"] == "LoadBalancer" != spec["type"]:
+        _drop_same(spec, was, "allocateLoadBalancerNodePorts")
+        _drop_same(spec, was, "loadBalancerClass")
+    if externally_accessible(was) and not externally_accessible(spec):
+        _drop_same(spec, was, "externalTrafficPolicy")
+
+
+def _same(spec: Json, was: Json, name: str) -> bool:
+    return (spec.get(name) or None) == (was.get(name) or None)
+
+
+def _drop_same(spec: Json, was: Json, name: str) -> None:
+    if spec.get(name) == was.get(name):
+        spec.pop(name, None)

@@ -1,0 +1,82 @@
+"""apps/v1."""
+
+from __future__ import annotations
+
+from kubetrio.resources.defaults.core import CLAIM
+from kubetrio.resources.defaults.pods import TEMPLATE
+from kubetrio.resources.defaults.rules import Call, Default, Json, Rules, each, ensure, within
+
+_HISTORY = Default("revisionHistoryLimit", 10)
+_ROLLING = Default("type", "RollingUpdate")
+_TEMPLATE = within("template", *TEMPLATE)
+
+
+def roll_by_quarters(strategy: Json) -> None:
+    """A rolling update replaces a quarter of the pods at a time."""
+    _roll(strategy, {"maxUnavailable": "25%", "maxSurge": "25%"})
+
+
+def roll_one_by_one(strategy: Json) -> None:
+    """A daemon is stopped before its successor starts, one node at a time."""
+    _roll(strategy, {"maxUnavailable": 1, "maxSurge": 0})
+
+
+def _roll(strategy: Json, defaults: Json) -> None:
+    if strategy.get("type") == "RollingUpdate":
+        given = strategy.get("rollingUpdate") or {}
+        strategy["rollingUpdate"] = {**defaults, **given}
+
+
+def roll_ordinals(strategy: Json) -> None:
+    """A partition of zero, but not for those who name the type and say no more."""
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    rolling = strategy.get("rollingUpdate")
+    if (
+        strategy["type"] == "RollingUpdate"
+        and rolling is not None
+        and rolling.get("partition") is None
+    ):
+        strategy["rollingUpdate"] = {"partition": 0, **rolling}
+
+
+def name_kind(claim: Json) -> None:
+    """Claim templates are printed as objects of their own."""
+    claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
+
+
+TABLES: dict[str, Rules] = {
+    "io.k8s.api.apps.v1.Deployment": (
+        within(
+            "spec",
+            Default("replicas", 1),
+            _HISTORY,
+            Default("progressDeadlineSeconds", 600),
+            within("strategy", _ROLLING, Call(roll_by_quarters)),
+            _TEMPLATE,
+        ),
+    ),
+    "io.k8s.api.apps.v1.ReplicaSet": (within("spec", Default("replicas", 1), _TEMPLATE),),
+    "io.k8s.api.apps.v1.DaemonSet": (
+        within(
+            "spec", _HISTORY, within("updateStrategy", _ROLLING, Call(roll_one_by_one)), _TEMPLATE
+        ),
+    ),
+    "io.k8s.api.apps.v1.StatefulSet": (
+        within(
+            "spec",
+            Default("replicas", 1),
+            Default("podManagementPolicy", "OrderedReady"),
+            _HISTORY,
+            within("updateStrategy", Call(roll_ordinals)),
+            *ensure(
+                "persistentVolumeClaimRetentionPolicy",
+                Default("whenDeleted", "Retain"),
+                Default("whenScaled", "Retain"),
+            ),
+            _TEMPLATE,
+            each("volumeClaimTemplates", Call(name_kind), *CLAIM),
+        ),
+    ),
+}

@@ -1,0 +1,132 @@
+"""Services that change their type, and updates that leave out what was allocated."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from kubetrio.resources.defaults import (
+    Context,
+    apply_defaults,
+    prepare_create,
+    prepare_update,
+)
+from kubetrio.schema import builtin
+from kubetrio.schema.structural import Report, compile_type
+
+Json = dict[str, Any]
+SERVICES = builtin.registry().resources["", "v1", "services"]
+NOW = "2026-01-01T00:00:00Z"
+
+
+def decoded(spec: Json) -> Json:
+    raw = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec}
+    obj = compile_type(SERVICES.schema_name).decode(deepcopy(raw), Report())
+    apply_defaults(SERVICES, obj)
+    return obj
+
+
+def created(spec: Json, families: tuple[str, ...] = ("IPv4",)) -> Json:
+    obj = decoded(spec)
+    prepare_create(SERVICES, obj, Context(now=NOW, families=families))
+    return obj
+
+
+def updated(old: Json, **changes: Any) -> Json:
+    spec = {name: value for name, value in {**old["spec"], **changes}.items() if value is not None}
+    return replaced(old, spec)
+
+
+def replaced(old: Json, spec: Json) -> Json:
+    new = decoded(spec)
+    before = deepcopy(old)
+    prepare_update(SERVICES, new, old, Context(now=NOW))
+    assert old == before
+    spec_of_new: Json = new["spec"]
+    return spec_of_new
+
+
+@pytest.fixture
+def node_port() -> Json:
+    """A stored service with an address and a node port."""
+    ports = [{"port": 80, "nodePort": 30080}]
+    return created({"type": "NodePort", "clusterIP": "10.0.0.7", "ports": ports})
+
+
+def test_a_resubmitted_manifest_keeps_what_was_allocated(node_port: Json) -> None:
+    """Addresses and node ports that are left out stay."""
+    spec = replaced(node_port, {"type": "NodePort", "ports": [{"port": 81}]})
+    assert spec["clusterIP"] == "10.0.0.7"
+    assert spec["clusterIPs"] == ["10.0.0.7"]
+    assert spec["ports"][0]["nodePort"] == 30080
+
+
+def test_a_port_that_is_used_again_is_not_kept_twice(node_port: Json) -> None:
+    """The number goes to the port that asks for it."""
+    ports = [{"port": 80}, {"name": "b", "port": 81, "nodePort": 30080}]
+    spec = replaced(node_port, {"type": "NodePort", "ports": ports})
+    assert [port.get("nodePort") for port in spec["ports"]] == [None, 30080]
+
+
+def test_node_ports_go_with_the_type(node_port: Json) -> None:
+    """Back to a cluster address only: no node ports, no policy for external traffic."""
+    spec = updated(node_port, type="ClusterIP")
+    assert "nodePort" not in spec["ports"][0]
+    assert "externalTrafficPolicy" not in spec
+    assert spec["clusterIP"] == "10.0.0.7"
+
+
+def test_addresses_go_with_the_type(node_port: Json) -> None:
+    """A name elsewhere has no address here."""
+    spec = updated(node_port, type="ExternalName", externalName="a.example")
+    assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & spec.keys()
+
+
+def test_fields_of_load_balancers_go_with_the_type() -> None:
+    """Health check port and node port allocation are dropped when unchanged."""
+    old = created(
+        {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 30001}
+    )
+    spec = updated(old, type="ClusterIP")
+    dropped = {"allocateLoadBalancerNodePorts", "healthCheckNodePort", "externalTrafficPolicy"}
+    assert not dropped & spec.keys()
+
+
+def test_cluster_ips_follow_cluster_ip(node_port: Json) -> None:
+    """A client that knows the older field only changes both."""
+    assert updated(node_port, clusterIP="10.0.0.8")["clusterIPs"] == ["10.0.0.8"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "cluster", "expected"),
+    [
+        ({}, ("IPv4",), ("SingleStack", ["IPv4"])),
+        ({}, ("IPv6", "IPv4"), ("SingleStack", ["IPv6"])),
+        ({"ipFamilyPolicy": "PreferDualStack"}, ("IPv4",), ("PreferDualStack", ["IPv4"])),
+        (
+            {"ipFamilyPolicy": "PreferDualStack"},
+            ("IPv6", "IPv4"),
+            ("PreferDualStack", ["IPv6", "IPv4"]),
+        ),
+        ({"clusterIP": "fd00::1"}, ("IPv6",), ("SingleStack", ["IPv6"])),
+        ({"clusterIP": "None"}, ("IPv4",), ("RequireDualStack", ["IPv4", "IPv6"])),
+        (
+            {"clusterIP": "None", "selector": {"a": "b"}},
+            ("IPv4",),
+            ("SingleStack", ["IPv4"]),
+        ),
+        ({"ipFamilies": ["IPv4", "IPv6"]}, ("IPv4",), ("RequireDualStack", ["IPv4", "IPv6"])),
+    ],
+)
+def test_address_families(spec: Json, cluster: tuple[str, ...], expected: Any) -> None:
+    """Families follow from the object first and from the cluster then."""
+    result = created(spec, cluster)["spec"]
+    assert (result["ipFamilyPolicy"], result["ipFamilies"]) == expected
+
+
+def test_members_stay_in_the_order_of_the_go_struct(node_port: Json) -> None:
+    """What preparation adds is printed where it belongs."""
+    again = compile_type(SERVICES.schema_name).decode(node_port, Report())
+    assert list(again["spec"]) == list(node_port["spec"])
