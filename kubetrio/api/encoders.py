@@ -15,6 +15,7 @@ from kubetrio.api import serializers, tables
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupVersion
+from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.objects import Object, head
 from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
 from kubetrio.schema.convert import convert
@@ -408,7 +409,8 @@ def accept(request: Request, offer: negotiate.Offer) -> Accepted:
 
 
 def stored_version(obj: Object, resource: ResourceType) -> Object:
-    """An object of a request in the version that is stored."""
+    """An object of a request, defaulted in its own version, in the version that is stored."""
+    apply_defaults(resource, obj)
     stored: GroupVersion = resource.stored_as
     if stored == resource.group_version:
         return obj

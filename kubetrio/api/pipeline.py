@@ -334,7 +334,9 @@ async def admit_and_store(api: Api, request: Request) -> AnyResponse | None:
     return await verb(api, request, resource)
 
 
-STORED_SUBRESOURCES = frozenset({"", "status", "finalize"})
+STORED_SUBRESOURCES = frozenset(
+    {"", "status", "finalize", "approval", "ephemeralcontainers", "resize"}
+)
 
 
 def supported(subresource: str) -> bool:

@@ -1,6 +1,4 @@
-"""Objects to bytes by media type, and what an object looks like when a client asks for another
-shape of it (Table, PartialObjectMetadata).
-"""
+"""Objects to bytes by media type, in full or in another shape."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from kubetrio.api.encoders import encoder_for, stored_version
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.machinery.status import bad_request, not_found, success
+from kubetrio.resources.lifecycle import Written
 from kubetrio.resources.listing import ListOptions, RestOfList
 from kubetrio.resources.representation import Encoder, ListMeta
 from kubetrio.resources.watching import Watch
@@ -98,8 +99,10 @@ async def watch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 
 
-def _written(encoder: Encoder, value: bytes, *, created: bool) -> Response:
-    return Response(201 if created else 200, encoder.object(value), encoder.content_type)
+def _written(request: Request, encoder: Encoder, written: Written) -> Response:
+    request.warn(written.warnings)
+    status = 201 if written.created else 200
+    return Response(status, encoder.object(written.value), encoder.content_type)
 
 
 async def create(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
@@ -108,7 +111,7 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     chosen = options.write_options(request, "CreateOptions")
     body = stored_version(request.body, resource)
     written = await api.lifecycle.create(_target(request, resource), body, chosen)
-    return _written(encoder, written.value, created=True)
+    return _written(request, encoder, written)
 
 
 async def update(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
@@ -122,7 +125,7 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
         return {**body, "metadata": dict(body.get("metadata") or {})}
 
     written = await api.lifecycle.update(_target(request, resource), change, chosen)
-    return _written(encoder, written.value, created=written.created)
+    return _written(request, encoder, written)
 
 
 async def patch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
@@ -131,7 +134,7 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     chosen = options.write_options(request, "PatchOptions")
     change = patching.changer(request, resource)
     written = await api.lifecycle.update(_target(request, resource), change, chosen)
-    return _written(encoder, written.value, created=written.created)
+    return _written(request, encoder, written)
 
 
 def check_name(request: Request, resource: ResourceType, body: Object) -> None:

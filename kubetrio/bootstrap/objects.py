@@ -14,6 +14,7 @@ import orjson
 from kubetrio.auth.identity import MASTERS, UserInfo
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
+from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema import builtin
@@ -84,9 +85,10 @@ class Bootstrap:
         resource = self._registry.by_kind[kind]
         scheme = scheme_of(kind.group)
         wanted = scheme.decode(kind, fact, [], {})
+        apply_defaults(resource, wanted)
         meta = wanted["metadata"]
         target = Target(resource=resource, namespace=meta.get("namespace", ""), name=meta["name"])
-        who = WriteOptions(user=SERVER, field_manager="kube-apiserver")
+        who = WriteOptions(user=SERVER, field_manager="kube-apiserver", own=True)
         found = await self._store.get(target.key)
         if found is None:
             try:

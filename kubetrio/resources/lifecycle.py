@@ -9,7 +9,7 @@ Source: API conventions (metadata, optimistic concurrency), docs "API concepts".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,16 @@ from kubetrio.machinery.status import (
 )
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion
+from kubetrio.resources.defaults import apply_defaults
+from kubetrio.resources.defaults.context import Context
+from kubetrio.resources.defaults.strategy import prepare_create, prepare_update
 from kubetrio.resources.deletion import Outcome
-from kubetrio.resources.kinds import apply_defaults
 from kubetrio.resources.objects import order_metadata, stamp, unversioned
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
+from kubetrio.resources.validation import validate_create, validate_update, warnings
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
+from kubetrio.schema import builtin
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
 from kubetrio.store.model import KeyValue, Store
 
@@ -56,10 +60,12 @@ class Written:
     Args:
         value: the object as bytes, in the stored version.
         created: whether it did not exist before.
+        warnings: texts for ``Warning`` headers.
     """
 
     value: bytes
     created: bool
+    warnings: Sequence[str] = ()
 
 
 class Lifecycle:
@@ -107,7 +113,8 @@ class Lifecycle:
 
     async def _create_once(self, target: Target, obj: Object, options: WriteOptions) -> Written:
         resource = target.resource
-        strategy = strategy_of(resource)
+        stored_type = builtin.stored_type(resource)
+        strategy = strategy_of(stored_type)
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
@@ -127,26 +134,29 @@ class Lifecycle:
             dry_run=options.dry_run,
         )
         await self._admission.mutate(attributes)
-        if strategy.status and "status" in obj:
-            obj["status"] = {}
         if strategy.generation:
             meta["generation"] = 1
-        apply_defaults(resource, obj)
-        self._check(target, self._validate_create(target, strategy, obj), meta.get("name") or "")
+        context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
+        prepare_create(stored_type, obj, context)
+        apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
+        if not options.own:
+            causes = self._validate_create(target, strategy, obj)
+            self._check(target, causes, meta.get("name") or "")
         await self._admission.validate(attributes)
+        advice = warnings(stored_type, obj, None)
         key = resource.key(target.namespace, meta["name"])
         obj["metadata"] = order_metadata(meta)
         if options.dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return Written(unversioned(obj), created=True)
+            return Written(unversioned(obj), created=True, warnings=advice)
         try:
             stored = await self._store.create(key, stamp(obj))
         except KeyExists:
             raise
         except StoreError as error:
             raise translate(error, resource.group_resource, meta["name"]) from error
-        return Written(stored.value, created=True)
+        return Written(stored.value, created=True, warnings=advice)
 
     def _place(self, target: Target, meta: Object) -> None:
         """Check and fill in the namespace."""
@@ -173,11 +183,26 @@ class Lifecycle:
 
     @staticmethod
     def _validate_create(target: Target, strategy: Strategy, obj: Object) -> list[Cause]:
-        return objectmeta.validate_object_meta(
+        stored_type = builtin.stored_type(target.resource)
+        causes = objectmeta.validate_object_meta(
             obj["metadata"],
             namespaced=target.resource.namespaced,
             name_check=NAME_CHECKS[strategy.name_rule],
+            standard_finalizers=strategy.standard_finalizers,
         )
+        return causes + validate_create(stored_type, obj)
+
+    @staticmethod
+    def _validate_update(target: Target, new: Object, old: Object) -> list[Cause]:
+        stored_type = builtin.stored_type(target.resource)
+        causes = objectmeta.validate_object_meta_update(
+            new["metadata"],
+            old["metadata"],
+            standard_finalizers=strategy_of(stored_type).standard_finalizers,
+        )
+        # kube-apiserver checks metadata twice, for all kinds and again for each kind: its causes
+        # stand twice in the details, once in the message.
+        return causes + causes + validate_update(stored_type, new, old, target.subresource)
 
     @staticmethod
     def _check(target: Target, causes: list[Cause], name: str) -> None:
@@ -258,9 +283,10 @@ class Lifecycle:
         self, target: Target, new: Object, old: Object, current: KeyValue, options: WriteOptions
     ) -> Written:
         resource = target.resource
-        strategy = strategy_of(resource)
-        new = prepare_update(new, old, target.subresource, strategy)
-        apply_defaults(resource, new)
+        stored_type = builtin.stored_type(resource)
+        strategy = strategy_of(stored_type)
+        context = Context(now=format_time(self._env.now()), user=options.user)
+        new = self._prepare_update(target, new, old, strategy, context)
         attributes = Attributes(
             operation=Operation.UPDATE,
             resource=resource,
@@ -273,21 +299,33 @@ class Lifecycle:
             dry_run=options.dry_run,
         )
         await self._admission.mutate(attributes)
-        causes = objectmeta.validate_object_meta_update(new["metadata"], old["metadata"])
-        self._check(target, causes, target.name)
+        if not options.own:
+            self._check(target, self._validate_update(target, new, old), target.name)
         await self._admission.validate(attributes)
+        advice = warnings(stored_type, new, old)
         new["metadata"] = order_metadata(new["metadata"])
         remove = deletion.finished(new, resource)
         if new == old and not remove:
-            return Written(current.value, created=False)
+            return Written(current.value, created=False, warnings=advice)
         if options.dry_run:
-            return Written(unversioned(new), created=False)
+            return Written(unversioned(new), created=False, warnings=advice)
         value = stamp(new)
         if remove:
             stored = await self._store.delete(current.key, value, expected=current.revision)
         else:
             stored = await self._store.update(current.key, value, expected=current.revision)
-        return Written(stored.value, created=False)
+        return Written(stored.value, created=False, warnings=advice)
+
+    @staticmethod
+    def _prepare_update(
+        target: Target, new: Object, old: Object, strategy: Strategy, context: Context
+    ) -> Object:
+        """The object an update would store, before admission."""
+        stored_type = builtin.stored_type(target.resource)
+        isolated = isolate(new, old, target.subresource, strategy)
+        prepare_update(stored_type, isolated, old, context, target.subresource)
+        apply_defaults(stored_type, isolated)
+        return count_generation(isolated, old, strategy)
 
     # ------------------------------------------------------------------ delete
 
@@ -343,13 +381,14 @@ class Lifecycle:
         return await self._store.update(current.key, value, expected=current.revision)
 
 
-def prepare_update(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
-    """The object an update would store: what the server owns comes from the stored one.
+def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
+    """What the client may change of an object; the rest comes from the stored one.
 
     Args:
         new: what the client wants.
         old: what is stored.
-        subresource: ``status`` and its like write their part only.
+        subresource: ``status`` and its like write their part only; subresources that are a part
+            of the spec are isolated by the kind (``defaults.strategy``).
         strategy: rules of the kind.
     """
     was, meta = old["metadata"], dict(new["metadata"])
@@ -373,17 +412,23 @@ def prepare_update(new: Object, old: Object, subresource: str, strategy: Strateg
         if finalizers:
             spec["finalizers"] = finalizers
         result = {**old, "spec": spec, "metadata": meta}
-    elif strategy.status:
+    elif strategy.status and not subresource:
         result.pop("status", None)
         if "status" in old:
             result["status"] = old["status"]
+    return result
+
+
+def count_generation(new: Object, old: Object, strategy: Strategy) -> Object:
+    """Count changes of the desired state in ``metadata.generation``; changes the new object."""
+    meta, was = new["metadata"], old["metadata"]
     if "generation" in was:
         meta["generation"] = was["generation"]
-        if strategy.generation and _spec(result) != _spec(old):
+        if strategy.generation and _spec(new) != _spec(old):
             meta["generation"] += 1
     elif strategy.generation:
         meta.pop("generation", None)
-    return result
+    return new
 
 
 def _spec(obj: Object) -> Object:

@@ -27,6 +27,7 @@ class Strategy:
         returns_deleted: whether DELETE answers with the object instead of a Status.
         orphan_by_default: whether dependents stay when no propagation policy is given.
         graceful: whether deletion waits for a kubelet.
+        standard_finalizers: whether finalizers without a domain must be standard ones.
     """
 
     name_rule: str = "dns1123Subdomain253"
@@ -37,10 +38,14 @@ class Strategy:
     returns_deleted: bool = False
     orphan_by_default: bool = False
     graceful: bool = False
+    standard_finalizers: bool = True
 
 
 ORPHAN_BY_DEFAULT = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
 GRACEFUL = frozenset({("", "pods")})
+FREE_FINALIZERS = frozenset(
+    {"apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io"}
+)
 # Seen with a finalizer in the way, so the recording says nothing about what they return.
 RETURNS_DELETED = frozenset({("", "pods")})
 
@@ -77,6 +82,7 @@ def _key_strategy(path: str, group: str, name: str, has_status: bool) -> Strateg
         status=has_status,
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         graceful=key in GRACEFUL,
+        standard_finalizers=group not in FREE_FINALIZERS,
         returns_deleted=base.returns_deleted or key in RETURNS_DELETED,
     )
 

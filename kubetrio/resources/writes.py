@@ -43,11 +43,14 @@ class WriteOptions:
         user: who asks.
         dry_run: run every stage and store nothing.
         field_manager: owner of the fields set, for managedFields.
+        own: the server writes about itself: its address may be a loopback one, which the rules
+            for everybody else's endpoints refuse.
     """
 
     user: UserInfo
     dry_run: bool = False
     field_manager: str = ""
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,6 +88,15 @@ def type_name_of(gvk: GroupVersionKind) -> str:
     return name
 
 
+@cache
+def stored_type(resource: ResourceType) -> ResourceType:
+    """A resource in the version in which its objects are stored."""
+    stored = resource.stored_as
+    if stored == resource.group_version:
+        return resource
+    return registry().resources[stored.group, stored.version, resource.resource]
+
+
 def _subresource(name: str, parent: GroupVersionKind, record: Json) -> Subresource:
     response = record.get("responseKind", {})
     return Subresource(
