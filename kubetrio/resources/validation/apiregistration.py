@@ -1,0 +1,93 @@
+"""API services.
+
+Source: "Kubernetes API Aggregation Layer" in the Kubernetes documentation.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from kubetrio.machinery.fielderrors import invalid, not_supported, quote, required
+from kubetrio.machinery.names_validation import dns1035_label, dns1123_subdomain, path_segment
+from kubetrio.resources.validation.library import (
+    Causes,
+    Json,
+    KindRules,
+    Tables,
+    between,
+    matches,
+    member,
+    row,
+    table,
+)
+
+_STATUSES = ("True", "False", "Unknown")
+
+
+def _name(obj: Mapping[str, Any], _: str, out: Causes) -> None:
+    name, spec = obj["metadata"].get("name") or "", member(obj, "spec")
+    wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
+    if name and name != wanted and not path_segment(name):
+        detail = f'must be `spec.version+"."+spec.group`: {quote(wanted)}'
+        out.append(invalid("metadata.name", name, detail))
+
+
+def _group(spec: Mapping[str, Any], path: str, out: Causes) -> None:
+    if not spec.get("group") and spec.get("version") != "v1":
+        detail = "only v1 may have an empty group and it better be legacy kube"
+        out.append(required(f"{path}.group", detail))
+
+
+def _local(spec: Mapping[str, Any], path: str, out: Causes) -> None:
+    bundle = spec.get("caBundle")
+    insecure = spec.get("insecureSkipTLSVerify")
+    service = spec.get("service")
+    if service is None:
+        if bundle:
+            size = f"{len(base64.b64decode(bundle))} bytes"
+            detail = "local APIServices may not have a caBundle"
+            out.append(invalid(f"{path}.caBundle", size, detail))
+        if insecure:
+            detail = "local APIServices may not have insecureSkipTLSVerify"
+            out.append(invalid(f"{path}.insecureSkipTLSVerify", True, detail))
+        return
+    for name in ("namespace", "name"):
+        if not service.get(name):
+            out.append(required(f"{path}.service.{name}"))
+    if insecure and bundle:
+        detail = "may not be true if caBundle is present"
+        out.append(invalid(f"{path}.insecureSkipTLSVerify", True, detail))
+
+
+_SPEC = table(
+    _group,
+    row("group", matches(dns1123_subdomain)),
+    row("version", matches(dns1035_label), zero=""),
+    row(
+        "groupPriorityMinimum",
+        between(1, 20000, "must be positive and less than 20000"),
+        zero=0,
+    ),
+    row("versionPriority", between(1, 1000, "must be positive and less than 1000"), zero=0),
+    _local,
+)
+
+
+def _spec(obj: Mapping[str, Any], _: str, out: Causes) -> None:
+    _SPEC(member(obj, "spec"), "spec", out)
+
+
+def _status(new: Json, _: Json, out: Causes) -> None:
+    for index, item in enumerate(member(new, "status").get("conditions") or ()):
+        status = item.get("status") or ""
+        if status not in _STATUSES:
+            out.append(not_supported(f"status.conditions[{index}].status", status, _STATUSES))
+
+
+TABLES: Tables = {
+    ("apiregistration.k8s.io", "apiservices"): KindRules(
+        create=table(_name, _spec), subresources={"status": _status}
+    ),
+}

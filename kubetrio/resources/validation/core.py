@@ -1,0 +1,122 @@
+"""The table of the core group (pods have their own) and its small kinds.
+
+Source: "Namespaces" and "ReplicationController" in the Kubernetes documentation.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from kubetrio.machinery.fielderrors import invalid, required
+from kubetrio.machinery.names_validation import qualified_name
+from kubetrio.resources.validation.claims import CLAIMS
+from kubetrio.resources.validation.configs import CONFIG_MAPS, SECRETS
+from kubetrio.resources.validation.endpoints import ENDPOINTS
+from kubetrio.resources.validation.events import EVENTS
+from kubetrio.resources.validation.library import (
+    Causes,
+    Json,
+    KindRules,
+    Tables,
+    member,
+    not_negative,
+)
+from kubetrio.resources.validation.limits import LIMIT_RANGES, RESOURCE_QUOTAS
+from kubetrio.resources.validation.nodes import NODES
+from kubetrio.resources.validation.persistent import VOLUMES
+from kubetrio.resources.validation.podspec import only_always, pod_template
+from kubetrio.resources.validation.podwarnings import hostname_warnings, template_warnings
+from kubetrio.resources.validation.replicas import replica_status, scale
+from kubetrio.resources.validation.services import SERVICES
+
+_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_NO_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified"
+
+
+# --- namespaces ---
+
+
+def _finalizer(name: str, path: str, out: Causes) -> None:
+    out.extend(invalid(path, name, message) for message in qualified_name(name))
+    if "/" not in name and name not in _FINALIZERS:
+        out.append(invalid(path, name, _NO_FINALIZER))
+
+
+def _namespace(obj: Json, _path: str, out: Causes) -> None:
+    for name in member(obj, "spec").get("finalizers") or ():
+        _finalizer(name, "spec.finalizers", out)
+
+
+def _finalize(new: Json, _: Json, out: Causes) -> None:
+    for index, name in enumerate(member(new, "spec").get("finalizers") or ()):
+        _finalizer(name, f"spec.finalizers[{index}]", out)
+
+
+def _phase(new: Json, _: Json, out: Causes) -> None:
+    phase = member(new, "status").get("phase") or ""
+    deleted = bool(member(new, "metadata").get("deletionTimestamp"))
+    if phase != ("Terminating" if deleted else "Active"):
+        detail = (
+            "may only be 'Terminating' if `deletionTimestamp` is not empty"
+            if deleted
+            else "may only be 'Active' if `deletionTimestamp` is empty"
+        )
+        out.append(invalid("status.Phase", phase, detail))
+
+
+# --- replication controllers ---
+
+
+def _controller(obj: Json, _path: str, out: Causes) -> None:
+    spec = member(obj, "spec")
+    for name in ("minReadySeconds", "replicas"):
+        not_negative(spec.get(name) or 0, f"spec.{name}", out)
+    selector = spec.get("selector") or {}
+    if not selector:
+        out.append(required("spec.selector"))
+    template = spec.get("template")
+    if template is None:
+        out.append(required("spec.template"))
+        return
+    labels = member(member(template, "metadata"), "labels")
+    if not selector.items() <= labels.items():
+        detail = "`selector` does not match template `labels`"
+        shown = dict(sorted(labels.items())) or None
+        out.append(invalid("spec.template.metadata.labels", shown, detail))
+    pod_template(template, "spec.template", out)
+    only_always(template, "spec.template", out, "ReplicationController")
+
+
+def _controller_warnings(new: Json, _: Json | None) -> list[str]:
+    template = member(member(new, "spec"), "template")
+    return hostname_warnings(new, owner=True) + template_warnings(template, "spec.template")
+
+
+TABLES: Tables = MappingProxyType(
+    {
+        ("", "configmaps"): CONFIG_MAPS,
+        ("", "secrets"): SECRETS,
+        ("", "services"): SERVICES,
+        ("", "endpoints"): ENDPOINTS,
+        ("", "namespaces"): KindRules(
+            create=_namespace,
+            revalidate=False,
+            subresources={"status": _phase, "finalize": _finalize},
+        ),
+        ("", "nodes"): NODES,
+        ("", "events"): EVENTS,
+        ("", "limitranges"): LIMIT_RANGES,
+        ("", "resourcequotas"): RESOURCE_QUOTAS,
+        ("", "persistentvolumes"): VOLUMES,
+        ("", "persistentvolumeclaims"): CLAIMS,
+        ("", "replicationcontrollers"): KindRules(
+            create=_controller,
+            subresources={
+                "status": replica_status("cannot be greater than readyReplicas"),
+                "scale": scale,
+            },
+            warnings=_controller_warnings,
+        ),
+    }
+)
+"""Rules by (group, plural name)."""

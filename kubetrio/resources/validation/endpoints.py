@@ -1,0 +1,79 @@
+"""Endpoints.
+
+Source: "Service" in the Kubernetes documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubetrio.machinery.fielderrors import required
+from kubetrio.resources.validation.addresses import ip_check, ip_warnings, non_special_ip
+from kubetrio.resources.validation.containers import protocol
+from kubetrio.resources.validation.formats import LABEL, PORT, QUALIFIED, SUBDOMAIN
+from kubetrio.resources.validation.library import Causes, Check, Json, KindRules
+
+_LISTS = ("addresses", "notReadyAddresses")
+
+
+def _address(address: Mapping[str, Any], path: str, out: Causes, check: Check) -> None:
+    ip = address.get("ip") or ""
+    check(ip, f"{path}.ip", out)
+    if name := address.get("hostname"):
+        LABEL(name, f"{path}.hostname", out)
+    if address.get("nodeName") is not None:
+        SUBDOMAIN(address["nodeName"], f"{path}.nodeName", out)
+    non_special_ip(ip, f"{path}.ip", out)
+
+
+def _port(port: Mapping[str, Any], path: str, out: Causes, *, named: bool) -> None:
+    if name := port.get("name"):
+        LABEL(name, f"{path}.name", out)
+    elif named:
+        out.append(required(f"{path}.name"))
+    PORT(port.get("port") or 0, f"{path}.port", out)
+    protocol(port.get("protocol") or "", f"{path}.protocol", out)
+    if port.get("appProtocol") is not None:
+        QUALIFIED(port["appProtocol"], f"{path}.appProtocol", out)
+
+
+def _subsets(obj: Json, out: Causes, check: Check) -> None:
+    for index, subset in enumerate(obj.get("subsets") or ()):
+        path = f"subsets[{index}]"
+        if not any(subset.get(name) for name in _LISTS):
+            out.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
+        for name in _LISTS:
+            for number, address in enumerate(subset.get(name) or ()):
+                _address(address, f"{path}.{name}[{number}]", out, check)
+        ports = subset.get("ports") or ()
+        for number, port in enumerate(ports):
+            _port(port, f"{path}.ports[{number}]", out, named=len(ports) > 1)
+
+
+def _all_addresses(obj: Json) -> set[str]:
+    return {
+        address.get("ip") or ""
+        for subset in obj.get("subsets") or ()
+        for name in _LISTS
+        for address in subset.get(name) or ()
+    }
+
+
+def _warnings(new: Json, _: Json | None) -> list[str]:
+    return [
+        warning
+        for index, subset in enumerate(new.get("subsets") or ())
+        for name in _LISTS
+        for number, address in enumerate(subset.get(name) or ())
+        for warning in ip_warnings(address.get("ip") or "", f"subsets[{index}].{name}[{number}].ip")
+    ]
+
+
+ENDPOINTS = KindRules(
+    create=lambda obj, _, out: _subsets(obj, out, ip_check()),
+    update=lambda new, old, out: _subsets(new, out, ip_check(_all_addresses(old))),
+    revalidate=False,
+    warnings=_warnings,
+)
+"""The rules of Endpoints."""

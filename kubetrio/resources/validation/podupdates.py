@@ -1,0 +1,302 @@
+"""Which changes to pods are allowed, directly and through subresources.
+
+Source: "Pod update and replacement" and "Resize CPU and Memory Resources assigned to Containers"
+in the Kubernetes documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubetrio.machinery.fielderrors import forbidden, invalid, quote, required
+from kubetrio.resources.validation.differences import difference
+from kubetrio.resources.validation.library import Causes, Json, same
+from kubetrio.resources.validation.podannotations import MIRROR
+from kubetrio.resources.validation.scheduling import tolerations
+from kubetrio.resources.validation.sums import quality_of_service
+
+_UPDATABLE = (
+    "`spec.containers[*].image`",
+    "`spec.initContainers[*].image`",
+    "`spec.activeDeadlineSeconds`",
+    "`spec.tolerations` (only additions to existing tolerations)",
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+)
+_MAX_INT32 = 2147483647
+_REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
+_RESIZABLE = ("cpu", "memory")
+
+
+def _spec(pod: Mapping[str, Any]) -> Json:
+    return pod.get("spec") or {}
+
+
+def _equal(one: Json, two: Json) -> bool:
+    return all(same(one.get(name), two.get(name)) for name in one.keys() | two.keys())
+
+
+# --- update ---
+
+
+def update_pod(new: Json, old: Json, out: Causes) -> None:
+    """Check a change to a pod: images, deadlines, tolerations, gates and little else.
+
+    Args:
+        new: the pod as it would be stored.
+        old: the pod as it is stored.
+        out: receives causes.
+    """
+    mine, theirs = _spec(new), _spec(old)
+    for name in ("containers", "initContainers"):
+        if not _images(mine.get(name) or (), theirs.get(name) or (), f"spec.{name}", out):
+            return
+    if not _deadline(mine, theirs, out):
+        return
+    _tolerations(mine.get("tolerations") or [], theirs.get("tolerations") or [], out)
+    _gates(mine.get("schedulingGates") or (), theirs.get("schedulingGates") or (), out)
+    if mine == theirs:
+        return
+    masked = _masked(mine, theirs)
+    if theirs.get("schedulingGates"):
+        _while_gated(masked, theirs, out)
+    if not _equal(masked, theirs):
+        detail = f"pod updates may not change fields other than {','.join(_UPDATABLE)}\n"
+        out.append(forbidden("spec", detail + difference(theirs, masked)))
+
+
+def _images(mine: Sequence[Json], theirs: Sequence[Json], path: str, out: Causes) -> bool:
+    if len(mine) != len(theirs):
+        out.append(forbidden(path, "pod updates may not add or remove containers"))
+        return False
+    for index, container in enumerate(mine):
+        image = container.get("image") or ""
+        where = f"{path}[{index}].image"
+        if not image:
+            out.append(required(where))
+        if image.strip() != image:
+            out.append(invalid(where, image, "must not have leading or trailing whitespace"))
+    return True
+
+
+def _deadline(mine: Json, theirs: Json, out: Causes) -> bool:
+    path = "spec.activeDeadlineSeconds"
+    seconds, before = mine.get("activeDeadlineSeconds"), theirs.get("activeDeadlineSeconds")
+    if seconds is None:
+        if before is not None:
+            detail = "must not update from a positive integer to nil value"
+            out.append(invalid(path, None, detail))
+        return True
+    if not 0 <= seconds <= _MAX_INT32:
+        out.append(invalid(path, seconds, f"must be between 0 and {_MAX_INT32}, inclusive"))
+        return False
+    if before is not None and before < seconds:
+        out.append(invalid(path, seconds, "must be less than or equal to previous value"))
+        return False
+    return True
+
+
+def _without_seconds(toleration: Json) -> Json:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def _tolerations(mine: list[Json], theirs: list[Json], out: Causes) -> None:
+    if mine == theirs:
+        return
+    present = [_without_seconds(item) for item in mine]
+    if any(_without_seconds(item) not in present for item in theirs):
+        detail = "existing toleration can not be modified except its tolerationSeconds"
+        out.append(forbidden("spec.tolerations", detail))
+        return
+    tolerations(mine, "spec.tolerations", out)
+
+
+def _gates(mine: Sequence[Json], theirs: Sequence[Json], out: Causes) -> None:
+    known = {gate.get("name") for gate in theirs}
+    for index, gate in enumerate(mine):
+        name = gate.get("name")
+        if name not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
+            out.append(forbidden(f"spec.schedulingGates[{index}].name", detail))
+
+
+def _masked(mine: Json, theirs: Json) -> Json:
+    """The new spec with the changes that are allowed undone."""
+    masked = dict(mine)
+    for name in ("containers", "initContainers"):
+        pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
+        masked[name] = [{**one, "image": two.get("image")} for one, two in pairs]
+    for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
+        masked[name] = theirs.get(name)
+    grace = theirs.get("terminationGracePeriodSeconds")
+    if (grace or 0) < 0 and mine.get("terminationGracePeriodSeconds") == 1:
+        masked["terminationGracePeriodSeconds"] = grace
+    return masked
+
+
+def _while_gated(masked: Json, theirs: Json, out: Causes) -> None:
+    """What may change until the scheduler sees the pod; undone in ``masked``."""
+    mine, before = masked.get("nodeSelector") or {}, theirs.get("nodeSelector") or {}
+    if any(mine.get(key) != value for key, value in before.items()):
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        out.append(invalid("spec.nodeSelector", mine, detail))
+    masked["nodeSelector"] = theirs.get("nodeSelector")
+    old = theirs.get("affinity") or {}
+    new = masked.get("affinity") or {}
+    if not same(new.get("nodeAffinity"), old.get("nodeAffinity")):
+        _node_affinity(new.get("nodeAffinity") or {}, old.get("nodeAffinity") or {}, out)
+        undone = {**new, "nodeAffinity": old.get("nodeAffinity")}
+        masked["affinity"] = {name: value for name, value in undone.items() if value}
+
+
+def _node_affinity(mine: Json, theirs: Json, out: Causes) -> None:
+    before = (theirs.get(_REQUIRED_TERMS) or {}).get("nodeSelectorTerms") or []
+    after = (mine.get(_REQUIRED_TERMS) or {}).get("nodeSelectorTerms") or []
+    path = f"spec.affinity.nodeAffinity.{_REQUIRED_TERMS}.nodeSelectorTerms"
+    if before and len(before) != len(after):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        out.append(invalid(path, after, detail))
+        return
+    for index, (new, old) in enumerate(zip(after, before, strict=False)):
+        if not _only_added(new, old):
+            detail = "only additions are allowed (no mutations or deletions)"
+            out.append(invalid(f"{path}[{index}]", new, detail))
+
+
+def _only_added(new: Json, old: Json) -> bool:
+    lists = [(new.get(name) or [], old.get(name) or []) for name in _TERM_LISTS]
+    if not any(theirs for _, theirs in lists):
+        return not any(mine for mine, _ in lists)
+    return all(mine[: len(theirs)] == theirs for mine, theirs in lists)
+
+
+_TERM_LISTS = ("matchExpressions", "matchFields")
+
+
+# --- subresources ---
+
+
+def _is_mirror(pod: Json) -> bool:
+    return MIRROR in ((pod.get("metadata") or {}).get("annotations") or ())
+
+
+def update_ephemeral(new: Json, old: Json, out: Causes) -> None:
+    """Check a write to ``ephemeralcontainers``: what is there stays as it is.
+
+    Args:
+        new: the pod as it would be stored.
+        old: the pod as it is stored.
+        out: receives causes; replaced when the pod can have no such containers.
+    """
+    if _is_mirror(old):
+        out[:] = [forbidden("[]", "static pods do not support ephemeral containers")]
+        return
+    path = "spec.ephemeralContainers"
+    present = {item.get("name"): item for item in _spec(new).get("ephemeralContainers") or ()}
+    for container in _spec(old).get("ephemeralContainers") or ():
+        name = container.get("name") or ""
+        subject = f"existing ephemeral containers {quote(name)} may not be"
+        if name not in present:
+            out.append(forbidden(path, f"{subject} removed\n"))
+        elif present[name] != container:
+            detail = f"{subject} changed\n{difference(container, present[name])}"
+            out.append(forbidden(path, detail))
+
+
+def update_resources(new: Json, old: Json, out: Causes) -> None:
+    """Check a write to ``resize``: only CPU and memory, and the same quality of service.
+
+    Args:
+        new: the pod as it would be stored.
+        old: the pod as it is stored.
+        out: receives causes; replaced when the pod cannot be resized at all.
+    """
+    mine, theirs = _spec(new), _spec(old)
+    if _is_mirror(old):
+        out[:] = [forbidden("[]", "static pods cannot be resized")]
+        return
+    if (theirs.get("os") or {}).get("name") == "windows":
+        out[:] = [forbidden("[]", "windows pods cannot be resized")]
+        return
+    status = old.get("status") or {}
+    before = status.get("qosClass") or quality_of_service(theirs)
+    if before != quality_of_service(mine):
+        detail = "Pod QOS Class may not change as a result of resizing"
+        shown = (new.get("status") or {}).get("qosClass") or ""
+        out.append(invalid("spec", shown, detail))
+    if not _node_resizes(status):
+        out.append(forbidden("spec", "Pod running on node without support for resize"))
+    own = [(mine, theirs, "spec.resources")]
+    for name in ("initContainers", "containers"):
+        pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
+        own += [
+            (one, two, f"spec.{name}[{index}].resources")
+            for index, (one, two) in enumerate(pairs)
+            if name == "containers" or two.get("restartPolicy") == "Always"
+        ]
+    for one, two, path in own:
+        _not_removed(one.get("resources") or {}, two.get("resources") or {}, path, out)
+    restored = _restored(mine, theirs, out)
+    if not out and not _equal(restored, theirs):
+        out.append(forbidden("spec", "only cpu and memory resources are mutable"))
+
+
+def _node_resizes(status: Json) -> bool:
+    for container in status.get("containerStatuses") or ():
+        if (container.get("state") or {}).get("running") is not None:
+            return container.get("resources") is not None
+    return True
+
+
+def _not_removed(mine: Json, theirs: Json, path: str, out: Causes) -> None:
+    for side in ("requests", "limits"):
+        if (theirs.get(side) or {}).keys() - (mine.get(side) or {}).keys():
+            out.append(forbidden(f"{path}.{side}", f"resource {side} cannot be removed"))
+
+
+def _without_compute(holder: Json, before: Json) -> Json:
+    """A container or a spec with the CPU and memory that it had."""
+    resources, old = holder.get("resources") or {}, before.get("resources") or {}
+    out = {name: value for name, value in resources.items() if name not in ("requests", "limits")}
+    for side in ("requests", "limits"):
+        amounts = {
+            name: value
+            for name, value in (resources.get(side) or {}).items()
+            if name not in _RESIZABLE
+        }
+        had = old.get(side) or {}
+        amounts.update((name, had[name]) for name in _RESIZABLE if name in had)
+        if amounts:
+            out[side] = amounts
+    return {**holder, "resources": out}
+
+
+def _same_resources(one: Json, two: Json) -> bool:
+    mine, theirs = one.get("resources") or {}, two.get("resources") or {}
+    rest = {**one, "resources": None, "resizePolicy": None}
+    return _equal(mine, theirs) and _equal(rest, {**two, "resources": None, "resizePolicy": None})
+
+
+def _restored(mine: Json, theirs: Json, out: Causes) -> Json:
+    """The new spec without its changes to CPU and memory; tells of other changes."""
+    restored = _without_compute(mine, theirs)
+    restored["resources"] = restored["resources"] or None
+    for name in ("containers", "initContainers"):
+        pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
+        restored[name] = [_restored_container(one, two, name, out) for one, two in pairs]
+    return restored
+
+
+def _restored_container(mine: Json, theirs: Json, kind: str, out: Causes) -> Json:
+    if kind == "containers":
+        detail = "only cpu and memory resources are mutable"
+    elif mine.get("restartPolicy") == "Always":
+        detail = "only cpu and memory resources for sidecar containers are mutable"
+    else:
+        if not _same_resources(mine, theirs):
+            detail = "resources for non-sidecar init containers are immutable"
+            out.append(forbidden("spec", detail))
+        return theirs
+    if not _same_resources(_without_compute(mine, theirs), theirs):
+        out.append(forbidden("spec", detail))
+    return theirs
