@@ -1,0 +1,283 @@
+"""Opening, checking and refusing database files; times of the log."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from kubetrio.store import database
+from kubetrio.store import statements as sql
+from kubetrio.store.errors import DatabaseUnusable
+from kubetrio.store.model import Range, Stamped
+
+PAGE = 4096
+VALUE = Stamped(b"", b"x" * 500)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / database.FILE_NAME
+
+
+@pytest.fixture
+def writer(path: Path) -> Iterator[database.Writer]:
+    writer = open_writer(path)
+    yield writer
+    writer.abandon()
+
+
+def open_writer(path: Path, *, now_ms: int = 1000) -> database.Writer:
+    return database.open_writer(path, synchronous="NORMAL", now_ms=now_ms)
+
+
+def fill(writer: database.Writer, count: int, *, now_ms: int = 1000) -> None:
+    """Create keys in one transaction."""
+    writer.begin(now_ms)
+    for number in range(count):
+        writer.create(f"k{writer.revision}/{number}", VALUE)
+    writer.commit()
+
+
+def ask(path: Path, question: str) -> list[tuple[object, ...]]:
+    """Rows of a query by another program."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        return connection.execute(question).fetchall()
+
+
+def test_a_new_file_says_whose_it_is(path: Path) -> None:
+    """Application id, schema version and WAL mode are in the file from the beginning."""
+    open_writer(path).close()
+    assert ask(path, "PRAGMA application_id") == [(sql.APPLICATION_ID,)]
+    assert ask(path, "SELECT version, at FROM migration") == [(sql.SCHEMA_VERSION, 1000)]
+    assert ask(path, "PRAGMA journal_mode") == [("wal",)]
+    assert ask(path, "PRAGMA auto_vacuum") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database", b"x" * 5000, b"SQLite format 3\0", b"SQLite format 2\0" * 400]
+)
+def test_other_files_are_refused_and_left_alone(path: Path, content: bytes) -> None:
+    """What does not begin as SQLite is not opened as SQLite, and nothing appears beside it."""
+    path.write_bytes(content)
+    with pytest.raises(DatabaseUnusable, match="not a SQLite database"):
+        open_writer(path)
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_databases_of_other_programs_are_refused_and_left_alone(path: Path) -> None:
+    """The application id decides."""
+    with closing(sqlite3.connect(path)) as foreign, foreign:
+        foreign.execute("CREATE TABLE revision (rev INTEGER PRIMARY KEY)")
+    content = path.read_bytes()
+    with pytest.raises(DatabaseUnusable, match="belongs to another application"):
+        open_writer(path)
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_newer_databases_are_refused_and_left_alone(path: Path) -> None:
+    """A schema from the future is told with both versions."""
+    open_writer(path).close()
+    with closing(sqlite3.connect(path)) as future, future:
+        future.execute("INSERT INTO migration VALUES (99, 0)")
+    content = path.read_bytes()
+    with pytest.raises(
+        DatabaseUnusable, match=f"version 99, this kubetrio knows {sql.SCHEMA_VERSION}"
+    ):
+        open_writer(path)
+    assert path.read_bytes() == content
+
+
+def test_a_database_without_tables_is_refused(path: Path) -> None:
+    """Ours by its header and yet empty: damaged, not new."""
+    with closing(sqlite3.connect(path)) as bare, bare:
+        bare.execute(f"PRAGMA application_id = {sql.APPLICATION_ID}")
+        bare.execute("CREATE TABLE other (a)")
+    content = path.read_bytes()
+    with pytest.raises(DatabaseUnusable, match="is damaged"):
+        open_writer(path)
+    assert path.read_bytes() == content
+
+
+def damage(path: Path, pages: range) -> bytes:
+    """Overwrite pages; returns the damaged content."""
+    content = bytearray(path.read_bytes())
+    for page in pages:
+        content[page * PAGE : (page + 1) * PAGE] = b"\xa5" * PAGE
+    path.write_bytes(content)
+    return bytes(content)
+
+
+def test_damage_is_found_after_an_unclean_stop(path: Path) -> None:
+    """The whole file is checked, and a damaged one is left byte for byte as it was."""
+    writer = open_writer(path)
+    fill(writer, 300)
+    writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    writer.abandon()
+    size = path.stat().st_size // PAGE
+    content = damage(path, range(size - 3, size - 1))
+    with pytest.raises(DatabaseUnusable, match=r"is damaged .*restore a backup"):
+        open_writer(path)
+    assert path.read_bytes() == content
+
+
+def test_damage_at_the_root_is_found_always(path: Path) -> None:
+    """Also after a clean stop, a file whose tables cannot be read is refused and left alone."""
+    writer = open_writer(path)
+    fill(writer, 300)
+    writer.close()
+    content = damage(path, range(1, path.stat().st_size // PAGE))
+    with pytest.raises(DatabaseUnusable, match="is damaged"):
+        open_writer(path)
+    assert path.read_bytes() == content
+
+
+def test_a_truncated_file_is_found_after_an_unclean_stop(path: Path) -> None:
+    """Half a database is not a database."""
+    writer = open_writer(path)
+    fill(writer, 300)
+    writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    writer.abandon()
+    content = path.read_bytes()[: path.stat().st_size // PAGE // 2 * PAGE]
+    path.write_bytes(content)
+    with pytest.raises(DatabaseUnusable, match="is damaged"):
+        open_writer(path)
+    assert path.read_bytes() == content
+
+
+def test_the_note_of_a_clean_stop(path: Path) -> None:
+    """While it is open, and after a crash, the file says that it is in use; after closing not."""
+    writer = open_writer(path)
+    clean = "SELECT value FROM meta WHERE name = 'clean'"
+    assert ask(path, clean) == [(0,)]
+    writer.abandon()
+    assert ask(path, clean) == [(0,)]
+    open_writer(path).close()
+    assert ask(path, clean) == [(1,)]
+
+
+def test_a_clean_stop_leaves_everything_in_the_file(path: Path) -> None:
+    """The log is empty, so a copy of the one file is a backup."""
+    writer = open_writer(path)
+    fill(writer, 10)
+    writer.close()
+    assert path.with_name(path.name + "-wal").stat().st_size == 0
+    copy = path.with_name("copy.db")
+    copy.write_bytes(path.read_bytes())
+    assert ask(copy, "SELECT count(*), max(rev) FROM revision") == [(10, 10)]
+
+
+def test_an_unclean_stop_loses_nothing_committed(path: Path) -> None:
+    """What was committed is there again, what was not is not."""
+    writer = open_writer(path)
+    fill(writer, 10)
+    writer.begin(1000)
+    writer.create("half", VALUE)
+    writer.abandon()
+    again = open_writer(path)
+    assert again.revision == 10
+    reader = database.Reader(path)
+    assert reader.get("half", None) is None
+    assert reader.count(Range.prefix("k"), None) == 10
+    reader.close()
+    again.abandon()
+
+
+def test_an_empty_file_becomes_a_database(path: Path) -> None:
+    """A start that died before it wrote anything is not damage."""
+    path.touch()
+    open_writer(path).close()
+    database.read_header(path)
+
+
+def test_a_half_made_database_is_made_again(path: Path) -> None:
+    """A start that died while making the file left it under another name."""
+    path.with_suffix(".new").write_bytes(b"rubbish")
+    path.with_suffix(".new-wal").write_bytes(b"rubbish")
+    writer = open_writer(path)
+    assert writer.revision == 0
+    writer.close()
+    assert not path.with_suffix(".new").exists()
+
+
+def test_the_log_of_a_moved_database_is_not_replayed(path: Path) -> None:
+    """A log without its database would bring old pages into a new file: it is refused, not lost."""
+    writer = open_writer(path)
+    fill(writer, 10)
+    writer.abandon()
+    content = path.read_bytes()
+    path.unlink()
+    log = path.with_name(path.name + "-wal")
+    with pytest.raises(DatabaseUnusable, match="move it away with its database"):
+        open_writer(path)
+    assert log.stat().st_size
+    assert not path.exists()
+    path.write_bytes(content)
+    back = open_writer(path)
+    assert back.revision == 10
+    back.abandon()
+
+
+def test_times_never_go_back(path: Path, writer: database.Writer) -> None:
+    """A wall clock that is set back does not make newer revisions older."""
+    for now_ms in (5000, 3000, 4000, 6000):
+        fill(writer, 1, now_ms=now_ms)
+    assert ask(path, "SELECT at FROM revision ORDER BY rev") == [(5000,), (5000,), (5000,), (6000,)]
+
+
+def test_the_revision_of_a_time(writer: database.Writer) -> None:
+    """The newest one that is as old, at least the compacted one."""
+    for now_ms in (1000, 2000, 2000, 3000):
+        fill(writer, 1, now_ms=now_ms)
+    cutoffs = (0, 999, 1000, 1999, 2000, 2999, 3000, 9000)
+    assert [writer.revision_before(cutoff) for cutoff in cutoffs] == [0, 0, 1, 1, 3, 3, 4, 4]
+    writer.compact(2)
+    assert [writer.revision_before(cutoff) for cutoff in cutoffs] == [2, 2, 2, 2, 3, 3, 4, 4]
+
+
+def test_the_revision_of_a_time_finds_its_way_over_holes(writer: database.Writer) -> None:
+    """Revisions that compaction removed are not needed to find the next one."""
+    fill(writer, 1, now_ms=1000)
+    for number in range(20):
+        writer.begin(1000 + number)
+        writer.update("k0/0", VALUE, writer.revision)
+        writer.commit()
+    writer.compact(15)
+    for rev in range(16, 22):
+        assert writer.revision_before(1000 + rev - 2) == rev
+
+
+def test_events_of_a_quiet_prefix_come_in_bounded_looks(
+    path: Path, writer: database.Writer
+) -> None:
+    """One look scans so many revisions at most, and says how far it came."""
+    fill(writer, database.PAGE_PROBE + 10)
+    reader = database.Reader(path)
+    quiet = Range.prefix("quiet/")
+    assert reader.events(0, quiet, 1 << 30) == ([], database.PAGE_PROBE)
+    assert reader.events(database.PAGE_PROBE, quiet, 1 << 30) == ([], database.PAGE_PROBE + 10)
+    reader.close()
+
+
+def test_long_joins_come_in_bounded_pages(path: Path, writer: database.Writer) -> None:
+    """A page holds so many values at most; the next one goes on behind it."""
+    fill(writer, database.PAGE_PROBE + 10)
+    reader = database.Reader(path)
+    keys = Range.prefix("k")
+    first = reader.join(keys, 0, b",", None, 0, 1 << 30)
+    assert (first.count, first.more) == (database.PAGE_PROBE, True)
+    rest = reader.join(keys.after(first.last_key), 0, b",", None, 0, 1 << 30)
+    assert (rest.count, rest.more) == (10, False)
+    reader.close()
+
+
+def test_readers_cannot_write(path: Path, writer: database.Writer) -> None:
+    """There is one writing connection."""
+    reader = database.Reader(path)
+    with pytest.raises(apsw.ReadOnlyError):
+        reader._connection.execute(sql.SET_META, ("clean", 1))
+    reader.close()

@@ -1,0 +1,437 @@
+"""Group commit, cancellation, failing disks, and what is seen of a commit when."""
+
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from kubetrio.env import seeded
+from kubetrio.store.errors import (
+    DataDirectoryLocked,
+    KeyExists,
+    StoreClosed,
+    StoreError,
+    StoreUnavailable,
+)
+from kubetrio.store.model import Event, Range, Stamped
+from kubetrio.store.revisions import (
+    INLINE_KEYS,
+    MAX_BATCH,
+    READERS,
+    SqliteStore,
+    StoreConfig,
+    open_store,
+)
+from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
+
+KEYS = Range.prefix("k")
+NORMAL = StoreConfig(durability="normal")
+
+
+@pytest.fixture
+async def held(tmp_path: Path) -> AsyncIterator[tuple[SqliteStore, Gate]]:
+    """A store whose commits can be held."""
+    env, gate = gated(1)
+    async with open_store(tmp_path, StoreConfig(), env) as store:
+        yield store, gate
+        gate.open()
+
+
+def value(size: int = 10) -> Stamped:
+    return Stamped(b"", b"x" * size)
+
+
+class Answers:
+    """What was answered, in order."""
+
+    def __init__(self) -> None:
+        self.seen: list[object] = []
+
+    async def note(self, name: object, ask: Awaitable[object]) -> None:
+        try:
+            await ask
+        except StoreError as error:
+            self.seen.append((name, type(error)))
+        else:
+            self.seen.append(name)
+
+
+async def create_many(store: SqliteStore, gate: Gate, count: int, answers: Answers) -> None:
+    """Create k0, k1, ...: the first is held in its commit while the others queue in order."""
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        for number in range(count):
+            nursery.start_soon(answers.note, number, store.create(f"k{number}", value()))
+            await wait_all_tasks_blocked()
+        gate.open()
+
+
+# ---------------------------------------------------------------------- group commit
+
+
+async def test_writers_share_transactions(held: tuple[SqliteStore, Gate]) -> None:
+    """Who waits while a commit is under way goes with the next one, all together."""
+    store, gate = held
+    await create_many(store, gate, 20, Answers())
+    numbers = store.statistics()
+    assert (numbers.writes, numbers.commits, numbers.largest_batch) == (20, 2, 19)
+
+
+async def test_transactions_are_bounded(held: tuple[SqliteStore, Gate]) -> None:
+    """More writers than a batch holds need more batches."""
+    store, gate = held
+    await create_many(store, gate, 1 + 2 * MAX_BATCH + 3, Answers())
+    numbers = store.statistics()
+    assert (numbers.commits, numbers.largest_batch) == (4, MAX_BATCH)
+
+
+async def test_waiting_writes_are_counted(held: tuple[SqliteStore, Gate]) -> None:
+    """The queue holds those that no transaction has taken."""
+    store, gate = held
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.create, "k0", value())
+        await wait_all_tasks_blocked()
+        for number in range(1, 5):
+            nursery.start_soon(store.create, f"k{number}", value())
+        await wait_all_tasks_blocked()
+        assert store.statistics().queued == 4
+        gate.open()
+    assert store.statistics().queued == 0
+
+
+async def test_a_commit_is_announced_once_and_then_answered(
+    held: tuple[SqliteStore, Gate],
+) -> None:
+    """Listeners get each transaction in one piece, before any of its writers goes on."""
+    store, gate = held
+    answers = Answers()
+    batches: list[list[int]] = []
+
+    def hook(events: Sequence[Event]) -> None:
+        assert len(answers.seen) == sum(map(len, batches))
+        batches.append([event.revision for event in events])
+
+    store.on_commit(hook)
+    await create_many(store, gate, 5, answers)
+    assert batches == [[1], [2, 3, 4, 5]]
+    assert sorted(map(str, answers.seen)) == ["0", "1", "2", "3", "4"]
+
+
+async def test_a_refused_write_concerns_itself_only(held: tuple[SqliteStore, Gate]) -> None:
+    """The others of its transaction are stored, with revisions in a row."""
+    store, gate = held
+    answers = Answers()
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        for number, key in enumerate(["k0", "k1", "k1", "k2"]):
+            nursery.start_soon(answers.note, number, store.create(key, value()))
+            await wait_all_tasks_blocked()
+        gate.open()
+    assert set(answers.seen) == {0, 1, (2, KeyExists), 3}
+    assert [kv.revision for kv in (await store.range(KEYS)).items] == [1, 2, 3]
+
+
+async def test_a_write_sees_those_before_it_in_its_transaction(
+    held: tuple[SqliteStore, Gate],
+) -> None:
+    """An update may follow the creation that it was queued behind."""
+    store, gate = held
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.create, "k0", value())
+        await wait_all_tasks_blocked()
+        nursery.start_soon(store.create, "k1", value())
+        await wait_all_tasks_blocked()
+
+        async def update() -> None:
+            await store.update("k1", value(), expected=2)
+
+        nursery.start_soon(update)
+        await wait_all_tasks_blocked()
+        gate.open()
+    events, _ = await store.events(after=1, max_bytes=1000)
+    assert [event.previous for event in events] == [None, value().at(2)]
+
+
+# ---------------------------------------------------------------------- cancellation
+
+
+async def test_a_cancelled_write_that_was_queued_is_not_stored(
+    held: tuple[SqliteStore, Gate],
+) -> None:
+    """It leaves the queue at once, and takes no revision."""
+    store, gate = held
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.create, "k0", value())
+        await wait_all_tasks_blocked()
+        scope = trio.CancelScope()
+
+        async def cancelled() -> None:
+            with scope:
+                await store.create("k1", value())
+
+        nursery.start_soon(cancelled)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(store.create, "k2", value())
+        await wait_all_tasks_blocked()
+        scope.cancel()
+        await wait_all_tasks_blocked()
+        assert scope.cancelled_caught
+        assert store.statistics().queued == 1
+        gate.open()
+    items = (await store.range(KEYS)).items
+    assert [(kv.key, kv.revision) for kv in items] == [("k0", 1), ("k2", 2)]
+
+
+async def test_a_cancelled_write_that_was_taken_is_waited_for(
+    held: tuple[SqliteStore, Gate],
+) -> None:
+    """Its writer learns the revision; nobody sees "cancelled, yet stored"."""
+    store, gate = held
+    gate.hold(Hold.BEFORE)
+    revisions: list[int] = []
+    scope = trio.CancelScope()
+    async with trio.open_nursery() as nursery:
+
+        async def write() -> None:
+            with scope:
+                revisions.append((await store.create("k0", value())).revision)
+
+        nursery.start_soon(write)
+        await wait_all_tasks_blocked()
+        scope.cancel()
+        await wait_all_tasks_blocked()
+        assert not revisions
+        gate.open()
+    assert revisions == [1]
+    assert not scope.cancelled_caught
+
+
+async def test_a_write_in_a_cancelled_scope_is_not_begun(tmp_path: Path) -> None:
+    """As every checkpoint."""
+    async with open_store(tmp_path, NORMAL, seeded(1)) as store:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await store.create("k", value())
+        assert scope.cancelled_caught
+        await trio.testing.wait_all_tasks_blocked()
+        assert await store.get("k") is None
+
+
+# ---------------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize("fault", [Fault.SYNC, Fault.FULL])
+async def test_a_failed_commit_fails_its_writers_and_stores_nothing(
+    tmp_path: Path, fault: Fault
+) -> None:
+    """All of the transaction are told, nothing is seen or announced, and the store goes on."""
+    env, gate = gated(1)
+    with FaultyDisk() as disk:
+        async with open_store(tmp_path, StoreConfig(), env) as store:
+            await store.create("before", value())
+            announced: list[Event] = []
+            store.on_commit(announced.extend)
+            answers = Answers()
+            disk.fault = fault
+            await create_many(store, gate, 4, answers)
+            assert set(answers.seen) == {(number, StoreUnavailable) for number in range(4)}
+            assert (await store.range(KEYS)).items == []
+            assert (store.revision, announced) == (1, [])
+
+            disk.fault = Fault.NONE
+            assert (await store.create("k", value())).revision == 2
+            assert [event.revision for event in announced] == [2]
+    async with open_store(tmp_path, StoreConfig(), seeded(1)) as store:
+        assert store.revision == 2
+        assert [kv.key for kv in (await store.range(KEYS)).items] == ["k"]
+
+
+async def test_refused_writes_of_a_failed_commit_are_unavailable_too(tmp_path: Path) -> None:
+    """A refusal may rest on a write that was not stored, so it is not told."""
+    env, gate = gated(1)
+    with FaultyDisk() as disk:
+        async with open_store(tmp_path, StoreConfig(), env) as store:
+            answers = Answers()
+            gate.hold(Hold.BEFORE)
+            async with trio.open_nursery() as nursery:
+                for name, key in (("first", "a"), ("second", "b"), ("third", "b")):
+                    nursery.start_soon(answers.note, name, store.create(key, value()))
+                    await wait_all_tasks_blocked()
+                disk.fault = Fault.SYNC
+                gate.open()
+            assert ("third", StoreUnavailable) in answers.seen
+            assert await store.get("b") is None
+            disk.fault = Fault.NONE
+
+
+async def test_a_failing_listener_is_loud_and_leaves_nobody_waiting(tmp_path: Path) -> None:
+    """What was committed is answered, and the failure ends the store."""
+
+    def broken(_: Sequence[Event]) -> None:
+        raise ZeroDivisionError
+
+    revisions: list[int] = []
+
+    async def use() -> None:
+        async with open_store(tmp_path, NORMAL, seeded(1)) as store:
+            store.on_commit(broken)
+            revisions.append((await store.create("k", value())).revision)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await use()
+    assert caught.group_contains(ZeroDivisionError)
+    assert revisions == [1]
+
+
+async def test_a_bug_in_a_write_is_loud_and_leaves_nobody_waiting(tmp_path: Path) -> None:
+    """A key that is no text ends the store; those who wait are told, nothing is stored."""
+    answers = Answers()
+
+    async def use() -> None:
+        async with open_store(tmp_path, NORMAL, seeded(1)) as store, trio.open_nursery() as nursery:
+            nursery.start_soon(answers.note, "bad", store.create("k\ud800", value()))
+            nursery.start_soon(answers.note, "good", store.create("k", value()))
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await use()
+    assert caught.group_contains(UnicodeEncodeError)
+    assert set(answers.seen) == {("bad", StoreUnavailable), ("good", StoreUnavailable)}
+    async with open_store(tmp_path, NORMAL, seeded(1)) as store:
+        assert store.revision == 0
+
+
+# ---------------------------------------------------------------------- what is seen when
+
+
+async def test_reads_see_a_commit_before_it_is_announced(
+    held: tuple[SqliteStore, Gate],
+) -> None:
+    """A read may show a revision that the commit stream has not: readers cope (`Hub.pull`)."""
+    store, gate = held
+    await store.create("k0", value())
+    gate.hold(Hold.BEHIND)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.create, "k1", value())
+        await wait_all_tasks_blocked()
+        assert store.revision == 1
+        assert (await store.range(KEYS)).revision == 2
+        assert (await store.get("k1", at=2)) is not None
+        events, upto = await store.events(after=1, max_bytes=1000)
+        assert ([event.revision for event in events], upto) == ([2], 2)
+        gate.open()
+    assert store.revision == 2
+
+
+async def test_reads_do_not_see_what_is_not_committed(held: tuple[SqliteStore, Gate]) -> None:
+    """Before the commit there is nothing to be seen."""
+    store, gate = held
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.create, "k0", value())
+        await wait_all_tasks_blocked()
+        assert (await store.range(KEYS)).revision == 0
+        assert await store.count(KEYS) == 0
+        gate.open()
+
+
+async def test_long_ranges_are_read_elsewhere(held: tuple[SqliteStore, Gate]) -> None:
+    """A few at a time, each in a snapshot of its own; short ones do not wait for them."""
+    store, gate = held
+    for number in range(INLINE_KEYS + 1):
+        await store.create(f"k{number}", value())
+    answers = Answers()
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        for number in range(READERS + 1):
+            nursery.start_soon(answers.note, number, store.range(KEYS))
+        await wait_all_tasks_blocked()
+        assert answers.seen == []
+        assert len((await store.range(KEYS, limit=INLINE_KEYS)).items) == INLINE_KEYS
+        gate.open()
+    assert len(answers.seen) == READERS + 1
+    result = await store.range(KEYS)
+    joined = await store.join(KEYS, skip=0, separator=b",", max_bytes=1 << 20)
+    assert joined.body == b",".join(kv.value for kv in result.items)
+    assert len(result.items) == await store.count(KEYS) == INLINE_KEYS + 1
+
+
+# ---------------------------------------------------------------------- beginning and end
+
+
+async def test_a_closed_store_takes_no_writes(tmp_path: Path) -> None:
+    """They are refused, not left waiting."""
+    async with open_store(tmp_path, NORMAL, seeded(1)) as store:
+        pass
+    with pytest.raises(StoreClosed):
+        await store.create("k", value())
+
+
+async def test_writes_that_wait_at_the_end(tmp_path: Path) -> None:
+    """What was taken is stored and answered; what was queued is refused and not stored."""
+    env, gate = gated(1)
+    answers = Answers()
+
+    async def open_later() -> None:
+        await wait_all_tasks_blocked()
+        gate.open()
+
+    async with (
+        trio.open_nursery() as nursery,
+        open_store(tmp_path, StoreConfig(), env) as store,
+    ):
+        gate.hold(Hold.BEFORE)
+        for number in range(3):
+            nursery.start_soon(answers.note, number, store.create(f"k{number}", value()))
+            await wait_all_tasks_blocked()
+        nursery.start_soon(open_later)
+    assert set(answers.seen) == {0, (1, StoreClosed), (2, StoreClosed)}
+    async with open_store(tmp_path, StoreConfig(), env) as store:
+        assert [kv.key for kv in (await store.range(KEYS)).items] == ["k0"]
+
+
+async def test_a_directory_has_one_store(tmp_path: Path) -> None:
+    """The second is refused, and the first does not notice."""
+    async with open_store(tmp_path, NORMAL, seeded(1)) as store:
+        with pytest.raises(DataDirectoryLocked):
+            async with open_store(tmp_path, NORMAL, seeded(1)):
+                pass
+        assert (await store.create("k", value())).revision == 1
+
+
+async def test_the_directory_is_made_for_its_owner_only(tmp_path: Path) -> None:
+    """Secrets are in it."""
+    directory = tmp_path / "deep" / "data"
+    async with open_store(directory, NORMAL, seeded(1)):
+        assert directory.stat().st_mode & 0o777 == 0o700
+
+
+async def test_the_log_is_checkpointed_while_writing(tmp_path: Path) -> None:
+    """It does not grow with the number of writes."""
+    config = StoreConfig(durability="normal", checkpoint_pages=20, wal_limit_pages=60)
+    async with open_store(tmp_path, config, seeded(1)) as store:
+        for number in range(300):
+            await store.create(f"k{number}", value(4000))
+        assert store.statistics().wal_bytes < 150 * 4096
+        assert await store.count(KEYS) == 300
+
+
+async def test_a_failed_checkpoint_does_not_stop_the_store(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
+) -> None:
+    """It is logged and tried again."""
+    config = StoreConfig(durability="normal", checkpoint_pages=5)
+    with FaultyDisk() as disk:
+        async with open_store(tmp_path, config, seeded(1)) as store:
+            disk.fault = Fault.SYNC
+            for number in range(20):
+                await store.create(f"k{number}", value(4000))
+            await wait_all_tasks_blocked()
+            assert "Checkpoint failed" in caplog.text
+            disk.fault = Fault.NONE
+            await store.create("k", value())
+            assert await store.count(KEYS) == 21

@@ -1,0 +1,393 @@
+"""Watchers: live, lagging, leaving; what is delivered to whom."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from kubetrio.store.errors import Compacted
+from kubetrio.store.model import Stamped
+from kubetrio.store.revisions import StoreConfig, open_store
+from kubetrio.testing.environment import Hold, gated
+from kubetrio.testing.store_model import MemoryStore
+from kubetrio.watch.hub import PULL_ENTRIES, Hub, Watcher, WatcherState, prefixes
+from kubetrio.watch.window import Batch
+
+VALUE = Stamped(b"", b"x" * 100)
+
+
+class Received:
+    """A sink that keeps what it takes."""
+
+    def __init__(self, *, takes: bool = True, then: Callable[[], None] = lambda: None) -> None:
+        self.revisions: list[int] = []
+        self.batches: list[Batch] = []
+        self.takes = takes
+        self.then = then
+
+    def offer(self, batch: Batch) -> bool:
+        self.take(batch)
+        self.then()
+        return self.takes
+
+    def take(self, batch: Batch) -> None:
+        self.batches.append(batch)
+        self.revisions += [entry.event.revision for entry in batch.entries]
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def hub(store: MemoryStore) -> Hub:
+    return Hub(store)
+
+
+async def create(store: MemoryStore, *keys: str) -> None:
+    for key in keys:
+        await store.create(key, VALUE)
+
+
+async def catch_up(hub: Hub, watcher: Watcher, sink: Received) -> None:
+    while (batch := await hub.pull(watcher)) is not None:
+        sink.take(batch)
+
+
+def is_live(watcher: Watcher) -> bool:
+    return watcher.state is WatcherState.LIVE
+
+
+async def live(hub: Hub, prefix: str, sink: Received) -> Watcher:
+    """A watcher that has caught up."""
+    watcher = hub.subscribe(prefix, hub.revision, sink)
+    assert await hub.pull(watcher) is None
+    assert is_live(watcher)
+    return watcher
+
+
+@pytest.mark.parametrize(
+    ("key", "subscriptions"),
+    [
+        ("a", ["a"]),
+        ("a/b", ["a/b", "a/"]),
+        ("pods/ns/name", ["pods/ns/name", "pods/ns/", "pods/"]),
+        ("/registry/pods", ["/registry/pods", "/registry/"]),
+    ],
+)
+def test_a_key_belongs_to_its_folders(key: str, subscriptions: list[str]) -> None:
+    """And to itself."""
+    assert prefixes(key) == subscriptions
+
+
+async def test_a_new_watcher_pulls_what_is_behind_its_start(store: MemoryStore, hub: Hub) -> None:
+    """Its keys only, and then it is live."""
+    await create(store, "a/1", "b/1", "a/2", "a")
+    sink = Received()
+    watcher = hub.subscribe("a/", 0, sink)
+    assert not is_live(watcher)
+    await catch_up(hub, watcher, sink)
+    assert sink.revisions == [1, 3]
+    assert is_live(watcher)
+
+
+async def test_a_live_watcher_is_handed_each_commit(store: MemoryStore, hub: Hub) -> None:
+    """Without being asked; other keys do not reach it."""
+    sink = Received()
+    await live(hub, "a/", sink)
+    await create(store, "a/1", "ab", "b/1", "a/b/c")
+    assert sink.revisions == [1, 4]
+
+
+async def test_a_single_key_can_be_watched(store: MemoryStore, hub: Hub) -> None:
+    """Live and behind, without the keys below it or next to it."""
+    await create(store, "a", "a/1", "a0")
+    sink = Received()
+    watcher = hub.subscribe("a", 0, sink)
+    await catch_up(hub, watcher, sink)
+    await create(store, "a/2")
+    await store.update("a", VALUE, expected=1)
+    assert sink.revisions == [1, 5]
+
+
+async def test_equal_watchers_share_a_batch(store: MemoryStore, hub: Hub) -> None:
+    """So that it is encoded once for all of them."""
+    first, second = Received(), Received()
+    await live(hub, "a/", first)
+    await live(hub, "a/", second)
+    await create(store, "a/1")
+    assert first.batches[0] is second.batches[0]
+
+
+async def test_a_live_watcher_has_nothing_to_pull(store: MemoryStore, hub: Hub) -> None:
+    """What was handed to it is not handed out again, as after a bookmark."""
+    sink = Received()
+    watcher = await live(hub, "a/", sink)
+    await create(store, "a/1", "a/2")
+    await catch_up(hub, watcher, sink)
+    assert sink.revisions == [1, 2]
+    assert is_live(watcher)
+
+
+async def test_a_full_sink_has_taken_the_batch_and_gets_no_more(
+    store: MemoryStore, hub: Hub
+) -> None:
+    """Behind it the watcher pulls, from where the batch ended."""
+    sink = Received(takes=False)
+    watcher = await live(hub, "a/", sink)
+    await create(store, "a/1", "a/2", "a/3")
+    assert sink.revisions == [1]
+    assert not is_live(watcher)
+    sink.takes = True
+    await catch_up(hub, watcher, sink)
+    await create(store, "a/4")
+    assert sink.revisions == [1, 2, 3, 4]
+
+
+async def test_a_stalled_watcher_does_not_hold_up_others(store: MemoryStore, hub: Hub) -> None:
+    """Each is concerned with itself."""
+    stalled, healthy = Received(takes=False), Received()
+    await live(hub, "a/", stalled)
+    await live(hub, "a/", healthy)
+    await create(store, "a/1", "a/2")
+    assert (stalled.revisions, healthy.revisions) == ([1], [1, 2])
+
+
+async def test_the_position_of_a_watcher(store: MemoryStore, hub: Hub) -> None:
+    """A live one is where the hub is, also without events of its own; a lagging one behind."""
+    sink = Received()
+    watcher = await live(hub, "a/", sink)
+    await create(store, "b/1")
+    assert hub.position(watcher) == 1
+    sink.takes = False
+    await create(store, "a/1", "a/2")
+    assert hub.position(watcher) == 2
+
+
+async def test_a_watcher_that_left_gets_nothing(store: MemoryStore, hub: Hub) -> None:
+    """Leaving twice is fine, and leaves nothing behind."""
+    sink = Received()
+    watcher = await live(hub, "a/", sink)
+    assert hub.watchers_of("a/") == 1
+    hub.unsubscribe(watcher)
+    hub.unsubscribe(watcher)
+    await create(store, "a/1")
+    assert sink.revisions == []
+    assert (hub.watchers_of("a/"), hub.statistics().watchers) == (0, 0)
+
+
+async def test_a_watcher_may_leave_while_it_is_served(store: MemoryStore, hub: Hub) -> None:
+    """The others of its group are served."""
+    watchers: list[Watcher] = []
+    leaving = Received(then=lambda: hub.unsubscribe(watchers[0]))
+    staying = Received()
+    watchers.append(await live(hub, "a/", leaving))
+    await live(hub, "a/", staying)
+    await create(store, "a/1", "a/2")
+    assert (leaving.revisions, staying.revisions) == ([1], [1, 2])
+
+
+async def test_a_full_sink_that_left_stays_closed(store: MemoryStore, hub: Hub) -> None:
+    """A sink that ends its watch and refuses more does not come back as lagging."""
+    watchers: list[Watcher] = []
+    sink = Received(takes=False, then=lambda: hub.unsubscribe(watchers[0]))
+    watchers.append(await live(hub, "a/", sink))
+    await create(store, "a/1")
+    assert watchers[0].state is WatcherState.CLOSED
+
+
+async def test_a_watcher_may_end_all_others(store: MemoryStore, hub: Hub) -> None:
+    """As when watches of one connection end together; the publisher is not hurt."""
+    watchers: list[Watcher] = []
+
+    def end_all() -> None:
+        for watcher in watchers:
+            hub.unsubscribe(watcher)
+
+    sinks = [Received(then=end_all) for _ in range(3)]
+    for sink, each in zip(sinks, ["a/b/c", "a/b/", "a/"], strict=True):
+        watchers.append(await live(hub, each, sink))
+    other = Received()
+    await live(hub, "x", other)
+    await create(store, "a/b/c", "x")
+    assert sum(len(sink.revisions) for sink in sinks) == 1
+    assert other.revisions == [2]
+
+
+async def test_a_watcher_may_join_while_others_are_served(store: MemoryStore, hub: Hub) -> None:
+    """It lags behind its start like any other, and misses nothing."""
+    late = Received()
+    joined: list[Watcher] = []
+
+    def join() -> None:
+        if not joined:
+            joined.append(hub.subscribe("a/", 0, late))
+
+    await live(hub, "a/", Received(then=join))
+    await create(store, "a/1", "a/2")
+    await catch_up(hub, joined[0], late)
+    assert late.revisions == [1, 2]
+
+
+async def test_behind_the_window_the_store_is_read(store: MemoryStore) -> None:
+    """And from its floor on the window again; the seam shows nowhere."""
+    hub = Hub(store, window_bytes=5000)
+    sink = Received()
+    watcher = hub.subscribe("a/", 0, sink)
+    await create(store, *(f"a/{number}" for number in range(50)))
+    await catch_up(hub, watcher, sink)
+    assert sink.revisions == list(range(1, 51))
+    numbers = hub.statistics()
+    assert numbers.from_store >= 1
+    assert numbers.window_events < 50
+    assert numbers.window_bytes <= 5000
+
+
+async def test_the_window_is_pulled_in_pieces(store: MemoryStore, hub: Hub) -> None:
+    """A batch is bounded; pieces without a matching event are skipped over."""
+    await create(store, *(f"b/{number}" for number in range(PULL_ENTRIES)), "a/1")
+    await create(store, *(f"b/x{number}" for number in range(2 * PULL_ENTRIES)), "a/2")
+    sink, other = Received(), Received()
+    await catch_up(hub, hub.subscribe("a/", 0, sink), sink)
+    await catch_up(hub, hub.subscribe("b/", 0, other), other)
+    assert sink.revisions == [PULL_ENTRIES + 1, 3 * PULL_ENTRIES + 2]
+    assert max(len(batch.entries) for batch in other.batches) <= PULL_ENTRIES
+    assert len(other.revisions) == 3 * PULL_ENTRIES
+
+
+async def test_behind_compaction_a_watcher_is_told(store: MemoryStore) -> None:
+    """With what it asked for and what it could ask for."""
+    hub = Hub(store, window_bytes=0)
+    await create(store, "a/1", "a/2", "a/3")
+    await store.compact(2)
+    with pytest.raises(Compacted) as caught:
+        await hub.pull(hub.subscribe("a/", 1, Received()))
+    assert (caught.value.revision, caught.value.floor) == (1, 2)
+    sink = Received()
+    await catch_up(hub, hub.subscribe("a/", 2, sink), sink)
+    assert sink.revisions == [3]
+
+
+async def test_compaction_does_not_reach_the_window(store: MemoryStore, hub: Hub) -> None:
+    """What is still in memory is delivered; nobody is sent away without need."""
+    await create(store, "a/1", "a/2", "a/3")
+    await store.compact(3)
+    sink = Received()
+    await catch_up(hub, hub.subscribe("a/", 0, sink), sink)
+    assert sink.revisions == [1, 2, 3]
+
+
+async def test_a_hub_begins_where_its_store_is(store: MemoryStore) -> None:
+    """What was written before it is read from the store."""
+    await create(store, "a/1", "a/2")
+    hub = Hub(store)
+    assert hub.revision == 2
+    sink = Received()
+    await catch_up(hub, hub.subscribe("a/", 0, sink), sink)
+    assert (sink.revisions, hub.statistics().from_store) == ([1, 2], 1)
+
+
+async def test_a_watcher_of_the_future_waits(store: MemoryStore, hub: Hub) -> None:
+    """It is not live before its revision has come, and gets only what is behind it."""
+    sink = Received()
+    watcher = hub.subscribe("a/", 2, sink)
+    await create(store, "a/1")
+    assert await hub.pull(watcher) is None
+    assert not is_live(watcher)
+    await create(store, "a/2", "a/3")
+    await catch_up(hub, watcher, sink)
+    await create(store, "a/4")
+    assert sink.revisions == [3, 4]
+
+
+async def test_waiting_for_a_revision(store: MemoryStore, hub: Hub) -> None:
+    """Each waits for its own, and those of the past do not wait."""
+    arrived: list[int] = []
+
+    async def wait(revision: int) -> None:
+        await hub.wait_for(revision)
+        arrived.append(revision)
+
+    async with trio.open_nursery() as nursery:
+        for revision in (3, 1, 2, 0):
+            nursery.start_soon(wait, revision)
+        for count in range(4):
+            await wait_all_tasks_blocked()
+            assert sorted(arrived) == list(range(count + 1))
+            if count < 3:
+                await create(store, f"k{count}")
+
+
+async def test_who_gives_up_waiting_leaves_nothing_behind(store: MemoryStore, hub: Hub) -> None:
+    """A client may ask for revisions that never come, as often as it likes."""
+    async with trio.open_nursery() as nursery:
+        for revision in (1, 5, 1_000_000, 1_000_000):
+            nursery.start_soon(hub.wait_for, revision)
+        await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert hub._waiting == []
+    await create(store, "a")
+    await hub.wait_for(1)
+
+
+async def test_statistics_tell_who_is_served_how(store: MemoryStore, hub: Hub) -> None:
+    """Watchers, live ones, and batches by their way."""
+    sink = Received()
+    await live(hub, "a/", sink)
+    late = hub.subscribe("a/", 0, Received())
+    await create(store, "a/1", "a/2", "b/1")
+    await catch_up(hub, late, Received())
+    numbers = hub.statistics()
+    assert (numbers.watchers, numbers.live) == (2, 2)
+    assert (numbers.delivered, numbers.pulled, numbers.from_store) == (2, 1, 0)
+    assert numbers.window_events == 3
+
+
+@pytest.fixture
+async def ahead(tmp_path: Path) -> AsyncIterator[tuple[Hub, Callable[[], None]]]:
+    """A hub whose store holds revision 2 before it is announced, and what announces it."""
+    env, gate = gated(1)
+    async with open_store(tmp_path, StoreConfig(), env) as store, trio.open_nursery() as nursery:
+        hub = Hub(store, window_bytes=0)
+        await store.create("a/1", VALUE)
+        gate.hold(Hold.BEHIND)
+        nursery.start_soon(store.create, "a/2", VALUE)
+        await wait_all_tasks_blocked()
+        yield hub, gate.open
+        gate.open()
+
+
+async def test_a_pull_may_be_ahead_of_the_announcement(
+    ahead: tuple[Hub, Callable[[], None]],
+) -> None:
+    """The store shows a commit earlier than the stream: it is delivered once all the same."""
+    hub, announce = ahead
+    sink = Received()
+    watcher = hub.subscribe("a/", 0, sink)
+    await catch_up(hub, watcher, sink)
+    assert (sink.revisions, hub.revision) == ([1, 2], 1)
+    assert not is_live(watcher)
+    assert hub.position(watcher) == 2
+    announce()
+    await hub.wait_for(watcher.cursor)
+    await catch_up(hub, watcher, sink)
+    assert sink.revisions == [1, 2]
+    assert is_live(watcher)
+
+
+async def test_a_start_may_be_ahead_of_the_announcement(
+    ahead: tuple[Hub, Callable[[], None]],
+) -> None:
+    """A list that showed the commit begins a watch behind it, and does not see it again."""
+    hub, announce = ahead
+    sink = Received()
+    watcher = hub.subscribe("a/", 2, sink)
+    assert await hub.pull(watcher) is None
+    announce()
+    await hub.wait_for(2)
+    await catch_up(hub, watcher, sink)
+    assert sink.revisions == []
+    assert is_live(watcher)
