@@ -97,6 +97,8 @@ def list_options(request: Request, resource: ResourceType) -> ListOptions:
         causes.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if causes:
         raise invalid(LIST_OPTIONS, "", causes)
+    if version == "0":
+        limit = 0  # answered from memory in kube-apiserver, which does not page there
     return ListOptions(
         limit=max(limit, 0),
         continue_token=token,

@@ -6,6 +6,7 @@ Source: docs "API concepts" (patch), RFC 6902, RFC 7386.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.api import bodies
@@ -28,32 +29,94 @@ def _parse(body: bytes) -> Any:
         raise bad_request(f"error decoding patch: {error}") from None
 
 
-def _applier(request: Request) -> Callable[[Object], Any]:
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """A patched document.
+
+    Args:
+        doc: the result, not decoded yet.
+        refuse: makes the error for a result that does not decode, from the decoder's words; None
+            for patches whose result is refused as any body is.
+    """
+
+    doc: Any
+    refuse: Callable[[str], ApiError] | None = None
+
+
+Apply = Callable[[Object], Patched]
+
+
+def _json_patch(patch: Any, request: Request) -> Apply:
+    if not isinstance(patch, list):
+        word = gojson.type_word(patch)
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {word} into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
+    strict = jsonpatch.unknown_members(patch)
+    if strict:
+        validation = request.query.get("fieldValidation") or "Warn"
+        if validation == "Strict":
+            raise bad_request(f"strict decoding error: {', '.join(strict)}")
+        if validation == "Warn":
+            request.warn(strict)
+    return lambda doc: Patched(jsonpatch.apply_json_patch(doc, patch))
+
+
+def _merge_patch(patch: Any) -> Apply:
+    if not isinstance(patch, dict):
+        word = gojson.type_word(patch)
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {word} into Go value of type "
+            "map[string]interface {}"
+        )
+    return lambda doc: Patched(jsonpatch.apply_merge_patch(doc, patch))
+
+
+def _strategic_patch(patch: Any, type_name: str) -> Apply:
+    from kubetrio.machinery import strategicpatch
+    from kubetrio.schema import patchmeta
+
+    schema = patchmeta.for_type(type_name)
+
+    def apply(doc: Object) -> Patched:
+        merged = strategicpatch.merge_strategic_patch(doc, patch, schema)
+        return Patched(merged.doc, lambda why: strategicpatch.undecodable(merged.rest, why))
+
+    return apply
+
+
+def _applier(request: Request, type_name: str) -> Apply:
     """What applies the patch of a request to an object.
 
     Raises:
-        ApiError: 400, or 415 for media types without an implementation.
+        ApiError: 400.
     """
     patch = _parse(request.body)
-    if request.patch_type == negotiate.JSON_PATCH:
-        if not isinstance(patch, list):
-            word = gojson.type_word(patch)
-            raise bad_request(
-                f"error decoding patch: json: cannot unmarshal {word} into Go value of type "
-                "[]handlers.jsonPatchOp"
-            )
-        return lambda doc: jsonpatch.apply_json_patch(doc, patch)
-    if request.patch_type == negotiate.MERGE_PATCH:
-        if not isinstance(patch, dict):
-            word = gojson.type_word(patch)
-            raise bad_request(
-                f"error decoding patch: json: cannot unmarshal {word} into Go value of type "
-                "map[string]interface {}"
-            )
-        return lambda doc: jsonpatch.apply_merge_patch(doc, patch)
-    raise ApiError(
-        501, "NotImplemented", f"patches of type {request.patch_type} are not implemented", {}
-    )
+    match request.patch_type:
+        case negotiate.JSON_PATCH:
+            return _json_patch(patch, request)
+        case negotiate.MERGE_PATCH:
+            return _merge_patch(patch)
+        case _:
+            return _strategic_patch(patch, type_name)
+
+
+def _decode(request: Request, patched: Patched, resource: ResourceType) -> Object:
+    """The patched document, decoded as any body is: types, unknown fields.
+
+    Raises:
+        ApiError: 400 or 422.
+    """
+    gvk = resource.group_version_kind
+    try:
+        decoded = bodies.decode_object(jsonwire.encode(patched.doc), gvk, "json")
+        bodies.check_fields(request, decoded)
+    except ApiError as error:
+        if patched.refuse is None:
+            raise
+        raise patched.refuse(error.message.partition(f"handled as a {gvk.kind}: ")[2]) from error
+    return decoded.value
 
 
 def changer(request: Request, resource: ResourceType) -> Change:
@@ -62,19 +125,16 @@ def changer(request: Request, resource: ResourceType) -> Change:
     Raises:
         ApiError: 400, the patch cannot be read.
     """
-    apply = _applier(request)
+    if request.patch_type == negotiate.APPLY_PATCH:
+        raise ApiError(501, "NotImplemented", "server-side apply is not implemented", {})
+    apply = _applier(request, resource.schema_name)
 
     async def change(old: Object | None) -> Object:
         if old is None:
             raise not_found(resource.group_resource, request.info.name)
         if resource.stored_as != resource.group_version:
             old = convert(old, resource.stored_as, resource.group_version)
-        patched = apply(old)
-        # The patched document is decoded as any body is: types, unknown fields, defaults.
-        gvk = resource.group_version_kind
-        decoded = bodies.decode_object(jsonwire.encode(patched), gvk, "json")
-        bodies.check_fields(request, decoded)
-        new = decoded.value
+        new = _decode(request, apply(old), resource)
         name = (new.get("metadata") or {}).get("name") or ""
         if name != request.info.name:
             raise bad_request(

@@ -315,6 +315,9 @@ async def decode(api: Api, request: Request) -> AnyResponse | None:
     except routing.NotServed:
         return page_not_found()
     request.resource = resource
+    advice = routing.DEPRECATED.get(resource.group_resource)
+    if advice is not None:
+        request.warn([advice])
     if request.info.verb in BODY_VERBS:
         await decode_body(request, resource, api.config.max_body_bytes)
     return None

@@ -61,3 +61,12 @@ def _check_shape(info: RequestInfo, resource: ResourceType) -> None:
             raise unknown_path()
     elif info.namespace and info.resource != "namespaces":
         raise unknown_path()
+
+
+DEPRECATED = {
+    ("", "endpoints"): (
+        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    ),
+    ("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
+}
+"""Warnings that go with every answer about a resource."""

@@ -203,5 +203,6 @@ def table(
         "columnDefinitions": (
             [column.as_dict() for column in resource.columns] if with_columns else None
         ),
-        "rows": rows,
+        # Go's default convertor never makes the slice, the printers' always do.
+        "rows": rows or (None if resource.columns == DEFAULT_COLUMNS else []),
     }

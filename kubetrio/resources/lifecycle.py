@@ -36,7 +36,7 @@ from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.defaults.context import Context
 from kubetrio.resources.defaults.strategy import prepare_create, prepare_update
 from kubetrio.resources.deletion import Outcome
-from kubetrio.resources.objects import order_metadata, stamp, unversioned
+from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import validate_create, validate_update, warnings
@@ -311,9 +311,11 @@ class Lifecycle:
             return Written(unversioned(new), created=False, warnings=advice)
         value = stamp(new)
         if remove:
-            stored = await self._store.delete(current.key, value, expected=current.revision)
-        else:
-            stored = await self._store.update(current.key, value, expected=current.revision)
+            # Watchers see the last state that was stored, the client what it asked for.
+            gone = restamp(current.value)
+            stored = await self._store.delete(current.key, gone, expected=current.revision)
+            return Written(value.at(stored.revision), created=False, warnings=advice)
+        stored = await self._store.update(current.key, value, expected=current.revision)
         return Written(stored.value, created=False, warnings=advice)
 
     @staticmethod
@@ -365,20 +367,29 @@ class Lifecycle:
             if outcome is Outcome.NOTHING or options.dry_run:
                 return last, outcome is Outcome.REMOVE
             try:
-                stored = await self._carry_out(outcome, current, last)
-            except RevisionMismatch:
+                stored = await self._carry_out(outcome, current, obj, last)
+            except (RevisionMismatch, KeyMissing):
                 await trio.lowlevel.checkpoint()
                 continue
             except StoreError as error:
                 raise translate(error, resource.group_resource, target.name) from error
-            return orjson.loads(stored.value), outcome is Outcome.REMOVE
+            last["metadata"] = order_metadata(
+                {**last["metadata"], "resourceVersion": str(stored.revision)}
+            )
+            return last, outcome is Outcome.REMOVE
         raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
 
-    async def _carry_out(self, outcome: Outcome, current: KeyValue, last: Object) -> KeyValue:
-        value = stamp(last)
+    async def _carry_out(
+        self, outcome: Outcome, current: KeyValue, obj: Object, last: Object
+    ) -> KeyValue:
+        """Write a deletion: watchers of a removed object see the state that was stored."""
+        if outcome is Outcome.MARK or last != obj:
+            # As kube-apiserver does: what deletion changes in an object is written before it goes.
+            current = await self._store.update(current.key, stamp(last), expected=current.revision)
         if outcome is Outcome.REMOVE:
+            value = restamp(current.value)
             return await self._store.delete(current.key, value, expected=current.revision)
-        return await self._store.update(current.key, value, expected=current.revision)
+        return current
 
 
 def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:

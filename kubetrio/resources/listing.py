@@ -222,6 +222,15 @@ class Pager:
             await trio.lowlevel.checkpoint()
 
 
+def _keys(resource: ResourceType, namespace: str, selection: Selection | None) -> Range:
+    """Keys of a collection; a selector that pins the name leaves one."""
+    if selection is not None and selection.fields is not None:
+        name = selection.fields.exact("metadata.name")
+        if name and (namespace or not resource.namespaced):
+            return Range.single(resource.key(namespace, name))
+    return Range.prefix(resource.prefix(namespace))
+
+
 class RestOfList:
     """The part of a large list behind its first page.
 
@@ -295,7 +304,7 @@ class Listing:
             ApiError: 400, 410 or 504, see the module's source.
         """
         prefix = resource.prefix(namespace)
-        keys = Range.prefix(prefix)
+        keys = _keys(resource, namespace, options.selection)
         position = await self._position(options)
         if position.start:
             keys = Range(max(keys.start, prefix + position.start.lstrip("/")), keys.end)

@@ -37,7 +37,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "policy": ("policy",),
         "rbac.authorization.k8s.io": ("rbac",),
         "resource.k8s.io": ("resource",),
-        "scheduling.k8s.io": ("scheduling",),
+        "scheduling.k8s.io": ("priorityclasses",),
         "storage.k8s.io": ("storage",),
     }
 )

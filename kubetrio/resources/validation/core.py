@@ -11,8 +11,8 @@ from kubetrio.machinery.fielderrors import invalid, required
 from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.resources.validation.claims import CLAIMS
 from kubetrio.resources.validation.configs import CONFIG_MAPS, SECRETS
+from kubetrio.resources.validation.coreevents import EVENTS
 from kubetrio.resources.validation.endpoints import ENDPOINTS
-from kubetrio.resources.validation.events import EVENTS
 from kubetrio.resources.validation.library import (
     Causes,
     Json,

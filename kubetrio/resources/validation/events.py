@@ -1,106 +1,104 @@
-"""Events, of the core group as it always was and of events.k8s.io, which is strict.
+"""Events of events.k8s.io, which are checked more strictly than those of the core group.
 
-Source: the Event of both groups in the API reference.
+Source: KEP-383 (new event API); causes name the members as the core group calls them.
 """
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.machinery.fielderrors import invalid, required
-from kubetrio.machinery.names_validation import byte_length, dns1123_subdomain
-from kubetrio.resources.validation.formats import QUALIFIED
+from kubetrio.machinery.names_validation import byte_length, dns1123_subdomain, qualified_name
 from kubetrio.resources.validation.library import (
     IMMUTABLE,
     Causes,
     Json,
     KindRules,
     Tables,
+    go_struct,
     member,
     same,
 )
 
-_NEEDS_UNSET = "needs to be unset"
-_TYPES = ("Normal", "Warning")
-_NAMES = {
-    "involvedObject": "regarding",
-    "message": "note",
-    "source": "deprecatedSource",
-    "firstTimestamp": "deprecatedFirstTimestamp",
-    "lastTimestamp": "deprecatedLastTimestamp",
-    "count": "deprecatedCount",
-    "reportingComponent": "reportingController",
-}
-"""What core calls the members of events.k8s.io."""
-_FIXED = (
-    "involvedObject",
-    "reason",
-    "message",
-    "source",
-    "firstTimestamp",
-    "lastTimestamp",
-    "count",
-    "reason",
-    "type",
-    "eventTime",
-    "action",
-    "related",
-    "reportingController",
-    "reportingInstance",
+_LIMIT = 128
+_NOTE_LIMIT = 1024
+_NAMESPACE_DIFFERS = "does not match event.namespace"
+_UNSET = (
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
 )
-_LIMITS = (
-    ("reportingInstance", "reportingInstance", 128, True),
-    ("action", "action", 128, True),
-    ("reason", "reason", 128, True),
-    ("message", "message", 1024, False),
+_REFERENCE = go_struct(
+    Kind=("kind", ""),
+    Namespace=("namespace", ""),
+    Name=("name", ""),
+    UID=("uid", ""),
+    APIVersion=("apiVersion", ""),
+    ResourceVersion=("resourceVersion", ""),
+    FieldPath=("fieldPath", ""),
 )
-"""Members with their names in causes, most bytes, and whether they are required."""
+_SOURCE = go_struct(Component=("component", ""), Host=("host", ""))
+# member, its name in causes, its zero value; the reason is compared twice, as upstream does
+_FIXED: tuple[tuple[str, str, Any], ...] = (
+    ("regarding", "involvedObject", {}),
+    ("reason", "reason", ""),
+    ("note", "message", ""),
+    ("deprecatedSource", "source", {}),
+    ("deprecatedFirstTimestamp", "firstTimestamp", None),
+    ("deprecatedLastTimestamp", "lastTimestamp", None),
+    ("deprecatedCount", "count", 0),
+    ("reason", "reason", ""),
+    ("type", "type", ""),
+    ("eventTime", "eventTime", None),
+    ("action", "action", ""),
+    ("related", "related", None),
+    ("reportingController", "reportingController", ""),
+    ("reportingInstance", "reportingInstance", ""),
+)
 
 
-def as_core(event: Json) -> Json:
-    """An event of events.k8s.io in the words of core.
-
-    Args:
-        event: the event.
-    """
-    out = dict(event)
-    for core, name in _NAMES.items():
-        value = out.pop(name, None)
-        if value is not None:
-            out[core] = value
-    return out
+def _too_long(event: Mapping[str, Any], name: str, path: str, limit: int, out: Causes) -> None:
+    if byte_length(event.get(name) or "") > limit:
+        out.append(invalid(path, "", f"can have at most {limit} characters"))
 
 
-def _legacy(event: Json, _path: str, out: Causes) -> None:
-    """What every event must be, whoever writes it."""
-    namespace = member(event, "metadata").get("namespace") or ""
-    theirs = member(event, "involvedObject").get("namespace") or ""
-    mismatch = invalid("involvedObject.namespace", theirs, "does not match event.namespace")
-    if not event.get("eventTime"):
-        if theirs != namespace and (theirs or namespace not in ("", "default")):
-            out.append(mismatch)
+def _about(event: Mapping[str, Any], out: Causes) -> None:
+    namespace = event["metadata"].get("namespace") or ""
+    regarding = member(event, "regarding").get("namespace") or ""
+    if event.get("eventTime"):
+        good = regarding or namespace in ("default", "kube-system")
+    elif not regarding:
+        good = namespace in ("", "default")
     else:
-        if not theirs and namespace not in ("default", "kube-system"):
-            out.append(mismatch)
-        _new_style(event, out)
+        good = namespace == regarding
+    if not good:
+        out.append(invalid("involvedObject.namespace", regarding, _NAMESPACE_DIFFERS))
+
+
+def _named(event: Mapping[str, Any], out: Causes) -> None:
+    controller = event.get("reportingController") or ""
+    if not controller:
+        out.append(required("reportingController"))
+    out.extend(
+        invalid("reportingController", controller, text) for text in qualified_name(controller)
+    )
+    for name in ("reportingInstance", "action", "reason"):
+        if not event.get(name):
+            out.append(required(name))
+        _too_long(event, name, name, _LIMIT, out)
+    _too_long(event, "note", "message", _NOTE_LIMIT, out)
+
+
+def _legacy(event: Mapping[str, Any], out: Causes) -> None:
+    _about(event, out)
+    if event.get("eventTime"):
+        _named(event, out)
+    namespace = event["metadata"].get("namespace") or ""
     out.extend(invalid("namespace", namespace, text) for text in dns1123_subdomain(namespace))
 
 
-def _new_style(event: Json, out: Causes) -> None:
-    controller = event.get("reportingComponent") or ""
-    if not controller:
-        out.append(required("reportingController"))
-    QUALIFIED(controller, "reportingController", out)
-    for name, path, limit, needed in _LIMITS:
-        value = event.get(name) or ""
-        if needed and not value:
-            out.append(required(path))
-        if byte_length(value) > limit:
-            out.append(invalid(path, "", f"can have at most {limit} characters"))
-
-
-def _series(event: Json, out: Causes) -> None:
+def _series(event: Mapping[str, Any], out: Causes) -> None:
     series = event.get("series")
     if series is None:
         return
@@ -110,51 +108,38 @@ def _series(event: Json, out: Causes) -> None:
         out.append(required("series.lastObservedTime"))
 
 
-def _strict(event: Json, path: str, out: Causes) -> None:
-    """What an event written through events.k8s.io must be."""
-    event = as_core(event)
-    _legacy(event, path, out)
+def _create(event: Mapping[str, Any], _: str, out: Causes) -> None:
+    _legacy(event, out)
     _series(event, out)
     if not event.get("eventTime"):
         out.append(required("eventTime"))
     kind = event.get("type") or ""
-    if kind not in _TYPES:
+    if kind not in ("Normal", "Warning"):
         out.append(invalid("type", "", f"has invalid value: {kind}"))
-    source = member(event, "source")
-    for name, given in (
-        ("firstTimestamp", event.get("firstTimestamp")),
-        ("lastTimestamp", event.get("lastTimestamp")),
-        ("count", event.get("count")),
-        ("source", source.get("component") or source.get("host")),
-    ):
-        if given:
-            out.append(invalid(name, "", _NEEDS_UNSET))
+    for name, path in _UNSET:
+        if event.get(name):
+            out.append(invalid(path, "", "needs to be unset"))
+    source = member(event, "deprecatedSource")
+    if source.get("component") or source.get("host"):
+        out.append(invalid("source", "", "needs to be unset"))
 
 
-def _strict_update(new: Json, old: Json, out: Causes) -> None:
-    new, old = as_core(new), as_core(old)
-    _legacy(new, "", out)
-    if new.get("series") != old.get("series"):
+def _shown(name: str, value: Any) -> Any:
+    if name in ("regarding", "related"):
+        return value if value is None else _REFERENCE(value)
+    return _SOURCE(value) if name == "deprecatedSource" else value
+
+
+def _update(new: Json, old: Json, out: Causes) -> None:
+    _legacy(new, out)
+    if not same(new.get("series"), old.get("series")):
         _series(new, out)
-    for name in _FIXED:
-        member_name = "reportingComponent" if name == "reportingController" else name
-        mine, theirs = new.get(member_name), old.get(member_name)
-        if not _same(mine, theirs):
-            out.append(invalid(name, mine, IMMUTABLE))
+    for name, path, zero in _FIXED:
+        value, before = (obj.get(name) or zero for obj in (new, old))
+        if not same(value, before):
+            out.append(invalid(path, _shown(name, value), IMMUTABLE))
 
 
-def _same(one: Any, two: Any) -> bool:
-    return same(one or None, two or None)
-
-
-EVENTS = KindRules(create=_legacy)
-"""The rules of Events of the core group."""
-
-TABLES: Tables = MappingProxyType(
-    {
-        ("events.k8s.io", "events"): KindRules(
-            create=_strict, update=_strict_update, revalidate=False
-        ),
-    }
-)
-"""Rules by (group, plural name)."""
+TABLES: Tables = {
+    ("events.k8s.io", "events"): KindRules(create=_create, update=_update, revalidate=False)
+}

@@ -95,6 +95,20 @@ def joined(messages: Messages, intro: str = "") -> Check:
     return check
 
 
+def shorter(limit: int) -> Check:
+    """A check of the length of a text: "Too long" over the limit.
+
+    Args:
+        limit: bytes allowed.
+    """
+
+    def check(value: str, path: str, out: Causes) -> None:
+        if byte_length(value) > limit:
+            out.append(too_long(path, limit))
+
+    return check
+
+
 def upper_names(value: Any) -> Any:
     """A value as Go prints internal structs that have no JSON names, nearly.
 

@@ -115,9 +115,7 @@ def _role_ref(*kinds: str) -> Check:
 
 def _binding(*kinds: str, namespaced: bool) -> KindRules:
     return KindRules(
-        create=table(
-            _role_ref(*kinds), row("subjects", each(_subject(namespaced=namespaced)))
-        ),
+        create=table(_role_ref(*kinds), row("subjects", each(_subject(namespaced=namespaced)))),
         update=_same_role,
     )
 

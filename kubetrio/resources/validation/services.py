@@ -370,9 +370,9 @@ def _update(new: Json, old: Json, out: Causes) -> None:
         name = mine.get("loadBalancerClass")
         if name != theirs.get("loadBalancerClass"):
             out.append(invalid("spec.loadBalancerClass", name, _ONCE))
-    if _needs_health_check(mine) and _needs_health_check(theirs):
-        if mine.get("healthCheckNodePort") != theirs.get("healthCheckNodePort"):
-            out.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
+    checked = _needs_health_check(mine) and _needs_health_check(theirs)
+    if checked and mine.get("healthCheckNodePort") != theirs.get("healthCheckNodePort"):
+        out.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
     _service(new, out, old)
 
 

@@ -1,0 +1,65 @@
+"""Values as Go prints them in messages that name no better form.
+
+kube-apiserver's typed values print as pointers to a struct with one member, so messages say
+``&{text}`` (``%v``) and ``&value.valueUnstructured{Value:1}`` (``%#v``).  Source: the format verbs
+of Go's package ``fmt``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+_WRAPPER = "&value.valueUnstructured"
+
+
+def go_value(value: Any) -> str:
+    """A typed value under ``%v``."""
+    return f"&{{{_plain(value)}}}"
+
+
+def go_literal(value: Any) -> str:
+    """A typed value under ``%#v``."""
+    return f"{_WRAPPER}{{Value:{_source(value)}}}"
+
+
+def go_type(value: Any) -> str:
+    """The type of parsed JSON under ``%T``."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, int):
+        return "int64"
+    if isinstance(value, float):
+        return "float64"
+    return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        inner = " ".join(f"{name}:{_plain(value[name])}" for name in sorted(value))
+        return f"map[{inner}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_plain, value))}]"
+    if isinstance(value, float):
+        return format(value, "g")
+    return str(value)
+
+
+def _source(value: Any) -> str:
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, str):
+        return orjson.dumps(value).decode()
+    if isinstance(value, dict):
+        inner = ", ".join(f'"{name}":{_source(value[name])}' for name in sorted(value))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_source, value))}}}"
+    return _plain(value)
