@@ -65,8 +65,8 @@ def decode_object(
                 raise jsonwire.unrecognised(body, gvk.kind, why) from None
             parsed = gojson.Parsed(document.value, [], {})
             decoded = jsonwire.decode_parsed(parsed, body, gvk, scheme)
-            duplicates = [duplicate.message for duplicate in document.duplicates]
-            return jsonwire.Decoded(decoded.value, decoded.gvk, duplicates + decoded.strict)
+            strict = [document.strict_error] if document.duplicates else []
+            return jsonwire.Decoded(decoded.value, decoded.gvk, strict + decoded.strict)
         case _:
             return _decode_protobuf(body, gvk, codec)
 

@@ -211,7 +211,7 @@ def write_options(request: Request, kind: str) -> WriteOptions:
     if not query:
         return WriteOptions(user=request.user, field_manager=default_manager(request))
     dry = request.query_list("dryRun")
-    causes = dry_run_causes([value for value in dry if value])
+    causes = dry_run_causes(dry)
     validation = query.get("fieldValidation", "")
     if validation not in FIELD_VALIDATION:
         supported = ", ".join(f'"{value}"' for value in FIELD_VALIDATION)
@@ -239,7 +239,7 @@ def write_options(request: Request, kind: str) -> WriteOptions:
         raise invalid(GroupKind("meta.k8s.io", kind), "", causes)
     return WriteOptions(
         user=request.user,
-        dry_run=bool([value for value in dry if value]),
+        dry_run=bool(dry),
         field_manager=manager or default_manager(request),
     )
 
@@ -263,7 +263,7 @@ def delete_query(request: Request) -> Object:
         raw["propagationPolicy"] = query["propagationPolicy"]
     if "orphanDependents" in query:
         raw["orphanDependents"] = truthy(query["orphanDependents"])
-    dry = [value for value in request.query_list("dryRun") if value]
+    dry = request.query_list("dryRun")
     if dry:
         raw["dryRun"] = dry
     return raw

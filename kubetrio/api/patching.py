@@ -5,15 +5,16 @@ Source: docs "API concepts" (patch), RFC 6902, RFC 7386.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.api import bodies
 from kubetrio.api.encoders import stored_version
 from kubetrio.api.request import Request
-from kubetrio.machinery import jsonpatch
-from kubetrio.machinery.status import ApiError, bad_request, not_found
+from kubetrio.machinery import fielderrors, jsonpatch
+from kubetrio.machinery.names import GroupKind
+from kubetrio.machinery.status import ApiError, bad_request, invalid, not_found
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import gojson, jsonwire, negotiate
@@ -22,9 +23,9 @@ Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
 
 
-def _parse(body: bytes) -> Any:
+def _parse(body: bytes) -> gojson.Parsed:
     try:
-        return gojson.parse(body).value
+        return gojson.parse(body)
     except gojson.GoJsonError as error:
         raise bad_request(f"error decoding patch: {error}") from None
 
@@ -35,18 +36,20 @@ class Patched:
 
     Args:
         doc: the result, not decoded yet.
-        refuse: makes the error for a result that does not decode, from the decoder's words; None
-            for patches whose result is refused as any body is.
+        shown: what messages about it show.
+        strict: complaints about the patch itself (unknown and duplicate members).
     """
 
     doc: Any
-    refuse: Callable[[str], ApiError] | None = None
+    shown: str
+    strict: Sequence[str] = ()
 
 
 Apply = Callable[[Object], Patched]
 
 
-def _json_patch(patch: Any, request: Request) -> Apply:
+def _json_patch(parsed: gojson.Parsed) -> Apply:
+    patch = parsed.value
     if not isinstance(patch, list):
         word = gojson.type_word(patch)
         raise bad_request(
@@ -54,34 +57,42 @@ def _json_patch(patch: Any, request: Request) -> Apply:
             "[]handlers.jsonPatchOp"
         )
     strict = jsonpatch.unknown_members(patch)
-    if strict:
-        validation = request.query.get("fieldValidation") or "Warn"
-        if validation == "Strict":
-            raise bad_request(f"strict decoding error: {', '.join(strict)}")
-        if validation == "Warn":
-            request.warn(strict)
-    return lambda doc: Patched(jsonpatch.apply_json_patch(doc, patch))
+
+    def apply(doc: Object) -> Patched:
+        result = jsonpatch.apply_json_patch(doc, patch)
+        return Patched(result, jsonwire.encode(result).decode(), strict)
+
+    return apply
 
 
-def _merge_patch(patch: Any) -> Apply:
+def _merge_patch(parsed: gojson.Parsed) -> Apply:
+    patch = parsed.value
     if not isinstance(patch, dict):
         word = gojson.type_word(patch)
         raise bad_request(
             f"error decoding patch: json: cannot unmarshal {word} into Go value of type "
             "map[string]interface {}"
         )
-    return lambda doc: Patched(jsonpatch.apply_merge_patch(doc, patch))
+    strict = [f'duplicate field "{path}"' for path in parsed.duplicates]
+
+    def apply(doc: Object) -> Patched:
+        result = jsonpatch.apply_merge_patch(doc, patch)
+        return Patched(result, jsonwire.encode(result).decode(), strict)
+
+    return apply
 
 
-def _strategic_patch(patch: Any, type_name: str) -> Apply:
+def _strategic_patch(parsed: gojson.Parsed, type_name: str) -> Apply:
     from kubetrio.machinery import strategicpatch
+    from kubetrio.machinery.strategicvalues import go_text
     from kubetrio.schema import patchmeta
 
     schema = patchmeta.for_type(type_name)
+    strict = [f'duplicate field "{path}"' for path in parsed.duplicates]
 
     def apply(doc: Object) -> Patched:
-        merged = strategicpatch.merge_strategic_patch(doc, patch, schema)
-        return Patched(merged.doc, lambda why: strategicpatch.undecodable(merged.rest, why))
+        merged = strategicpatch.merge_strategic_patch(doc, parsed.value, schema)
+        return Patched(merged.doc, go_text(merged.rest), strict)
 
     return apply
 
@@ -92,30 +103,39 @@ def _applier(request: Request, type_name: str) -> Apply:
     Raises:
         ApiError: 400.
     """
-    patch = _parse(request.body)
+    parsed = _parse(request.body)
     match request.patch_type:
         case negotiate.JSON_PATCH:
-            return _json_patch(patch, request)
+            return _json_patch(parsed)
         case negotiate.MERGE_PATCH:
-            return _merge_patch(patch)
+            return _merge_patch(parsed)
         case _:
-            return _strategic_patch(patch, type_name)
+            return _strategic_patch(parsed, type_name)
+
+
+def _refused(patched: Patched, why: str) -> ApiError:
+    """422 for a patch whose result is no object of the kind, as kube-apiserver words it."""
+    return invalid(GroupKind("", ""), "", [fielderrors.invalid("patch", patched.shown, why)])
 
 
 def _decode(request: Request, patched: Patched, resource: ResourceType) -> Object:
     """The patched document, decoded as any body is: types, unknown fields.
 
     Raises:
-        ApiError: 400 or 422.
+        ApiError: 422.
     """
     gvk = resource.group_version_kind
     try:
         decoded = bodies.decode_object(jsonwire.encode(patched.doc), gvk, "json")
-        bodies.check_fields(request, decoded)
     except ApiError as error:
-        if patched.refuse is None:
-            raise
-        raise patched.refuse(error.message.partition(f"handled as a {gvk.kind}: ")[2]) from error
+        why = error.message.partition(f"handled as a {gvk.kind}: ")[2] or error.message
+        raise _refused(patched, why) from error
+    strict = [*patched.strict, *decoded.strict]
+    validation = request.query.get("fieldValidation") or "Warn"
+    if strict and validation == "Strict":
+        raise _refused(patched, f"strict decoding error: {', '.join(strict)}")
+    if validation == "Warn":
+        request.warn(strict)
     return decoded.value
 
 

@@ -10,7 +10,7 @@ between (see `resources.lifecycle`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -18,6 +18,7 @@ import trio
 from kubetrio.api import routing, verbs
 from kubetrio.api.bodies import decode_body
 from kubetrio.api.cache import ByteCache
+from kubetrio.api.compress import compress
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import AnyResponse, Response, error_response, page_not_found
 from kubetrio.api.serializers import dump
@@ -27,7 +28,7 @@ from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo
 from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.status import ApiError, internal_error
+from kubetrio.machinery.status import ApiError, bad_request, internal_error, timeout
 from kubetrio.metrics import Metrics, RequestKey
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
@@ -143,7 +144,7 @@ class Api:
         """Answer a request; never raises but for cancellation."""
         request.started = trio.current_time()
         try:
-            response = await self._walk(request)
+            response = await self._within_time(request)
         except ApiError as error:
             response = error_response(error, negotiate.negotiate_error(request.header(b"accept")))
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
@@ -153,6 +154,14 @@ class Api:
             response.headers = (*response.headers, *request.response_headers)
         self._finish(request, response)
         return response
+
+    async def _within_time(self, request: Request) -> AnyResponse:
+        """Walk the stages; writes have a time limit, reads bring bounds of their own."""
+        if request.method == "GET":
+            return await compress(request, await self._walk(request), self.env)
+        with trio.move_on_after(self.config.request_timeout_s):
+            return await compress(request, await self._walk(request), self.env)
+        raise timeout("request did not complete within the allotted timeout")
 
     async def _walk(self, request: Request) -> AnyResponse:
         for stage in STAGES:
@@ -254,18 +263,25 @@ async def audit(api: Api, request: Request) -> AnyResponse | None:
 
 async def impersonate(api: Api, request: Request) -> AnyResponse | None:
     """Act as somebody else, when the user may (docs: "User impersonation")."""
+    del api
     headers = request.headers
-    if b"impersonate-user" not in headers:
-        if b"impersonate-group" in headers or b"impersonate-uid" in headers:
-            raise internal_error("requested [...] without impersonating a user")
-        return None
-    name = request.header(b"impersonate-user")
     groups = tuple(request.header_list(b"impersonate-group"))
-    attributes = Attributes(user=request.user, verb="impersonate", resource="users", name=name)
+    name = request.header(b"impersonate-user")
+    if not name:
+        if groups or b"impersonate-uid" in headers:
+            shown = ", ".join(f'"{group}"' for group in groups)
+            uid = request.header(b"impersonate-uid")
+            raise bad_request(
+                f'requested &user.DefaultInfo{{Name:"", UID:"{uid}", Groups:[]string{{{shown}}}, '
+                "Extra:map[string][]string(nil)} without impersonating a user name"
+            )
+        return None
     if MASTERS not in request.user.groups:
-        verdict = api.authorizer.authorize(attributes)
-        if verdict.decision is not Decision.ALLOW:
-            raise authorization.forbidden(attributes, verdict.reason)
+        # Nobody else may yet; the verb in the message is that of constrained impersonation.
+        attributes = _attributes(request)
+        raise authorization.forbidden(
+            replace(attributes, verb=f"impersonate-on:user-info:{attributes.verb}")
+        )
     extra: dict[str, tuple[str, ...]] = {}
     for key, value in request.raw_headers:
         if key.startswith(b"impersonate-extra-"):
@@ -287,8 +303,17 @@ async def authorize(api: Api, request: Request) -> AnyResponse | None:
     """403 for what the user may not do."""
     if MASTERS in request.user.groups:
         return None
+    attributes = _attributes(request)
+    verdict = api.authorizer.authorize(attributes)
+    if verdict.decision is not Decision.ALLOW:
+        raise authorization.forbidden(attributes, verdict.reason)
+    return None
+
+
+def _attributes(request: Request) -> Attributes:
+    """The question put to authorizers."""
     info = request.info
-    attributes = Attributes(
+    return Attributes(
         user=request.user,
         verb=info.verb,
         namespace=info.namespace,
@@ -300,10 +325,6 @@ async def authorize(api: Api, request: Request) -> AnyResponse | None:
         resource_request=info.is_resource,
         path=info.path,
     )
-    verdict = api.authorizer.authorize(attributes)
-    if verdict.decision is not Decision.ALLOW:
-        raise authorization.forbidden(attributes, verdict.reason)
-    return None
 
 
 async def decode(api: Api, request: Request) -> AnyResponse | None:

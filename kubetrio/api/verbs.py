@@ -133,7 +133,8 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "PatchOptions")
     change = patching.changer(request, resource)
-    written = await api.lifecycle.update(_target(request, resource), change, chosen)
+    target = _target(request, resource)
+    written = await api.lifecycle.update(target, change, chosen, uid_is_precondition=False)
     return _written(request, encoder, written)
 
 

@@ -16,6 +16,7 @@ from kubetrio.machinery.applyvalues import field_set
 from kubetrio.machinery.fieldpath import path_text
 from kubetrio.machinery.fieldset import EMPTY, SELF, FieldSet, Node, is_member
 from kubetrio.machinery.ownership import (
+    NEVER_OWNED,
     UPDATE,
     ApplyConflict,
     Conflict,
@@ -63,7 +64,7 @@ def apply(
     """
     before = reconcile(owners, live, rules)
     last = before.get(manager)
-    claimed = rules.keep(field_set(config.value, config.schema))
+    claimed = rules.keep(field_set(config.value, config.schema)).difference(NEVER_OWNED)
     merged = live._replace(value=merge(live.value, config.value, live.schema))
     now = {
         **before,

@@ -24,6 +24,7 @@ from kubetrio.machinery.fieldset import FieldSet
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.ownership import (
     APPLY,
+    ONE_VERSION,
     UPDATE,
     ApplyConflict,
     Manager,
@@ -45,22 +46,6 @@ UPDATERS_LIMIT = 10
 ANCIENT = "ancient-changes"
 BEFORE_FIRST_APPLY = "before-first-apply"
 _RESET: list[Json] = [{}]
-
-# What the server sets or the path says; nobody owns it.
-STRIPPED = FieldSet.of(
-    ("f:apiVersion",),
-    ("f:kind",),
-    ("f:metadata",),
-    ("f:metadata", "f:name"),
-    ("f:metadata", "f:namespace"),
-    ("f:metadata", "f:creationTimestamp"),
-    ("f:metadata", "f:selfLink"),
-    ("f:metadata", "f:uid"),
-    ("f:metadata", "f:clusterName"),
-    ("f:metadata", "f:generation"),
-    ("f:metadata", "f:managedFields"),
-    ("f:metadata", "f:resourceVersion"),
-)
 
 
 class InvalidManagedFields(ValueError):
@@ -87,7 +72,7 @@ class Write:
     manager: str
     now: str
     subresource: str = ""
-    rules: Rules = Rules()
+    rules: Rules = ONE_VERSION
     empty: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -222,16 +207,6 @@ def _owners(live: Mapping[str, Any], new: Json, write: Write) -> dict[Manager, O
     return (_readable(given) if given else {}) or _readable(_entries(live))
 
 
-def _strip(owners: dict[Manager, Owned], manager: Manager) -> None:
-    owned = owners.get(manager)
-    if owned is not None:
-        left = owned.less(STRIPPED)
-        if left.fields:
-            owners[manager] = left
-        else:
-            del owners[manager]
-
-
 def _cap(owners: dict[Manager, Owned]) -> None:
     updaters = [manager for manager in owners if manager.operation == UPDATE]
     excess = len(updaters) - UPDATERS_LIMIT
@@ -265,7 +240,6 @@ def _update(
         out = track_update(before, manager, old, new, rules=write.rules, now=write.now)
     except TypedError:
         return dict(owners)
-    _strip(out, manager)
     _cap(out)
     return out
 
@@ -332,7 +306,6 @@ def on_apply(live: Json | None, config: Json, write: Write, *, force: bool) -> A
     obj = merged.typed.value
     if merged.typed is not there and manager in after:
         after[manager] = after[manager]._replace(time=write.now)
-    _strip(after, manager)
     if write.manager == lastapplied.MANAGER:
         obj = lastapplied.refreshed(obj, config)
     entries = encode(after)

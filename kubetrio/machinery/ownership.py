@@ -21,6 +21,22 @@ Json = dict[str, Any]
 APPLY = "Apply"
 UPDATE = "Update"
 
+# What the server sets or the path says; nobody owns it.
+NEVER_OWNED = FieldSet.of(
+    ("f:apiVersion",),
+    ("f:kind",),
+    ("f:metadata",),
+    ("f:metadata", "f:name"),
+    ("f:metadata", "f:namespace"),
+    ("f:metadata", "f:creationTimestamp"),
+    ("f:metadata", "f:selfLink"),
+    ("f:metadata", "f:uid"),
+    ("f:metadata", "f:clusterName"),
+    ("f:metadata", "f:generation"),
+    ("f:metadata", "f:managedFields"),
+    ("f:metadata", "f:resourceVersion"),
+)
+
 
 class Manager(NamedTuple):
     """What tells one owner from another.
@@ -158,6 +174,10 @@ class Rules:
         return None if converted is None else Typed(*converted, api_version)
 
 
+ONE_VERSION = Rules()
+"""The rules of a kind with one version, all of whose fields can be set."""
+
+
 def transfer(
     owners: Owners, manager: Manager, old: Typed, new: Typed, *, rules: Rules, force: bool
 ) -> tuple[dict[Manager, Owned], Comparison]:
@@ -237,7 +257,7 @@ def track_update(
         TypedError: the objects cannot be compared.
     """
     out, change = transfer(owners, manager, old, new, rules=rules, force=True)
-    taken = change.set_now
+    taken = change.set_now.difference(NEVER_OWNED)
     before = owners.get(manager)
     # What the manager itself removed is not its any more, as with everybody else.
     if before is not None and change.removed:

@@ -50,7 +50,6 @@ Change = Callable[[Object | None], Awaitable[Object]]
 
 GENERATE_ATTEMPTS = 8
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
-SERVER_FIELDS = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,14 @@ class Lifecycle:
 
     # ------------------------------------------------------------------ update
 
-    async def update(self, target: Target, change: Change, options: WriteOptions) -> Written:
+    async def update(
+        self,
+        target: Target,
+        change: Change,
+        options: WriteOptions,
+        *,
+        uid_is_precondition: bool = True,
+    ) -> Written:
         """Replace an object by what `change` makes of it.
 
         Args:
@@ -219,6 +225,8 @@ class Lifecycle:
             change: makes the new object from the stored one (None when there is none); called
                 again when another write came between and the new object names no version.
             options: who writes, and how.
+            uid_is_precondition: whether a uid in the new object names the object meant (PUT), or is
+                a change that is refused (PATCH).
 
         Raises:
             ApiError: 400, 403, 404, 409 or 422, and what `change` raises.
@@ -229,7 +237,9 @@ class Lifecycle:
                 return await self._create_on_update(target, change, options)
             old = orjson.loads(current.value)
             new = await change(old)
-            pinned = self._check_identity(target, new, old, current)
+            pinned = self._check_identity(
+                target, new, old, current, uid_is_precondition=uid_is_precondition
+            )
             try:
                 return await self._update_once(target, new, old, current, options)
             except RevisionMismatch as error:
@@ -255,12 +265,20 @@ class Lifecycle:
             raise not_found(resource.group_resource, target.name)
         return await self.create(target, new, options)
 
-    def _check_identity(self, target: Target, new: Object, old: Object, current: KeyValue) -> bool:
+    def _check_identity(
+        self,
+        target: Target,
+        new: Object,
+        old: Object,
+        current: KeyValue,
+        *,
+        uid_is_precondition: bool,
+    ) -> bool:
         """Check name, uid and version of an update; True when it names the version it saw."""
         resource, meta = target.resource, new.setdefault("metadata", {})
         self._place(target, meta)
         uid = meta.get("uid")
-        if uid and uid != old["metadata"]["uid"]:
+        if uid_is_precondition and uid and uid != old["metadata"]["uid"]:
             raise conflict(
                 resource.group_resource,
                 target.name,
@@ -308,7 +326,8 @@ class Lifecycle:
         if new == old and not remove:
             return Written(current.value, created=False, warnings=advice)
         if options.dry_run:
-            return Written(unversioned(new), created=False, warnings=advice)
+            shown = stamp(new).at(current.revision)
+            return Written(shown, created=False, warnings=advice)
         value = stamp(new)
         if remove:
             # Watchers see the last state that was stored, the client what it asked for.
@@ -403,11 +422,11 @@ def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> O
         strategy: rules of the kind.
     """
     was, meta = old["metadata"], dict(new["metadata"])
-    for name in SERVER_FIELDS:
-        if name in was:
+    meta.setdefault("uid", was["uid"])
+    meta["creationTimestamp"] = was["creationTimestamp"]
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if name in was:  # never removed; setting one is refused by validation
             meta[name] = was[name]
-        else:
-            meta.pop(name, None)
     meta["resourceVersion"] = was["resourceVersion"]
     meta.setdefault("name", was["name"])
     meta.pop("selfLink", None)
@@ -437,7 +456,7 @@ def count_generation(new: Object, old: Object, strategy: Strategy) -> Object:
         meta["generation"] = was["generation"]
         if strategy.generation and _spec(new) != _spec(old):
             meta["generation"] += 1
-    elif strategy.generation:
+    else:
         meta.pop("generation", None)
     return new
 

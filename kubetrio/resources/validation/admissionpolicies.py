@@ -55,29 +55,8 @@ _KIND_INTRO = "may have mixed case, but should otherwise match: "
 _newline = re.compile(r"[\n\r]")
 _identifier = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
+    {"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function"}
+    | {"if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"}
 )
 
 

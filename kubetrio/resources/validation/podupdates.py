@@ -143,7 +143,7 @@ def _while_gated(masked: Json, theirs: Json, out: Causes) -> None:
     masked["nodeSelector"] = theirs.get("nodeSelector")
     old = theirs.get("affinity") or {}
     new = masked.get("affinity") or {}
-    if not same(new.get("nodeAffinity"), old.get("nodeAffinity")):
+    if new.get("nodeAffinity") != old.get("nodeAffinity"):
         _node_affinity(new.get("nodeAffinity") or {}, old.get("nodeAffinity") or {}, out)
         undone = {**new, "nodeAffinity": old.get("nodeAffinity")}
         masked["affinity"] = {name: value for name, value in undone.items() if value}
