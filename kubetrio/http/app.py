@@ -6,11 +6,10 @@ fast loop (`http.h1`) does not take.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import trio
-from quart import Request as QuartRequest
 from quart import Response as QuartResponse
 from quart import request as current_request
 from quart_trio import QuartTrio
@@ -26,14 +25,14 @@ CERTIFICATE = "kubetrio.certificate"  # key in the connection's ASGI state
 BUFFER_BYTES = 256 * 1024
 
 Handle = Callable[[Request], Awaitable[AnyResponse]]
+Body = AsyncIterable[bytes]
 
 
-def make_app(handle: Handle, max_body_bytes: int) -> QuartTrio:
+def make_app(handle: Handle) -> QuartTrio:
     """The application.
 
     Args:
         handle: the pipeline.
-        max_body_bytes: bodies over it are refused while they are read.
     """
     app = QuartTrio(__name__, static_folder=None)
     # Streams own their deadlines; Quart would cut them after a minute.
@@ -47,7 +46,8 @@ def make_app(handle: Handle, max_body_bytes: int) -> QuartTrio:
 
     async def catch_all(path: str) -> QuartResponse:
         del path
-        request = to_request(current_request, max_body_bytes)
+        quart = current_request
+        request = request_from_scope(quart.scope, quart.method, quart.body)
         response = await handle(request)
         return to_quart(request, response, head_only=current_request.method == "HEAD")
 
@@ -67,13 +67,21 @@ def make_app(handle: Handle, max_body_bytes: int) -> QuartTrio:
         provide_automatic_options=False,
         strict_slashes=False,
     )
+    from kubetrio.http.websocket import add_websocket
+
+    add_websocket(app, handle)
     return app
 
 
-def to_request(quart: QuartRequest, max_body_bytes: int) -> Request:
-    """A Quart request as the pipeline's."""
-    scope = quart.scope
-    raw_headers = [(bytes(name), bytes(value)) for name, value in scope["headers"]]
+def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None) -> Request:
+    """An ASGI scope as the pipeline's request.
+
+    Args:
+        scope: of an HTTP request or a WebSocket.
+        method: HTTP method.
+        body: reads the body, None when there is none.
+    """
+    raw_headers = [(bytes(name).lower(), bytes(value)) for name, value in scope["headers"]]
     headers: dict[bytes, bytes] = {}
     for name, value in raw_headers:
         headers[name] = headers[name] + b", " + value if name in headers else value
@@ -88,23 +96,29 @@ def to_request(quart: QuartRequest, max_body_bytes: int) -> Request:
             raise entity_too_large(limit)
         parts: list[bytes] = []
         size = 0
-        async for part in quart.body:
+        async for part in body or _nothing():
             size += len(part)
-            if size > min(limit, max_body_bytes):
+            if size > limit:
                 raise entity_too_large(limit)
             parts.append(part)
         return b"".join(parts)
 
     return Request(
-        quart.method,
+        method,
         raw_path.decode("latin-1"),
-        quart.query_string.decode("latin-1"),
+        bytes(scope["query_string"]).decode("latin-1"),
         headers,
         raw_headers,
         read_body,
         client[0] if client else "",
         certificate,
     )
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    """The body of a request that has none."""
+    for part in ():
+        yield part
 
 
 def to_quart(request: Request, response: AnyResponse, *, head_only: bool) -> QuartResponse:
@@ -126,6 +140,8 @@ def to_quart(request: Request, response: AnyResponse, *, head_only: bool) -> Qua
         headers=Headers(headers),
         content_type=response.content_type.decode("latin-1") or None,
     )
+    if not response.content_type:
+        quart.headers.pop("Content-Type", None)  # Quart thinks that what has no type is HTML
     quart.timeout = None
     return quart
 

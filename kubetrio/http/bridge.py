@@ -125,6 +125,28 @@ class HandedOverStream(trio.abc.Stream):
         await trio.lowlevel.checkpoint()
 
 
+class _Answered:
+    """A stream of an HTTP/2 connection whose answer went out before its request had ended."""
+
+    idle = True
+
+    async def handle(self, event: object) -> None:
+        """Drop what still comes."""
+        del event
+        await trio.lowlevel.checkpoint()
+
+
+class _Streams(dict[int, Any]):
+    """The streams of an HTTP/2 connection.
+
+    Hypercorn 0.18 looks a stream up for each piece of a request body and does not expect that it
+    was answered before: the whole connection, with everybody's requests on it, would break.
+    """
+
+    def __missing__(self, stream_id: int) -> _Answered:
+        return _Answered()
+
+
 class Bridge:
     """Serves handed-over connections.
 
@@ -154,7 +176,7 @@ class Bridge:
 
                 from kubetrio.http.app import make_app
 
-                app = ASGIWrapper(make_app(self._handle, self._max_body_bytes))
+                app = ASGIWrapper(make_app(self._handle))
                 self._parts = (app, hypercorn_config(), WorkerContext(None))
         return self._parts
 
@@ -166,14 +188,21 @@ class Bridge:
     ) -> None:
         """Serve one connection until it ends."""
         app, config, context = await self._load()
+        from hypercorn.protocol.h2 import H2Protocol
         from hypercorn.trio.tcp_server import TCPServer
 
         from kubetrio.http.app import CERTIFICATE
 
+        class Server(TCPServer):
+            def __setattr__(self, name: str, value: Any) -> None:
+                if name == "protocol" and isinstance(value.protocol, H2Protocol):
+                    value.protocol.streams = _Streams()
+                super().__setattr__(name, value)
+
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
         stream: Any = HandedOverStream(transport, received, self._write_timeout_s)
         state = {CERTIFICATE: certificate}
-        await TCPServer(app, config, context, state, stream)
+        await Server(app, config, context, state, stream)
 
     async def terminate(self) -> None:
         """Ask open connections to end (GOAWAY, close after the response)."""
