@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +32,7 @@ class Config:
         shutdown_delay_s: seconds of further service after ``/readyz`` turned false.
         shutdown_grace_s: seconds that requests in flight get at shutdown.
         service_cluster_ip_range: CIDR of service addresses.
+        feature_gates: gates that are switched from their default, by name.
         extra_hosts: more names and addresses for the serving certificate.
     """
 
@@ -53,6 +55,7 @@ class Config:
     shutdown_delay_s: float = 0.0
     shutdown_grace_s: float = 10.0
     service_cluster_ip_range: str = "10.0.0.0/24"
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
     extra_hosts: tuple[str, ...] = field(default=())
 
     @property

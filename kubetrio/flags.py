@@ -47,6 +47,24 @@ def duration(text: str) -> float:
     return total
 
 
+def gates(text: str) -> dict[str, bool]:
+    """Feature gates as ``Name=true,Other=false``.
+
+    Raises:
+        argparse.ArgumentTypeError: a name kube-apiserver does not have, or no boolean.
+    """
+    from kubetrio.schema import builtin
+
+    known = builtin.load("flags")["featureGates"]
+    chosen: dict[str, bool] = {}
+    for entry in filter(None, text.split(",")):
+        name, _, value = entry.partition("=")
+        if name.strip() not in known:
+            raise argparse.ArgumentTypeError(f"unrecognized feature gate: {name}")
+        chosen[name.strip()] = boolean(value.strip())
+    return chosen
+
+
 EPILOG = """\
 examples:
   kubetrio serve                              a server in ./kubetrio-data on 127.0.0.1:6443
@@ -152,6 +170,13 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="DURATION",
         help="keep serving for so long after /readyz turned false",
     )
+    generic.add_argument(
+        "--feature-gates",
+        type=gates,
+        default={},
+        metavar="NAME=BOOL,...",
+        help="switch features; CBORServingAndStorage=true speaks CBOR (needs kubetrio[cbor])",
+    )
     generic.add_argument("--service-cluster-ip-range", default="10.0.0.0/24", metavar="CIDR")
     kubeconfig = parser.add_argument_group("kubeconfig")
     kubeconfig.add_argument(
@@ -198,6 +223,7 @@ def to_config(options: argparse.Namespace) -> Config:
         min_request_timeout_s=float(options.min_request_timeout),
         shutdown_delay_s=options.shutdown_delay_duration,
         service_cluster_ip_range=options.service_cluster_ip_range,
+        feature_gates=options.feature_gates,
         extra_hosts=tuple(options.tls_san),
     )
 

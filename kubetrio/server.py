@@ -215,6 +215,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         config=ApiConfig(
             min_request_timeout_s=config.min_request_timeout_s,
             request_timeout_s=config.request_timeout_s,
+            cbor=config.feature_gates.get("CBORServingAndStorage", False),
         ),
         env=env,
         registry=registry,

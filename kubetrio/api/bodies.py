@@ -16,7 +16,9 @@ from kubetrio.wire import gojson, jsonwire, negotiate, protowire
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
-async def decode_body(request: Request, resource: ResourceType, max_bytes: int) -> None:
+async def decode_body(
+    request: Request, resource: ResourceType, max_bytes: int, *, cbor: bool = False
+) -> None:
     """Read and decode the body of a write into ``request.body``.
 
     Raises:
@@ -30,7 +32,10 @@ async def decode_body(request: Request, resource: ResourceType, max_bytes: int) 
         )
         request.body = await request.read_body(max_bytes)
         return
-    codec = negotiate.body_codec(request.header(b"content-type") or None)
+    codec = negotiate.body_codec(
+        request.header(b"content-type") or None,
+        negotiate.WITH_CBOR if cbor else negotiate.STANDARD,
+    )
     body = await request.read_body(max_bytes)
     if verb in ("delete", "deletecollection"):
         request.body = _delete_options(body, codec) if body else None

@@ -59,11 +59,13 @@ class ApiConfig:
         max_body_bytes: largest request body.
         min_request_timeout_s: a watch without a time-out gets between this and twice this.
         request_timeout_s: seconds for everything that is not a watch.
+        cbor: whether CBOR is spoken (feature gate CBORServingAndStorage).
     """
 
     max_body_bytes: int = 3 * 1024 * 1024
     min_request_timeout_s: float = 1800.0
     request_timeout_s: float = 60.0
+    cbor: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -340,7 +342,7 @@ async def decode(api: Api, request: Request) -> AnyResponse | None:
     if advice is not None:
         request.warn([advice])
     if request.info.verb in BODY_VERBS:
-        await decode_body(request, resource, api.config.max_body_bytes)
+        await decode_body(request, resource, api.config.max_body_bytes, cbor=api.config.cbor)
     return None
 
 

@@ -23,7 +23,7 @@ from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delet
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.model import KeyValue, Range
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import COLLECTION, OBJECT, WATCH, Offer
+from kubetrio.wire.negotiate import CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -50,6 +50,8 @@ def object_namespace(request: Request, resource: ResourceType) -> str:
 
 
 def _encoder(api: Api, request: Request, resource: ResourceType, offer: Offer) -> Encoder:
+    if api.config.cbor:
+        offer = CBOR_OFFERS[offer]
     return encoder_for(request, resource, offer, api.env.now, api.cache)
 
 

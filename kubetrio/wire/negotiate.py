@@ -97,6 +97,14 @@ CUSTOM = Offer(routed=False, plain=("json", "yaml"))
 """An object or a list of a custom resource: no protobuf, unless only metadata is asked for."""
 CUSTOM_WATCH = Offer(routed=False, plain=("json", "yaml"), stream=True)
 """A watch of a custom resource."""
+WITH_CBOR: tuple[Serializer, ...] = (*STANDARD, "cbor")
+"""What a server with the feature gate CBORServingAndStorage speaks."""
+CBOR_OFFERS: dict[Offer, Offer] = {
+    OBJECT: Offer(serializers=WITH_CBOR, plain=WITH_CBOR),
+    COLLECTION: Offer(serializers=WITH_CBOR, plain=WITH_CBOR, watchable=True),
+    WATCH: Offer(serializers=WITH_CBOR, plain=WITH_CBOR, watchable=True, stream=True),
+}
+"""The same endpoints of such a server."""
 DOCUMENT = Offer(transforms=False)
 """A discovery document of one group or version."""
 CORE_ROOT = Offer(transforms=False, discovery=True)
