@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -95,6 +96,7 @@ async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
                 target = kubeconfig.default_path(os.environ)
                 kubeconfig.merge(target, written)
                 print(f"context {kubeconfig.context_name(config.name)} is in {target}", flush=True)
+            _settle_memory()
             async for number in signals:
                 log.info("stopping", signal=signal.Signals(number).name)
                 break
@@ -102,6 +104,13 @@ async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
                 nursery.start_soon(_second_signal, signals)
                 await server.stop()
                 nursery.cancel_scope.cancel()
+
+
+def _settle_memory() -> None:
+    """Tell the collector that what exists now stays: it would look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 async def _second_signal(signals: object) -> NoReturn:

@@ -158,8 +158,12 @@ class Api:
         return response
 
     async def _within_time(self, request: Request) -> AnyResponse:
-        """Walk the stages; writes have a time limit, reads bring bounds of their own."""
-        if request.method == "GET":
+        """Walk the stages within the time limit.
+
+        A request whose body is here waits for nothing that has no bound of its own, so it does not
+        pay for a timer.
+        """
+        if request.ready:
             return await compress(request, await self._walk(request), self.env)
         with trio.move_on_after(self.config.request_timeout_s):
             return await compress(request, await self._walk(request), self.env)

@@ -145,6 +145,7 @@ class Request:
         read_body: reads the whole body, at most so many bytes, else raises 413.
         peer: address of the client.
         certificate: identity from a verified client certificate, or None.
+        ready: whether the whole body is here already, or there is none.
     """
 
     method: str
@@ -155,6 +156,7 @@ class Request:
     read_body: ReadBody = no_body
     peer: str = ""
     certificate: UserInfo | None = None
+    ready: bool = False
     # filled in by the stages
     info: RequestInfo = field(init=False)
     query: Mapping[str, str] = field(init=False)

@@ -117,7 +117,8 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
 
 async def _nothing() -> AsyncIterator[bytes]:
     """The body of a request that has none."""
-    for part in ():
+    empty: tuple[bytes, ...] = ()
+    for part in empty:
         yield part
 
 

@@ -199,6 +199,11 @@ class Bridge:
                     value.protocol.streams = _Streams()
                 super().__setattr__(name, value)
 
+            async def _close(self) -> None:
+                await super()._close()
+                # Behind a protocol error it would sleep on for `keep_alive_timeout`.
+                await self.idle_task.stop()
+
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
         stream: Any = HandedOverStream(transport, received, self._write_timeout_s)
         state = {CERTIFICATE: certificate}

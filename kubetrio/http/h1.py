@@ -234,6 +234,7 @@ class Connection:
             lambda limit: self._read_body(message, limit),
             self._peer,
             self._certificate,
+            message.complete,
         )
         response = await self._handle(request)
         keep = message.keep_alive and not message.broken and not self._closing
@@ -295,7 +296,7 @@ class Connection:
             self._enter(Phase.BODY)
             while message.waiting():
                 await self._more_body(message)
-                self.since = trio.current_time()
+                self.since = self._clock.now
                 if message.broken:
                     raise bad_request("the request body is not complete")
                 if message.size > limit:

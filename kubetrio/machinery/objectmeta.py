@@ -8,6 +8,7 @@ conventions, "Owners and Dependents", "Finalizers" and "Object Names and IDs" in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from kubetrio.machinery.fielderrors import forbidden, invalid, quote, required, too_long
@@ -65,11 +66,25 @@ def validate_labels(labels: Mapping[str, str], path: str) -> list[Cause]:
         labels: keys to values.
         path: path of the member that holds them.
     """
-    causes = []
+    causes: list[Cause] = []
     for key, value in labels.items():
+        if _good_key(key) and _good_value(value):
+            continue
         causes += [invalid(path, key, message) for message in qualified_name(key)]
         causes += [invalid(path, value, message) for message in label_value(value)]
     return causes
+
+
+@lru_cache(maxsize=4096)
+def _good_key(key: str) -> bool:
+    """Whether a label key is good; the same few keys come all the time."""
+    return not qualified_name(key)
+
+
+@lru_cache(maxsize=4096)
+def _good_value(value: str) -> bool:
+    """Whether a label value is good."""
+    return not label_value(value)
 
 
 def validate_annotations(annotations: Mapping[str, str], path: str) -> list[Cause]:
@@ -82,7 +97,8 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> list[Caus
     causes = []
     size = 0
     for key, value in annotations.items():
-        causes += [invalid(path, key, message) for message in qualified_name(key.lower())]
+        if not _good_key(key.lower()):
+            causes += [invalid(path, key, message) for message in qualified_name(key.lower())]
         size += byte_length(key) + byte_length(value)
     if size > ANNOTATIONS_MAX:
         causes.append(too_long(path, ANNOTATIONS_MAX))
@@ -208,15 +224,16 @@ def validate_object_meta(
     if generation < 0:
         detail = "must be greater than or equal to 0"
         causes.append(invalid(f"{path}.generation", generation, detail))
-    finalizers = meta.get("finalizers") or ()
-    causes += validate_labels(meta.get("labels") or {}, f"{path}.labels")
-    causes += validate_annotations(meta.get("annotations") or {}, f"{path}.annotations")
-    causes += validate_owner_references(
-        meta.get("ownerReferences") or (), f"{path}.ownerReferences"
-    )
-    causes += validate_finalizers(finalizers, f"{path}.finalizers")
-    if standard_finalizers:
-        causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
+    if labels := meta.get("labels"):
+        causes += validate_labels(labels, f"{path}.labels")
+    if annotations := meta.get("annotations"):
+        causes += validate_annotations(annotations, f"{path}.annotations")
+    if owners := meta.get("ownerReferences"):
+        causes += validate_owner_references(owners, f"{path}.ownerReferences")
+    if finalizers := meta.get("finalizers"):
+        causes += validate_finalizers(finalizers, f"{path}.finalizers")
+        if standard_finalizers:
+            causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
     return causes
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 TIME_LAYOUT = "2006-01-02T15:04:05Z07:00"
 """Go's name of RFC 3339 with seconds, as it appears in messages."""
@@ -221,6 +222,7 @@ def _civil_from_days(days: int) -> tuple[int, int, int]:
     return year_of_era + era * 400 + (month <= 2), month, day
 
 
+@lru_cache(maxsize=256)  # the same seconds are printed again and again
 def _format(seconds: int) -> str:
     """Date and time of whole seconds since the epoch, without a zone."""
     days, rest = divmod(seconds, _DAY)

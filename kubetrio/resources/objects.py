@@ -62,9 +62,8 @@ def canonical(obj: Object, kind: str, version: str) -> Object:
 
 def stamp(obj: Object) -> Stamped:
     """An object as bytes with a hole for its resourceVersion."""
-    shaped = canonical(obj, obj["kind"], obj["apiVersion"])
-    shaped["metadata"]["resourceVersion"] = ""
-    shaped["metadata"] = order_metadata(shaped["metadata"])
+    marked = {**obj, "metadata": {**obj["metadata"], "resourceVersion": ""}}
+    shaped = canonical(marked, obj["kind"], obj["apiVersion"])
     before, found, after = encode(shaped).partition(MARK)
     if not found:
         raise AssertionError("encoder lost the resourceVersion")

@@ -1,0 +1,139 @@
+"""Binding: a scheduler gives a pod a node.
+
+Source: docs "Kubernetes Scheduler"; API reference of Binding; KEP-3521 (scheduling gates).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetrio.machinery.fielderrors import not_supported, required
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict
+from kubetrio.resources.conditions import set_pod_condition
+
+Object = dict[str, Any]
+BINDING = GroupResource("", "pods/binding")
+
+
+def check_binding(binding: Object, name: str) -> None:
+    """Check a binding against its path and its rules.
+
+    Args:
+        binding: the decoded object.
+        name: name of the pod.
+
+    Raises:
+        ApiError: 400, or 500 without a reason, which is what kube-apiserver makes of bad targets.
+    """
+    if (binding.get("metadata") or {}).get("name", "") != name:
+        raise bad_request("name in URL does not match name in Binding object")
+    target = binding.get("target") or {}
+    causes: list[Cause] = []
+    kind = target.get("kind") or ""
+    if kind not in ("", "Node"):
+        causes.append(not_supported("target.kind", kind, ("Node", "<empty>")))
+    if not target.get("name"):
+        causes.append(required("target.name"))
+    if causes:
+        texts = [f"{cause.field}: {cause.message}" for cause in causes]
+        raise ApiError(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+def bound(pod: Object, binding: Object, now: str) -> Object:
+    """A pod with its node.
+
+    Args:
+        pod: the stored pod; not changed.
+        binding: a checked binding; its annotations win over the pod's, its labels do not.
+        now: time of the ``PodScheduled`` condition.
+
+    Raises:
+        ApiError: 409 when the pod cannot be bound, or is not the one meant.
+    """
+    meta, wanted = pod["metadata"], binding.get("metadata") or {}
+    name = meta["name"]
+    _check_identity(meta, wanted)
+    if meta.get("deletionTimestamp"):
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+        raise conflict(BINDING, name, why)
+    spec = pod["spec"]
+    if spec.get("nodeName"):
+        why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+        raise conflict(BINDING, name, why)
+    if spec.get("schedulingGates"):
+        raise conflict(BINDING, name, f"pod {name} has non-empty .spec.schedulingGates")
+    changed = dict(meta)
+    annotations = {**(meta.get("annotations") or {}), **(wanted.get("annotations") or {})}
+    if annotations:
+        changed["annotations"] = dict(sorted(annotations.items()))
+    labels = {**(wanted.get("labels") or {}), **(meta.get("labels") or {})}
+    if labels:
+        changed["labels"] = dict(sorted(labels.items()))
+    result = {
+        **pod,
+        "metadata": changed,
+        "spec": _with_node(spec, binding["target"]["name"]),
+    }
+    return set_pod_condition(result, {"type": "PodScheduled", "status": "True"}, now)
+
+
+def _check_identity(meta: Object, wanted: Object) -> None:
+    pairs = (("uid", "UID"), ("resourceVersion", "ResourceVersion"))
+    for member, label in pairs:
+        if wanted.get(member) and wanted[member] != meta[member]:
+            raise conflict(
+                BINDING,
+                meta["name"],
+                f"Precondition failed: {label} in precondition: {wanted[member]}, "
+                f"{label} in object meta: {meta[member]}",
+            )
+
+
+def _with_node(spec: Object, node: str) -> Object:
+    """A spec with its node where Go prints it: in front of the first member that follows it."""
+    result: Object = {}
+    placed = False
+    for key, value in spec.items():
+        if key in _BEHIND_NODE and not placed:
+            result["nodeName"] = node
+            placed = True
+        if key != "nodeName":
+            result[key] = value
+    if not placed:
+        result["nodeName"] = node
+    return result
+
+
+_BEHIND_NODE = frozenset(
+    {
+        "hostNetwork",
+        "hostPID",
+        "hostIPC",
+        "shareProcessNamespace",
+        "securityContext",
+        "imagePullSecrets",
+        "hostname",
+        "subdomain",
+        "affinity",
+        "schedulerName",
+        "tolerations",
+        "hostAliases",
+        "priorityClassName",
+        "priority",
+        "dnsConfig",
+        "readinessGates",
+        "runtimeClassName",
+        "enableServiceLinks",
+        "preemptionPolicy",
+        "overhead",
+        "topologySpreadConstraints",
+        "setHostnameAsFQDN",
+        "os",
+        "hostUsers",
+        "schedulingGates",
+        "resourceClaims",
+        "resources",
+        "hostnameOverride",
+    }
+)

@@ -1,0 +1,63 @@
+"""Conditions of objects: set one, and its transition time only when its status changes.
+
+Source: API conventions ("Typical status properties").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Object = dict[str, Any]
+
+
+def set_pod_condition(pod: Object, condition: Object, now: str) -> Object:
+    """A pod with one condition set.
+
+    Args:
+        pod: the pod; not changed.
+        condition: ``type`` and ``status``, and ``reason`` and ``message`` if there are any.
+        now: time of the transition, if this is one.
+    """
+    status = dict(pod.get("status") or {})
+    conditions = list(status.get("conditions") or ())
+    was = next((each for each in conditions if each["type"] == condition["type"]), None)
+    same = was is not None and was["status"] == condition["status"]
+    moved = was["lastTransitionTime"] if was is not None and same else now
+    new = {
+        "type": condition["type"],
+        "status": condition["status"],
+        "lastProbeTime": None,
+        "lastTransitionTime": moved,
+        **{key: condition[key] for key in ("reason", "message") if key in condition},
+    }
+    if was is None:
+        conditions.append(new)
+    else:
+        conditions[conditions.index(was)] = new
+    result: Object = {}
+    for key in ("observedGeneration", "phase", "conditions"):
+        if key == "conditions":
+            result[key] = conditions
+        elif key in status:
+            result[key] = status[key]
+    result.update((key, value) for key, value in status.items() if key not in result)
+    return {**pod, "status": result}
+
+
+def set_condition(conditions: list[Object], condition: Object, now: str) -> list[Object]:
+    """Standard conditions with one of them set.
+
+    Args:
+        conditions: the conditions; not changed.
+        condition: the whole condition but its transition time.
+        now: time of the transition, if this is one.
+    """
+    was = next((each for each in conditions if each["type"] == condition["type"]), None)
+    same = was is not None and was["status"] == condition["status"]
+    moved = was["lastTransitionTime"] if was is not None and same else now
+    order = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
+    whole = {**condition, "lastTransitionTime": moved}
+    new = {key: whole[key] for key in order if key in whole}
+    if was is None:
+        return [*conditions, new]
+    return [new if each is was else each for each in conditions]

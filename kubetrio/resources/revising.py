@@ -1,0 +1,80 @@
+"""Changes that the server makes to a stored object itself, past the kind's rules for clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import trio
+
+from kubetrio.machinery.status import OBJECT_MODIFIED, conflict, not_found
+from kubetrio.resources.objects import order_metadata, stamp
+from kubetrio.resources.translate import translate
+from kubetrio.schema.registry import ResourceType
+from kubetrio.store.errors import RevisionMismatch, StoreError
+from kubetrio.store.model import Store
+
+Object = dict[str, Any]
+Revise = Callable[[Object], Object]
+ATTEMPTS = 64
+
+
+async def read(store: Store, resource: ResourceType, namespace: str, name: str) -> Object:
+    """A stored object.
+
+    Raises:
+        ApiError: 404.
+    """
+    found = await store.get(resource.key(namespace, name))
+    if found is None:
+        raise not_found(resource.group_resource, name)
+    obj: Object = orjson.loads(found.value)
+    return obj
+
+
+async def revise(
+    store: Store,
+    resource: ResourceType,
+    namespace: str,
+    name: str,
+    change: Revise,
+    *,
+    dry_run: bool = False,
+) -> Object:
+    """Replace an object by what a function makes of it, again when another write came between.
+
+    Args:
+        store: where it lives.
+        resource: its resource.
+        namespace: its namespace, or empty.
+        name: its name.
+        change: the new object from the stored one, which it must not change.
+        dry_run: store nothing.
+
+    Returns:
+        The object as stored.
+
+    Raises:
+        ApiError: 404, 409, and what `change` raises.
+    """
+    key = resource.key(namespace, name)
+    for _ in range(ATTEMPTS):
+        current = await store.get(key)
+        if current is None:
+            raise not_found(resource.group_resource, name)
+        old = orjson.loads(current.value)
+        new = change(old)
+        if dry_run or new == old:
+            return new
+        new = {**new, "metadata": order_metadata(new["metadata"])}
+        try:
+            stored = await store.update(key, stamp(new), expected=current.revision)
+        except RevisionMismatch:
+            await trio.lowlevel.checkpoint()
+            continue
+        except StoreError as error:
+            raise translate(error, resource.group_resource, name) from error
+        written: Object = orjson.loads(stored.value)
+        return written
+    raise conflict(resource.group_resource, name, OBJECT_MODIFIED)
