@@ -8,10 +8,13 @@ unknown flag is an error.
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from kubetrio.config import Config
 
+MAX_PORT = 65535
+DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m|h)", re.ASCII)
 DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -34,17 +37,21 @@ def duration(text: str) -> float:
     Raises:
         argparse.ArgumentTypeError: not a duration.
     """
-    rest, total = text, 0.0
-    while rest:
-        number = ""
-        while rest and (rest[0].isdigit() or rest[0] == "."):
-            number, rest = number + rest[0], rest[1:]
-        unit = "ms" if rest.startswith("ms") else rest[:1]
-        if not number or number == "." or unit not in DURATION_UNITS:
-            raise argparse.ArgumentTypeError(f"invalid duration {text!r}: write 500ms, 30s or 1h")
-        total += float(number) * DURATION_UNITS[unit]
-        rest = rest[len(unit) :]
-    return total
+    parts = DURATION_PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f"invalid duration {text!r}: write 500ms, 30s or 1h")
+    return sum(float(number) * DURATION_UNITS[unit] for number, unit in parts)
+
+
+def port(text: str) -> int:
+    """A TCP port, 0 for any free one.
+
+    Raises:
+        argparse.ArgumentTypeError: not one.
+    """
+    if text.isascii() and text.isdigit() and int(text) <= MAX_PORT:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"invalid port {text!r}: between 0 and {MAX_PORT}")
 
 
 def gates(text: str) -> dict[str, bool]:
@@ -120,7 +127,7 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     serving.add_argument("--bind-address", default="127.0.0.1", metavar="IP")
     serving.add_argument(
         "--secure-port",
-        type=int,
+        type=port,
         default=6443,
         metavar="PORT",
         help="0 takes any free port (default: %(default)s)",
