@@ -19,6 +19,7 @@ from kubetrio.api import routing, verbs
 from kubetrio.api.bodies import decode_body
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.compress import compress
+from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import AnyResponse, Response, error_response, page_not_found
 from kubetrio.api.serializers import dump
@@ -85,6 +86,7 @@ class Api:
         documents: paths that are not resources.
         metrics: counters.
         audit_ids: identities of requests.
+        flow: seats.
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches.
     """
@@ -101,6 +103,7 @@ class Api:
     documents: Documents
     metrics: Metrics
     audit_ids: AuditIds
+    flow: FlowControl
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
 
@@ -117,7 +120,7 @@ class Api:
         """Gives a watch's seat back once its initial state is sent."""
 
         def release() -> None:
-            request.seat = None
+            self.flow.leave(request, trio.current_time())
 
         return release
 
@@ -145,16 +148,26 @@ class Api:
     async def handle(self, request: Request) -> AnyResponse:
         """Answer a request; never raises but for cancellation."""
         request.started = trio.current_time()
+        streams = False
         try:
             response = await self._within_time(request)
+            if request.seat is not None and held_by_stream(response, request.method):
+                keep_seat(response, self.release_seat(request))
+                streams = True
         except ApiError as error:
             response = error_response(error, negotiate.negotiate_error(request.header(b"accept")))
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
             log.error(error, "request failed", path=request.raw_path, audit=request.audit_id)
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
+        except BaseException:  # cancelled: nobody waits for an answer
+            self.flow.leave(request, trio.current_time())
+            raise
+        now = trio.current_time()
+        if not streams:
+            self.flow.leave(request, now)
         if request.response_headers:
             response.headers = (*response.headers, *request.response_headers)
-        self._finish(request, response)
+        self._finish(request, response, now)
         return response
 
     async def _within_time(self, request: Request) -> AnyResponse:
@@ -176,7 +189,7 @@ class Api:
                 return response
         raise AssertionError("the last stage answers")
 
-    def _finish(self, request: Request, response: AnyResponse) -> None:
+    def _finish(self, request: Request, response: AnyResponse, now: float) -> None:
         info = request.info
         size = len(response.body) if isinstance(response, Response) else -1
         key = RequestKey(
@@ -189,7 +202,7 @@ class Api:
             _scope(request),
             response.status,
         )
-        self.metrics.observe(key, trio.current_time() - request.started, size)
+        self.metrics.observe(key, now - request.started, size)
 
 
 class AuditIds:
@@ -267,10 +280,15 @@ async def audit(api: Api, request: Request) -> AnyResponse | None:
     return None
 
 
+IMPERSONATION = frozenset({b"impersonate-user", b"impersonate-group", b"impersonate-uid"})
+
+
 async def impersonate(api: Api, request: Request) -> AnyResponse | None:
     """Act as somebody else, when the user may (docs: "User impersonation")."""
     del api
     headers = request.headers
+    if IMPERSONATION.isdisjoint(headers):
+        return None
     groups = tuple(request.header_list(b"impersonate-group"))
     name = request.header(b"impersonate-user")
     if not name:
@@ -300,9 +318,9 @@ async def impersonate(api: Api, request: Request) -> AnyResponse | None:
 
 
 async def flow_control(api: Api, request: Request) -> AnyResponse | None:
-    """Wait for a seat (API Priority and Fairness); passes everything through for now."""
-    del api, request
-    return None
+    """Wait for a seat (API Priority and Fairness)."""
+    flow = api.flow
+    return None if flow.passes(request) else await flow.admit(request)
 
 
 async def authorize(api: Api, request: Request) -> AnyResponse | None:

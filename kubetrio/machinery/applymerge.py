@@ -111,7 +111,7 @@ def _by_step(items: list[Any], schema: TypeSchema) -> dict[str, Any]:
 
 
 def without(value: Json, fields: FieldSet, schema: TypeSchema) -> Json:
-    """An object less these fields and what is below them; what gets empty becomes null.
+    """An object less these fields and what is below them; parts that get empty become null.
 
     Args:
         value: the object.
@@ -120,8 +120,8 @@ def without(value: Json, fields: FieldSet, schema: TypeSchema) -> Json:
     """
     if not fields:
         return value
-    rest: Json = _without(value, fields.root, schema)
-    return rest
+    rest: Json | None = _without(value, fields.root, schema)
+    return rest or {}
 
 
 def _without(value: Any, node: Node, schema: TypeSchema) -> Any:

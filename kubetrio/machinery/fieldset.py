@@ -36,7 +36,7 @@ LEAF: Node = {}
 """A node whose path is in the set, and nothing below it.  It must never be changed."""
 
 # A set of this size (bytes of JSON) is parsed again rather than kept: caches are bounded.
-_CACHED_TEXT_LIMIT = 16384
+_CACHED_TEXT_LIMIT = 4096
 
 
 class FieldSet:
@@ -286,7 +286,7 @@ def _write(node: Node) -> dict[str, Any]:
     return {step: _write(node[step]) if node[step] else {} for step in steps}
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def _parsed(text: bytes) -> FieldSet:
     return FieldSet(_parse_root(orjson.loads(text))).kept()
 

@@ -41,6 +41,7 @@ from kubetrio.store.model import (
     Stamped,
     StoreStatistics,
 )
+from kubetrio.store.recent import Recent
 
 T = TypeVar("T")
 
@@ -65,6 +66,7 @@ class StoreConfig:
         compact_step_s: time one compaction transaction should take, seconds; writers wait for it.
         checkpoint_pages: pages of write-ahead log that start a checkpoint.
         wal_limit_pages: pages of write-ahead log at which writers wait for a checkpoint.
+        recent_bytes: bound of the objects kept in memory because they were read lately.
     """
 
     durability: str = "full"
@@ -73,6 +75,7 @@ class StoreConfig:
     compact_step_s: float = 0.004
     checkpoint_pages: int = 2000
     wal_limit_pages: int = 16000
+    recent_bytes: int = 8 * 1024 * 1024
 
 
 class _State(enum.Enum):
@@ -112,6 +115,7 @@ class SqliteStore:
         self._writer_parked: trio.lowlevel.Task | None = None
         self._writer_slot = trio.Lock()  # the connection: a batch, a compaction step, a checkpoint
         self._checkpoint_due = trio.Event()
+        self._recent = Recent(config.recent_bytes)
         self._hooks: list[CommitHook] = []
         self._closed = False
         self._commits = 0
@@ -152,7 +156,14 @@ class SqliteStore:
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`.  Not a checkpoint: a row takes microseconds."""
-        return self._reader.get(key, at)
+        if at is not None:
+            return self._reader.get(key, at)
+        known = self._recent.get(key)
+        if known is None:
+            known = self._reader.get(key, None)
+            if known is not None:
+                self._recent.keep(known)
+        return known
 
     async def range(
         self, keys: Range, *, at: Revision | None = None, limit: int = 0
@@ -310,6 +321,7 @@ class SqliteStore:
 
     def _announce(self, events: Sequence[Event]) -> None:
         self._revision = events[-1].revision
+        self._recent.announced(events)
         for hook in self._hooks:
             hook(events)
 

@@ -1,0 +1,54 @@
+"""Objects read lately, kept until a commit touches them.
+
+A read of SQLite takes two locks on the log's index, which are system calls; the objects that are
+asked for again and again do not need that.  What is kept is never stale: a commit is announced
+before anybody is told of it, and the announcement forgets the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubetrio.store.model import Event, KeyValue
+
+OVERHEAD_BYTES = 300  # of an entry beside its value
+
+
+class Recent:
+    """Newest states by key, bounded in bytes; the oldest entries go first.
+
+    Args:
+        max_bytes: bound; 0 keeps nothing.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: dict[str, KeyValue] = {}
+        self.bytes = 0
+
+    def get(self, key: str) -> KeyValue | None:
+        """The newest state of a key, None when it is not kept."""
+        return self._entries.get(key)
+
+    def keep(self, found: KeyValue) -> None:
+        """Remember what was just read."""
+        size = len(found.value) + OVERHEAD_BYTES
+        if size > self._max_bytes // 8:
+            return
+        self.forget(found.key)
+        self._entries[found.key] = found
+        self.bytes += size
+        while self.bytes > self._max_bytes:
+            self.forget(next(iter(self._entries)))
+
+    def forget(self, key: str) -> None:
+        """Drop a key, if it is kept."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self.bytes -= len(entry.value) + OVERHEAD_BYTES
+
+    def announced(self, events: Sequence[Event]) -> None:
+        """Drop every key a commit touched."""
+        for event in events:
+            if event.key in self._entries:
+                self.forget(event.key)
