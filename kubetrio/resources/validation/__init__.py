@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from types import MappingProxyType
 
 from kubetrio.machinery.status import Cause
@@ -36,7 +35,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "node.k8s.io": ("node",),
         "policy": ("policy",),
         "rbac.authorization.k8s.io": ("rbac",),
-        "resource.k8s.io": ("resource",),
+        "resource.k8s.io": ("resource_k8s",),
         "scheduling.k8s.io": ("priorityclasses",),
         "storage.k8s.io": ("storage",),
     }
@@ -56,9 +55,7 @@ def tables_of(group: str) -> Mapping[tuple[str, str], KindRules]:
     """
     merged: dict[tuple[str, str], KindRules] = {}
     for name in _MODULES.get(group, ()):
-        full = f"{__name__}.{name}"
-        if find_spec(full) is not None:
-            merged.update(import_module(full).TABLES)
+        merged.update(import_module(f"{__name__}.{name}").TABLES)
     return merged
 
 

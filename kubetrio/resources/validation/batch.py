@@ -28,7 +28,11 @@ from kubetrio.resources.validation.library import (
     not_negative,
     same,
 )
-from kubetrio.resources.validation.podwarnings import hostname_warnings, template_warnings
+from kubetrio.resources.validation.podwarnings import (
+    hostname_warnings,
+    same_generation,
+    template_warnings,
+)
 from kubetrio.resources.validation.selectors import label_selector, printed
 from kubetrio.resources.validation.workloads import selected_template, selector_of
 
@@ -185,6 +189,8 @@ def _job_spec_warnings(spec: Mapping[str, Any], path: str) -> list[str]:
 
 
 def _job_warnings(new: Json, old: Json | None) -> list[str]:
+    if same_generation(new, old):
+        return []
     names = hostname_warnings(new, owner=True) if old is None else []
     return names + _job_spec_warnings(member(new, "spec"), "spec")
 
@@ -264,6 +270,8 @@ def _cron_job_update(new: Json, old: Json, out: Causes) -> None:
 
 
 def _cron_job_warnings(new: Json, old: Json | None) -> list[str]:
+    if same_generation(new, old):
+        return []
     spec = member(new, "spec")
     warnings = hostname_warnings(new, owner=True) if old is None else []
     if "TZ" in (spec.get("schedule") or ""):

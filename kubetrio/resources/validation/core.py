@@ -25,7 +25,7 @@ from kubetrio.resources.validation.limits import LIMIT_RANGES, RESOURCE_QUOTAS
 from kubetrio.resources.validation.nodes import NODES
 from kubetrio.resources.validation.persistent import VOLUMES
 from kubetrio.resources.validation.podspec import only_always, pod_template
-from kubetrio.resources.validation.podwarnings import hostname_warnings, template_warnings
+from kubetrio.resources.validation.podwarnings import owner_warnings
 from kubetrio.resources.validation.replicas import replica_status, scale
 from kubetrio.resources.validation.services import SERVICES
 
@@ -87,11 +87,6 @@ def _controller(obj: Json, _path: str, out: Causes) -> None:
     only_always(template, "spec.template", out, "ReplicationController")
 
 
-def _controller_warnings(new: Json, _: Json | None) -> list[str]:
-    template = member(member(new, "spec"), "template")
-    return hostname_warnings(new, owner=True) + template_warnings(template, "spec.template")
-
-
 TABLES: Tables = MappingProxyType(
     {
         ("", "configmaps"): CONFIG_MAPS,
@@ -115,7 +110,7 @@ TABLES: Tables = MappingProxyType(
                 "status": replica_status("cannot be greater than readyReplicas"),
                 "scale": scale,
             },
-            warnings=_controller_warnings,
+            warnings=owner_warnings,
         ),
     }
 )

@@ -248,7 +248,7 @@ def _device_id(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _result(names: Names) -> Check:
-    rows = table(
+    return table(
         row("request", _reference(names), zero=""),
         row("driver", driver_name, absent=driver_name),
         row("pool", pool_name, absent=pool_name),
@@ -257,7 +257,6 @@ def _result(names: Names) -> Check:
         row("tolerations", limited(_IPS_MAX, toleration)),
         row("shareID", _uid),
     )
-    return rows
 
 
 def _allocation(value: Mapping[str, Any], path: str, out: Causes, names: Names) -> None:

@@ -169,11 +169,9 @@ def user_id(value: int) -> Sequence[str]:
 
 LABEL = matches(dns1123_label)
 SUBDOMAIN = matches(dns1123_subdomain)
-SUBDOMAIN_PREFIX = matches(lambda text: dns1123_subdomain(text, True))
 QUALIFIED = matches(qualified_name)
 SEGMENT = matches(path_segment)
 CONFIG_KEY = matches(config_key)
-ENV_NAME = matches(env_name)
 PORT = between(1, 65535)
 USER_ID = between(0, _MAX_ID)
 FILE_MODE_BITS = between(0, 0o777, FILE_MODE)

@@ -314,3 +314,29 @@ def hostname_warnings(obj: Json, *, owner: bool) -> list[str]:
             f"label is recommended: [{' '.join(messages)}]"
         )
     ]
+
+
+def same_generation(new: Json, old: Json | None) -> bool:
+    """Whether an update changed nothing that warnings are about.
+
+    Args:
+        new: the object as it would be stored.
+        old: the object as it is stored; None for a create.
+    """
+    if old is None:
+        return False
+    return bool(new["metadata"].get("generation") == old["metadata"].get("generation"))
+
+
+def owner_warnings(new: Json, old: Json | None) -> list[str]:
+    """Warnings about an owner of pods whose name becomes part of theirs.
+
+    Args:
+        new: the owner as it would be stored.
+        old: the owner as it is stored; None for a create.
+    """
+    if same_generation(new, old):
+        return []
+    names = hostname_warnings(new, owner=True) if old is None else []
+    template = (new.get("spec") or {}).get("template") or {}
+    return names + template_warnings(template, "spec.template")

@@ -16,6 +16,7 @@ from kubetrio.machinery.fielderrors import (
     required,
 )
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
+from kubetrio.resources.validation.claims import claim_spec_warnings
 from kubetrio.resources.validation.formats import (
     LABEL,
     at_most_hundred_percent,
@@ -38,7 +39,11 @@ from kubetrio.resources.validation.library import (
     same,
 )
 from kubetrio.resources.validation.podspec import only_always, pod_template
-from kubetrio.resources.validation.podwarnings import hostname_warnings, template_warnings
+from kubetrio.resources.validation.podwarnings import (
+    owner_warnings,
+    same_generation,
+    template_warnings,
+)
 from kubetrio.resources.validation.replicas import (
     at_most_replicas,
     counts,
@@ -116,13 +121,26 @@ def _template_for_replicas(spec: Mapping[str, Any], out: Causes) -> None:
     only_always(template, _TEMPLATE, out, "ReplicaSet")
 
 
-def _warnings(new: Json, _: Json | None) -> list[str]:
-    template = member(member(new, "spec"), "template")
-    return hostname_warnings(new, owner=True) + template_warnings(template, _TEMPLATE)
-
-
-def _template_warnings(new: Json, _: Json | None) -> list[str]:
+def _daemon_warnings(new: Json, old: Json | None) -> list[str]:
+    if same_generation(new, old):
+        return []
     return template_warnings(member(member(new, "spec"), "template"), _TEMPLATE)
+
+
+def _stateful_warnings(new: Json, old: Json | None) -> list[str]:
+    if same_generation(new, old):
+        return []
+    spec = member(new, "spec")
+    warnings = template_warnings(member(spec, "template"), _TEMPLATE)
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        path = f"spec.volumeClaimTemplates[{index}]"
+        warnings += claim_spec_warnings(member(claim, "spec"), path)
+    if (spec.get("revisionHistoryLimit") or 0) < 0:
+        warnings.append(
+            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value "
+            ">= 0 is recommended"
+        )
+    return warnings
 
 
 # --- deployments ---
@@ -391,7 +409,7 @@ def _scaled(create: Check, status: UpdateCheck, update: UpdateCheck) -> KindRule
         create=create,
         update=update,
         subresources={"status": status, "scale": scale},
-        warnings=_warnings,
+        warnings=owner_warnings,
     )
 
 
@@ -405,14 +423,14 @@ TABLES: Tables = MappingProxyType(
             create=_daemon_set,
             update=_same_selector,
             subresources={"status": _daemon_status},
-            warnings=_template_warnings,
+            warnings=_daemon_warnings,
         ),
         ("apps", "statefulsets"): KindRules(
             create=_stateful_set,
             update=_stateful_update,
             revalidate=False,
             subresources={"status": _stateful_status, "scale": scale},
-            warnings=_template_warnings,
+            warnings=_stateful_warnings,
         ),
         ("apps", "controllerrevisions"): KindRules(
             create=_revision, update=_revision_update, revalidate=False

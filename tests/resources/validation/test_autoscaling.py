@@ -1,0 +1,153 @@
+"""HorizontalPodAutoscalers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .helpers import (
+    Json,
+    changed,
+    made,
+    refused,
+    refused_change,
+    resource,
+)
+
+V2 = resource("horizontalpodautoscalers", "autoscaling", "v2")
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+CPU = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}},
+}
+
+
+def autoscaler(**spec: Any) -> Json:
+    return {"spec": {"scaleTargetRef": TARGET, "maxReplicas": 3, **spec}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, []),
+        (
+            {"minReplicas": 0},
+            [
+                (
+                    "metrics: Forbidden: must specify at least one Object or External metric to "
+                    "support "
+                    "scaling to zero replicas"
+                ),
+                "minReplicas: Invalid value: 0: must be greater than or equal to 1",
+            ],
+        ),
+        (
+            {"metrics": [{"type": "Pods"}]},
+            [
+                (
+                    "metrics[0].pods: Required value: must populate information for the given "
+                    "metric "
+                    "source"
+                )
+            ],
+        ),
+        (
+            {"metrics": [{**CPU, "type": "Pods"}]},
+            [
+                (
+                    "metrics[0].pods: Required value: must populate information for the given "
+                    "metric "
+                    "source"
+                ),
+            ],
+        ),
+        (
+            {
+                "metrics": [
+                    {
+                        "type": "Resource",
+                        "resource": {
+                            "name": "cpu",
+                            "target": {"type": "Value", "averageValue": "0"},
+                        },
+                    }
+                ]
+            },
+            ['metrics[0].resource.target.averageValue: Invalid value: "0": must be positive'],
+        ),
+        (
+            {
+                "metrics": [
+                    {
+                        "type": "ContainerResource",
+                        "containerResource": {
+                            "name": "cpu",
+                            "target": {"type": "Utilization", "averageUtilization": 1},
+                        },
+                    }
+                ]
+            },
+            ["metrics[0].containerResource.container: Required value: must specify a container"],
+        ),
+        (
+            {
+                "metrics": [
+                    {
+                        "type": "External",
+                        "external": {
+                            "metric": {"name": "a/b"},
+                            "target": {"type": "Value", "value": "1"},
+                        },
+                    }
+                ]
+            },
+            ["metrics[0].external.metric.name: Invalid value: \"a/b\": may not contain '/'"],
+        ),
+        (
+            {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 3601}}},
+            [
+                (
+                    "behavior.scaleDown.stabilizationWindowSeconds: Invalid value: 3601: must be "
+                    "less than "
+                    "or equal to 3600"
+                )
+            ],
+        ),
+        (
+            {
+                "behavior": {
+                    "scaleUp": {"policies": [{"type": "Pods", "value": 0, "periodSeconds": 5}]}
+                }
+            },
+            ["behavior.scaleUp.policies[0].value: Invalid value: 0: must be greater than zero"],
+        ),
+        (
+            {"scaleTargetRef": {"apiVersion": "v1", "kind": "ReplicationController", "name": "a"}},
+            [],
+        ),
+    ],
+)
+def test_spec(spec: Json, expected: list[str]) -> None:
+    """Targets, metrics and behaviours are complete."""
+    assert refused(V2, autoscaler(**spec)) == sorted(f"spec.{text}" for text in expected)
+
+
+def test_old_target_may_stay() -> None:
+    """A reference that was accepted once is accepted again."""
+    old = changed(made(V2, autoscaler()), "spec.scaleTargetRef.apiVersion", "")
+    assert refused_change(V2, old, old) == []
+
+
+def test_first_version_is_checked_as_second() -> None:
+    """Causes speak of the metrics of v2."""
+    v1 = resource("horizontalpodautoscalers", "autoscaling")
+    body = {
+        "spec": {"scaleTargetRef": TARGET, "maxReplicas": 3, "targetCPUUtilizationPercentage": 0}
+    }
+    assert refused(v1, body) == [
+        (
+            "spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater "
+            "than 0"
+        )
+    ]

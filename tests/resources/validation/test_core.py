@@ -1,0 +1,362 @@
+"""Small kinds of the core group: configuration, nodes, namespaces, limits, claims, events."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from .helpers import (
+    Json,
+    changed,
+    made,
+    refused,
+    refused_change,
+    resource,
+    warned,
+)
+
+SECRETS = resource("secrets")
+NODES = resource("nodes")
+CLAIMS = resource("persistentvolumeclaims")
+QUOTAS = resource("resourcequotas")
+LIMITS = resource("limitranges")
+VOLUMES = resource("persistentvolumes")
+SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            {"type": "kubernetes.io/basic-auth"},
+            ["data[password]: Required value", "data[username]: Required value"],
+        ),
+        (
+            {"type": "kubernetes.io/tls", "stringData": {"tls.crt": ""}},
+            ["data[tls.key]: Required value"],
+        ),
+        (
+            {"type": "kubernetes.io/dockercfg", "stringData": {".dockercfg": "[]"}},
+            [
+                (
+                    'data[.dockercfg]: Invalid value: "<secret contents redacted>": json: cannot '
+                    "unmarshal array into Go value of type map[string]interface {}"
+                )
+            ],
+        ),
+        (
+            {"stringData": {"a": "x" * 1_048_577}},
+            ["data: Too long: may not be more than 1048576 bytes"],
+        ),
+        ({"stringData": {"a": "x" * 1_048_576}}, []),
+    ],
+)
+def test_secret(body: Json, expected: list[str]) -> None:
+    """The type of a secret says what it must hold."""
+    assert refused(SECRETS, body) == expected
+
+
+def test_tls_secret_without_certificate_is_warned_of() -> None:
+    """A TLS secret that holds no PEM is accepted with a warning."""
+    text = base64.b64encode(b"x").decode()
+    body = {"type": "kubernetes.io/tls", "data": {"tls.crt": text, "tls.key": text}}
+    assert warned(SECRETS, body) == ["tls: failed to find any PEM data in certificate input"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (
+            "spec.podCIDRs",
+            ["10.1.0.0/24"],
+            [
+                (
+                    "spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "
+                    '"" to '
+                    "valid"
+                )
+            ],
+        ),
+        (
+            "status.addresses",
+            [{"type": "a", "address": "b"}, {"type": "a", "address": "b"}],
+            ['status.addresses[1]: Duplicate value: {"Type":"a","Address":"b"}'],
+        ),
+        (
+            "status.capacity",
+            {"cpu": "-1"},
+            ['status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0'],
+        ),
+        ("spec.unschedulable", True, []),
+        (
+            "spec.configSource",
+            {"configMap": {"name": "n", "namespace": "s"}},
+            [
+                (
+                    "spec.configSource.configMap.kubeletConfigKey: Required value: "
+                    "kubeletConfigKey must "
+                    "be set"
+                )
+            ],
+        ),
+    ],
+)
+def test_node_update(path: str, value: Any, expected: list[str]) -> None:
+    """Ranges and identity of a node stay once set."""
+    old = made(NODES, {"spec": {"podCIDRs": ["10.0.0.0/24"], "podCIDR": "10.0.0.0/24"}})
+    assert refused_change(NODES, old, changed(old, path, value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        (["10.0.0.0/24", "fd00::/64"], []),
+        (
+            ["10.0.0.0/24", "10.0.1.0/24"],
+            [
+                (
+                    'spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no '
+                    "more than "
+                    "one CIDR for each IP family"
+                )
+            ],
+        ),
+        (
+            ["10.0.0.1/24"],
+            [
+                (
+                    'spec.podCIDRs[0]: Invalid value: "10.0.0.1/24": must not have bits set '
+                    "beyond the "
+                    "prefix length"
+                )
+            ],
+        ),
+    ],
+)
+def test_node_ranges(ranges: list[str], expected: list[str]) -> None:
+    """One range for each family."""
+    assert refused(NODES, {"spec": {"podCIDRs": ranges}}) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "deleted", "expected"),
+    [
+        ({"phase": "Active"}, None, []),
+        (
+            {"phase": "Terminating"},
+            None,
+            [
+                (
+                    "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if "
+                    "`deletionTimestamp` is empty"
+                )
+            ],
+        ),
+        ({"phase": "Terminating"}, "2024-01-01T00:00:00Z", []),
+    ],
+)
+def test_namespace_phase(status: Json, deleted: str | None, expected: list[str]) -> None:
+    """The phase follows the deletion."""
+    kind = resource("namespaces")
+    obj = {"metadata": {"name": "x", "deletionTimestamp": deleted}, "status": status}
+    assert refused_change(kind, obj, obj, "status") == expected
+
+
+def test_namespace_finalizers() -> None:
+    """Finalizers of namespaces have a domain or are standard ones."""
+    kind = resource("namespaces")
+    obj = {"metadata": {"name": "x"}, "spec": {"finalizers": ["kubernetes", "a.io/b", "odd"]}}
+    assert refused_change(kind, obj, obj, "finalize") == [
+        (
+            'spec.finalizers[2]: Invalid value: "odd": name is neither a standard finalizer name '
+            "nor "
+            "is it fully qualified"
+        )
+    ]
+
+
+BOUND = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("status", "path", "value", "expected"),
+    [
+        (BOUND, "spec.resources.requests.storage", "3Gi", []),
+        (
+            BOUND,
+            "spec.resources.requests.storage",
+            "1Gi",
+            [
+                (
+                    "spec.resources.requests.storage: Forbidden: field can not be less than "
+                    "status.capacity"
+                )
+            ],
+        ),
+        (BOUND, "spec.resources.requests.storage", "1.5Gi", []),
+        ({}, "spec.volumeName", "pv", []),
+        ({}, "spec.storageClassName", "fast", []),
+        ({}, "spec.volumeMode", "Block", None),
+        (BOUND, "spec.volumeAttributesClassName", "gold", []),
+    ],
+)
+def test_claim_update(status: Json, path: str, value: Any, expected: list[str] | None) -> None:
+    """A bound claim may grow; nothing else changes."""
+    old = changed(made(CLAIMS, {"spec": SPEC}), "status", status)
+    found = refused_change(CLAIMS, old, changed(old, path, value))
+    if expected is None:
+        assert 'volumeMode: Invalid value: "Block": field is immutable' in found
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"dataSourceRef": {"kind": "Thing", "name": "a", "apiGroup": "A_b"}},
+            None,
+        ),
+        (
+            {"accessModes": ["Often"]},
+            [
+                (
+                    'spec.accessModes: Unsupported value: "Often": supported values: '
+                    '"ReadOnlyMany", '
+                    '"ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"'
+                )
+            ],
+        ),
+        (
+            {"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+            [
+                (
+                    "spec.selector.matchExpressions[0].values: Required value: must be specified "
+                    "when "
+                    "`operator` is 'In' or 'NotIn'"
+                )
+            ],
+        ),
+    ],
+)
+def test_claim(spec: Json, expected: list[str] | None) -> None:
+    """Claims say what they want in the right words."""
+    found = refused(CLAIMS, {"spec": {**SPEC, **spec}})
+    if expected is None:
+        assert found
+    else:
+        assert found == expected
+
+
+def test_volume_may_gain_expansion_secret() -> None:
+    """The one member of a source that may be added later."""
+    csi = {"driver": "d.io", "volumeHandle": "h"}
+    base = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": csi}
+    old = made(VOLUMES, {"spec": base})
+    secret = {"name": "a", "namespace": "b"}
+    new = changed(old, "spec.csi.controllerExpandSecretRef", secret)
+    assert refused_change(VOLUMES, old, new) == []
+    assert refused_change(VOLUMES, new, changed(new, "spec.csi.controllerExpandSecretRef", None))
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"hard": {"pods": "500m"}},
+            ['spec.hard[pods]: Invalid value: "500m": must be an integer'],
+        ),
+        (
+            {"hard": {"configmaps": "1"}, "scopes": ["BestEffort"]},
+            ['spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource'],
+        ),
+        ({"hard": {"requests.example.com/gpu": "1"}}, []),
+        (
+            {
+                "scopeSelector": {
+                    "matchExpressions": [
+                        {"scopeName": "BestEffort", "operator": "In", "values": ["a"]}
+                    ]
+                }
+            },
+            [
+                (
+                    'spec.scopeSelector.matchExpressions.operator: Invalid value: "In": must '
+                    "be 'Exists' "
+                    "when scope is any of ResourceQuotaScopeTerminating, "
+                    "ResourceQuotaScopeNotTerminating, "
+                    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
+                    "ResourceQuotaScopeCrossNamespacePodAffinity"
+                )
+            ],
+        ),
+    ],
+)
+def test_quota(spec: Json, expected: list[str]) -> None:
+    """Quotas limit what they know, in scopes that fit."""
+    assert refused(QUOTAS, {"spec": spec}) == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (
+            {"type": "Cluster"},
+            [
+                (
+                    'spec.limits[0].type: Invalid value: "Cluster": must be a standard limit '
+                    "type or fully "
+                    "qualified"
+                )
+            ],
+        ),
+        (
+            {"type": "PersistentVolumeClaim"},
+            [
+                (
+                    "spec.limits[0].limits: Required value: either minimum or maximum storage "
+                    "value is "
+                    "required, but neither was provided"
+                )
+            ],
+        ),
+        (
+            {"type": "Container", "maxLimitRequestRatio": {"cpu": "500m"}},
+            [
+                (
+                    'spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "500m": ratio 500m '
+                    "is less "
+                    "than 1"
+                )
+            ],
+        ),
+        (
+            {
+                "type": "Pod",
+                "min": {"cpu": "1"},
+                "max": {"cpu": "2"},
+                "maxLimitRequestRatio": {"cpu": "3"},
+            },
+            [
+                (
+                    'spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "3": ratio 3 is '
+                    "greater than "
+                    "max/min = 2.000000"
+                )
+            ],
+        ),
+    ],
+)
+def test_limit_range(limit: Json, expected: list[str]) -> None:
+    """Limits are in order."""
+    assert refused(LIMITS, {"spec": {"limits": [limit]}}) == expected
+
+
+def test_new_style_event() -> None:
+    """An event with a time names who reports it."""
+    body = {"involvedObject": {"namespace": "ns"}, "eventTime": "2024-01-01T00:00:00.000000Z"}
+    found = refused(resource("events"), body)
+    assert "reportingController: Required value" in found
+    assert "action: Required value" in found

@@ -1,0 +1,154 @@
+"""Recorded writes of kinds outside the core groups: accepted and refused as kube-apiserver did."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubetrio.auth.identity import UserInfo
+from kubetrio.resources.defaults import Context, apply_defaults, prepare_create, prepare_update
+from kubetrio.resources.validation import (
+    admissionregistration,
+    apiextensions,
+    resource_k8s,
+    validate_create,
+    validate_update,
+)
+from kubetrio.resources.validation.library_more import Expression
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.structural import Report, compile_type
+
+Json = dict[str, Any]
+
+CONTEXT = Context(
+    now="2024-01-01T00:00:00Z",
+    uid="00000000-0000-4000-8000-000000000000",
+    user=UserInfo("admin", "admin-uid", ("system:masters", "system:authenticated")),
+)
+CASES: list[Json] = [
+    case
+    for path in sorted((Path(__file__).parent / "cases").glob("part2_*.json"))
+    for case in json.loads(path.read_text())
+]
+# what a compiler of expressions says, or an estimator of their cost
+_CEL = re.compile(
+    r"compilation failed|must evaluate to|estimated (?:rule )?(?:cost|messageExpression)|rule cost"
+)
+# names of these kinds are checked with the rest of the metadata
+_METADATA = "may not contain"
+
+
+def is_cel(case: Json) -> bool:
+    return any(_CEL.search(message) for _, _, message in case["causes"])
+
+
+RECORDED = [case for case in CASES if not is_cel(case)]
+COMPILED = [
+    case
+    for case in CASES
+    if is_cel(case) and not any("cost" in message for _, _, message in case["causes"])
+]
+
+
+def resource_of(case: Json) -> ResourceType:
+    found = builtin.registry().get(*case["resource"])
+    assert found is not None
+    return found
+
+
+def decoded(resource: ResourceType, raw: Json, namespace: str) -> Json:
+    obj = compile_type(resource.schema_name).decode(deepcopy(raw), Report())
+    if namespace:
+        obj["metadata"]["namespace"] = namespace
+    apply_defaults(resource, obj)
+    return obj
+
+
+def pair(case: Json) -> tuple[ResourceType, Json, Json | None]:
+    """The new and the old object as they reach validation."""
+    resource, namespace = resource_of(case), case["namespace"]
+    new = decoded(resource, case["new"], namespace)
+    if case["old"] is None:
+        prepare_create(resource, new, CONTEXT)
+        apply_defaults(resource, new)
+        return resource, new, None
+    old = decoded(resource, case["old"], namespace)
+    if resource.kind == "CustomResourceDefinition":
+        prepare_create(resource, old, CONTEXT)
+        old["status"]["conditions"] = [{"type": "Established", "status": "True"}]
+    prepare_update(resource, new, old, CONTEXT, case["subresource"])
+    return resource, new, old
+
+
+def found_causes(case: Json) -> list[tuple[str, str, str]]:
+    resource, new, old = pair(case)
+    if old is None:
+        causes = validate_create(resource, new)
+    else:
+        causes = validate_update(resource, new, old, case["subresource"])
+    return sorted((cause.reason, cause.field, cause.message) for cause in causes)
+
+
+def matches(wanted: str, found: str) -> bool:
+    """Whether a message is the recorded one, in which some texts are left out."""
+    pattern = "".join(
+        ".*" if part in ("<object>", "<cel error>") else re.escape(part)
+        for part in re.split(r"(<object>|<cel error>)", wanted)
+    )
+    return re.fullmatch(pattern, found, re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["id"])
+def test_a_write_is_taken_or_refused_as_recorded(case: Json) -> None:
+    """Same paths, same reasons, same messages, nothing more."""
+    wanted = sorted(
+        (reason, field, message)
+        for reason, field, message in case["causes"]
+        if not (field == "metadata.name" and message.endswith(f"{_METADATA} '/'"))
+    )
+    found = found_causes(case)
+    assert [cause[:2] for cause in found] == [cause[:2] for cause in wanted]
+    for mine, recorded in zip(found, wanted, strict=True):
+        assert matches(recorded[2], mine[2]), (mine[2], recorded[2])
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if is_cel(case)], ids=lambda c: c["id"])
+def test_without_a_compiler_expressions_are_accepted(case: Json) -> None:
+    """What only a compiler can find is not found without one."""
+    assert found_causes(case) == []
+
+
+def refuse(_: Expression) -> Sequence[str]:
+    return ("compilation failed: told so",)
+
+
+@pytest.mark.parametrize("case", COMPILED, ids=lambda case: case["id"])
+def test_a_compiler_is_asked_at_the_recorded_path(case: Json) -> None:
+    """The hook of each group is called with the expression, and its answer is a cause there."""
+    resource, new, _ = pair(case)
+    if resource.group == "apiextensions.k8s.io":
+        roots: list[str] = []
+
+        def compile_rules(_: Mapping[str, Any], path: str) -> Sequence[Any]:
+            roots.append(path)
+            return ()
+
+        tables = apiextensions.rules(compile_rules)
+        check = tables[resource.group, resource.resource].create
+        assert check is not None
+        check(new, "", [])
+        assert all(field.startswith(roots[0]) for _, field, _ in case["causes"])
+        return
+    module = resource_k8s if resource.group == "resource.k8s.io" else admissionregistration
+    check = module.rules(refuse)[resource.group, resource.resource].create
+    assert check is not None
+    causes: list[Any] = []
+    check(new, "", causes)
+    assert {field for _, field, _ in case["causes"]} <= {cause.field for cause in causes}

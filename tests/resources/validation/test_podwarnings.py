@@ -1,0 +1,154 @@
+"""Warnings."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.resources.validation import warnings
+
+from .helpers import CONTAINER, Json, pod, resource, warned
+
+PODS = resource("pods")
+BETA = "beta.kubernetes.io/arch"
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, []),
+        ({"terminationGracePeriodSeconds": -1}, []),  # made 1 before anyone is warned
+        (
+            {"nodeSelector": {BETA: "x"}},
+            [
+                (
+                    f'spec.nodeSelector[{BETA}]: deprecated since v1.14; use "kubernetes.io/arch" '
+                    f"instead"
+                )
+            ],
+        ),
+        (
+            {
+                "containers": [
+                    {**CONTAINER, "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}
+                ]
+            },
+            [
+                (
+                    'spec.containers[0].env[1]: hides previous definition of "A", which may be '
+                    "dropped "
+                    "when using apply"
+                )
+            ],
+        ),
+        (
+            {
+                "containers": [
+                    {
+                        **CONTAINER,
+                        "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)2"}],
+                    }
+                ]
+            },
+            [],
+        ),
+        (
+            {
+                "containers": [
+                    {**CONTAINER, "ports": [{"containerPort": 80}, {"containerPort": 80}]}
+                ]
+            },
+            [
+                (
+                    "spec.containers[0].ports[1]: duplicate port definition with "
+                    "spec.containers[0].ports[0]"
+                )
+            ],
+        ),
+        (
+            {"volumes": [{"name": "v", "rbd": {"monitors": ["a"], "image": "b"}}]},
+            ["spec.volumes[0].rbd: deprecated in v1.28, non-functional in v1.31+"],
+        ),
+        (
+            {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]},
+            ['spec.imagePullSecrets[1].name: duplicate name "a"'],
+        ),
+        (
+            {"hostAliases": [{"ip": "1.1.1.1"}, {"ip": "1.1.1.1"}]},
+            ['spec.hostAliases[1].ip: duplicate ip "1.1.1.1"'],
+        ),
+    ],
+)
+def test_pod(spec: Json, expected: list[str]) -> None:
+    """What is surely not meant is told."""
+    assert warned(PODS, pod(**spec)) == expected
+
+
+def test_template_path() -> None:
+    """Warnings about a template name it."""
+    body = {
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                **pod(terminationGracePeriodSeconds=-1),
+            },
+        }
+    }
+    assert warned(resource("deployments", "apps"), body) == [
+        (
+            "spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are "
+            "invalid and will be treated as 1"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"externalIPs": ["1.1.1.1"]},
+            ["spec.externalIPs is deprecated and may no longer be implemented in some clusters"],
+        ),
+        (
+            {"externalName": "a"},
+            ['spec.externalName is ignored when spec.type is not "ExternalName"'],
+        ),
+        (
+            {"loadBalancerIP": "::ffff:1.2.3.4"},
+            [
+                (
+                    'spec.loadBalancerIP: non-standard IP address "::ffff:1.2.3.4" will be '
+                    "considered "
+                    'invalid in a future Kubernetes release: use "1.2.3.4"'
+                )
+            ],
+        ),
+    ],
+)
+def test_service(spec: Json, expected: list[str]) -> None:
+    """Members of services that do nothing are told."""
+    body = {"spec": {"ports": [{"port": 80}], **spec}}
+    assert warned(resource("services"), body) == expected
+
+
+def test_updates() -> None:
+    """Updates of pods are never warned of, those of owners when something changed."""
+    bad = {"terminationGracePeriodSeconds": -1, "containers": [CONTAINER]}
+    owner = {"metadata": {"name": "x", "generation": 1}, "spec": {"template": {"spec": bad}}}
+    newer = {**owner, "metadata": {"name": "x", "generation": 2}}
+    kind = resource("deployments", "apps")
+    assert warnings(kind, owner, owner) == []
+    assert len(warnings(kind, newer, owner)) == 1
+    single = {"metadata": {"name": "x"}, "spec": bad}
+    assert warnings(PODS, single, single) == []
+
+
+def test_negative_history() -> None:
+    """A StatefulSet that keeps all its revisions is warned of."""
+    body = {"metadata": {"name": "x"}, "spec": {"revisionHistoryLimit": -1}}
+    assert warnings(resource("statefulsets", "apps"), body, None) == [
+        (
+            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value "
+            ">= 0 is recommended"
+        )
+    ]

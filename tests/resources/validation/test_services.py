@@ -1,0 +1,242 @@
+"""Services and Endpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .helpers import (
+    Json,
+    changed,
+    made,
+    refused,
+    refused_change,
+    resource,
+)
+
+SERVICES = resource("services")
+PORTS = [{"port": 80, "protocol": "TCP"}]
+ALLOCATED = {
+    "clusterIP": "10.0.0.5",
+    "clusterIPs": ["10.0.0.5"],
+    "ipFamilies": ["IPv4"],
+    "ipFamilyPolicy": "SingleStack",
+}
+DUAL = {
+    "clusterIP": "10.0.0.5",
+    "clusterIPs": ["10.0.0.5", "fd00::5"],
+    "ipFamilies": ["IPv4", "IPv6"],
+    "ipFamilyPolicy": "PreferDualStack",
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"clusterIP": "None", "type": "NodePort"},
+            [
+                (
+                    "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for "
+                    "NodePort "
+                    "services"
+                )
+            ],
+        ),
+        (
+            {"ports": [{"port": 80, "nodePort": 30000}]},
+            ["spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"],
+        ),
+        (
+            {"ports": [{"name": "a", "port": 1}, {"name": "a", "port": 2}]},
+            ['spec.ports[1].name: Duplicate value: "a"'],
+        ),
+        (
+            {
+                "sessionAffinity": "ClientIP",
+                "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86401}},
+            },
+            [
+                (
+                    "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 86401: "
+                    "must be "
+                    "greater than 0 and less than 86400"
+                )
+            ],
+        ),
+        (
+            {"externalTrafficPolicy": "Local"},
+            [
+                (
+                    'spec.externalTrafficPolicy: Invalid value: "Local": may only be set for '
+                    "externally-accessible services"
+                )
+            ],
+        ),
+        (
+            {"type": "NodePort", "externalTrafficPolicy": "Near"},
+            [
+                (
+                    'spec.externalTrafficPolicy: Unsupported value: "Near": supported values: '
+                    '"Cluster", '
+                    '"Local"'
+                )
+            ],
+        ),
+        (
+            {"internalTrafficPolicy": "Near"},
+            [
+                (
+                    'spec.internalTrafficPolicy: Unsupported value: "Near": supported values: '
+                    '"Cluster", '
+                    '"Local"'
+                )
+            ],
+        ),
+        (
+            {"trafficDistribution": "Near"},
+            [
+                (
+                    'spec.trafficDistribution: Unsupported value: "Near": supported values: '
+                    '"PreferClose", '
+                    '"PreferSameNode", "PreferSameZone"'
+                )
+            ],
+        ),
+        (
+            {"type": "LoadBalancer", "loadBalancerSourceRanges": ["10.0.0.0/33"]},
+            [
+                (
+                    'spec.LoadBalancerSourceRanges[0]: Invalid value: "10.0.0.0/33": must be a '
+                    "valid CIDR "
+                    "value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+                )
+            ],
+        ),
+        (
+            {"ipFamilies": ["IPv5"]},
+            ['spec.ipFamilies[0]: Unsupported value: "IPv5": supported values: "IPv4", "IPv6"'],
+        ),
+        ({"type": "ExternalName", "externalName": "a_b"}, None),
+        ({"ports": [], "clusterIP": "None"}, []),
+    ],
+)
+def test_service(spec: Json, expected: list[str] | None) -> None:
+    """What one member says limits the others."""
+    found = refused(SERVICES, {"spec": {"ports": PORTS, **spec}})
+    if expected is None:
+        assert found
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "change", "expected"),
+    [
+        (ALLOCATED, DUAL, []),
+        (DUAL, ALLOCATED, []),
+        (
+            DUAL,
+            {**ALLOCATED, "ipFamilyPolicy": "PreferDualStack"},
+            [
+                (
+                    'spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be set to '
+                    "'SingleStack' "
+                    "when releasing the secondary clusterIP"
+                ),
+                (
+                    'spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be set to '
+                    "'SingleStack' "
+                    "when releasing the secondary ipFamily"
+                ),
+            ],
+        ),
+        (
+            ALLOCATED,
+            {"clusterIP": "10.0.0.6", "clusterIPs": ["10.0.0.6"]},
+            ['spec.clusterIPs[0]: Invalid value: ["10.0.0.6"]: may not change once set'],
+        ),
+        (
+            ALLOCATED,
+            {"clusterIPs": ["10.0.0.5", "10.0.0.6"]},
+            [
+                (
+                    'spec.clusterIPs: Invalid value: ["10.0.0.5","10.0.0.6"]: may specify no '
+                    "more than one "
+                    "IP for each IP family"
+                )
+            ],
+        ),
+    ],
+)
+def test_service_update(old: Json, change: Json, expected: list[str]) -> None:
+    """Primary addresses stay; secondary ones come and go."""
+    before = made(SERVICES, {"spec": {"ports": PORTS}})
+    before["spec"] |= old
+    after = changed(before, "spec.selector", None)
+    after["spec"] |= change
+    assert refused_change(SERVICES, before, after) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ingress", "expected"),
+    [
+        ("LoadBalancer", {"ip": "1.1.1.1", "ipMode": "VIP"}, []),
+        (
+            "LoadBalancer",
+            {"ip": "1.1.1.1"},
+            [
+                (
+                    "status.loadBalancer.ingress[0].ipMode: Required value: must be specified "
+                    "when `ip` is "
+                    "set"
+                )
+            ],
+        ),
+        (
+            "LoadBalancer",
+            {"hostname": "1.1.1.1"},
+            [
+                (
+                    'status.loadBalancer.ingress[0].hostname: Invalid value: "1.1.1.1": must be '
+                    "a DNS "
+                    "name, not an IP address"
+                )
+            ],
+        ),
+        (
+            "ClusterIP",
+            {"ip": "1.1.1.1", "ipMode": "VIP"},
+            [
+                (
+                    "status.loadBalancer.ingress: Forbidden: may only be used when `spec.type` is "
+                    "'LoadBalancer'"
+                )
+            ],
+        ),
+    ],
+)
+def test_status(kind: str, ingress: Json, expected: list[str]) -> None:
+    """Only load balancers have an ingress."""
+    obj: dict[str, Any] = {
+        "spec": {"type": kind},
+        "status": {"loadBalancer": {"ingress": [ingress]}},
+    }
+    assert refused_change(SERVICES, obj, obj, "status") == expected
+
+
+def test_empty_subset() -> None:
+    """A subset of endpoints has addresses."""
+    body = {"subsets": [{"ports": [{"port": 1}]}]}
+    assert refused(resource("endpoints"), body) == [
+        "subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"
+    ]
+
+
+def test_stored_addresses_may_stay_loose() -> None:
+    """What was accepted before addresses were strict is accepted again."""
+    old = {"subsets": [{"addresses": [{"ip": "010.1.1.1"}]}]}
+    kind = resource("endpoints")
+    assert refused_change(kind, old, old) == []
+    assert refused(kind, old)

@@ -1,0 +1,193 @@
+"""The apps group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .helpers import (
+    Json,
+    changed,
+    made,
+    pod,
+    refused,
+    refused_change,
+    resource,
+)
+
+DEPLOYMENTS = resource("deployments", "apps")
+DAEMONS = resource("daemonsets", "apps")
+STATEFUL = resource("statefulsets", "apps")
+REVISIONS = resource("controllerrevisions", "apps")
+
+
+def workload(spec: Json | None = None, **template: Any) -> Json:
+    return {
+        "spec": {
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {"metadata": {"labels": {"app": "a"}}, **pod(**template)},
+            **(spec or {}),
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"selector": {}},
+            ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
+        ),
+        (
+            {"progressDeadlineSeconds": 5, "minReadySeconds": 5},
+            [
+                (
+                    "spec.progressDeadlineSeconds: Invalid value: 5: must be greater than "
+                    "minReadySeconds"
+                )
+            ],
+        ),
+        (
+            {"strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}},
+            [
+                (
+                    "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 "
+                    "when "
+                    "`maxSurge` is 0"
+                )
+            ],
+        ),
+        (
+            {"strategy": {"rollingUpdate": {"maxSurge": "x"}}},
+            [
+                (
+                    'spec.strategy.rollingUpdate.maxSurge: Invalid value: "x": a valid percent '
+                    "string must "
+                    "be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
+                    "used for "
+                    "validation is '[0-9]+%')"
+                )
+            ],
+        ),
+        (
+            {"revisionHistoryLimit": -1},
+            ["spec.revisionHistoryLimit: Invalid value: -1: must be greater than or equal to 0"],
+        ),
+    ],
+)
+def test_deployment(spec: Json, expected: list[str]) -> None:
+    """A rollout can go on."""
+    assert refused(DEPLOYMENTS, workload(spec)) == expected
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        (
+            {"activeDeadlineSeconds": 3},
+            [
+                (
+                    "spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in "
+                    "ReplicaSet is not Supported"
+                )
+            ],
+        ),
+        (
+            {"ephemeralContainers": [{"name": "e", "image": "i"}]},
+            [
+                (
+                    "spec.template.spec.ephemeralContainers: Forbidden: ephemeral containers not "
+                    "allowed "
+                    "in pod template"
+                )
+            ],
+        ),
+        ({"containers": [{"name": "c", "image": " padded "}]}, []),
+    ],
+)
+def test_template(template: Json, expected: list[str]) -> None:
+    """Templates are not pods: some things are stricter, some looser."""
+    assert refused(DEPLOYMENTS, workload(**template)) == expected
+
+
+def test_deployment_status() -> None:
+    """Counts of a status fit together."""
+    old = made(DEPLOYMENTS, workload())
+    new = changed(old, "status", {"replicas": 1, "readyReplicas": 2, "availableReplicas": 3})
+    assert refused_change(DEPLOYMENTS, old, new, "status") == [
+        "status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas",
+        "status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas",
+        "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+    ]
+
+
+def test_collisions_only_grow() -> None:
+    """The collision count never falls."""
+    old = changed(made(DEPLOYMENTS, workload()), "status", {"collisionCount": 2})
+    assert refused_change(DEPLOYMENTS, old, changed(old, "status", {}), "status") == [
+        "status.collisionCount: Invalid value: 0: cannot be decremented"
+    ]
+
+
+def test_scale() -> None:
+    """Replicas are not negative."""
+    scaled = {"spec": {"replicas": -1}}
+    assert refused_change(DEPLOYMENTS, scaled, scaled, "scale") == [
+        "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    ]
+
+
+def test_daemons_need_room() -> None:
+    """Either a surge or an outage must be allowed."""
+    rolling = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}
+    assert refused(DAEMONS, workload({"updateStrategy": rolling})) == [
+        (
+            "spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when "
+            "maxSurge is 0"
+        )
+    ]
+
+
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+MOUNTING = [{"name": "c", "image": "i", "volumeMounts": [{"name": "data", "mountPath": "/d"}]}]
+
+
+def test_stateful_pods_mount_their_claims() -> None:
+    """Claim templates are volumes of the pods."""
+    body = workload({"volumeClaimTemplates": [CLAIM]}, containers=MOUNTING)
+    assert refused(STATEFUL, body) == []
+    assert refused(STATEFUL, workload(containers=MOUNTING)) == [
+        'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "good"),
+    [
+        ("spec.replicas", 3, True),
+        ("spec.minReadySeconds", 3, True),
+        ("spec.ordinals", {"start": 2}, True),
+        ("spec.template.spec.containers.0.image", "new", True),
+        ("spec.serviceName", "other", False),
+        ("spec.volumeClaimTemplates", [CLAIM], False),
+    ],
+)
+def test_stateful_update(path: str, value: Any, good: bool) -> None:
+    """Some members of a StatefulSet may change."""
+    old = made(STATEFUL, workload())
+    assert (refused_change(STATEFUL, old, changed(old, path, value)) == []) is good
+
+
+def test_revision_data() -> None:
+    """Revisions hold an object and keep it."""
+    assert refused(REVISIONS, {"revision": 1, "data": [1]}) == [
+        "data: Required value: data must be a valid JSON object"
+    ]
+    old = made(REVISIONS, {"revision": 1, "data": {"a": 1}})
+    assert refused_change(REVISIONS, old, changed(old, "data", {"a": 2})) == [
+        'data: Invalid value: {"a":2}: field is immutable'
+    ]
