@@ -29,6 +29,10 @@ class Config:
         compact_interval_s: seconds between compactions.
         request_timeout_s: seconds for requests that are not watches and the like.
         min_request_timeout_s: a watch without a time-out gets between this and twice this.
+        max_requests_inflight: requests that read only, at a time; with the next, the seats of
+            flow control.
+        max_mutating_requests_inflight: requests that write, at a time.
+        priority_and_fairness: API Priority and Fairness, or plain counting of requests.
         shutdown_delay_s: seconds of further service after ``/readyz`` turned false.
         shutdown_grace_s: seconds that requests in flight get at shutdown.
         service_cluster_ip_range: CIDR of service addresses.
@@ -52,6 +56,9 @@ class Config:
     compact_interval_s: float = 60.0
     request_timeout_s: float = 60.0
     min_request_timeout_s: float = 1800.0
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    priority_and_fairness: bool = True
     shutdown_delay_s: float = 0.0
     shutdown_grace_s: float = 10.0
     service_cluster_ip_range: str = "10.0.0.0/24"

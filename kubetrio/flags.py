@@ -171,6 +171,29 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="a watch without a time-out gets between this and twice this",
     )
     generic.add_argument(
+        "--max-requests-inflight",
+        type=int,
+        default=400,
+        metavar="N",
+        help="reads at a time; part of the seats of flow control (default: %(default)s)",
+    )
+    generic.add_argument(
+        "--max-mutating-requests-inflight",
+        type=int,
+        default=200,
+        metavar="N",
+        help="the same of writes (default: %(default)s)",
+    )
+    generic.add_argument(
+        "--enable-priority-and-fairness",
+        type=boolean,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="false: only count requests, and refuse those over the limits",
+    )
+    generic.add_argument(
         "--shutdown-delay-duration",
         type=duration,
         default=0.0,
@@ -228,6 +251,9 @@ def to_config(options: argparse.Namespace) -> Config:
         compact_interval_s=options.etcd_compaction_interval,
         request_timeout_s=options.request_timeout,
         min_request_timeout_s=float(options.min_request_timeout),
+        max_requests_inflight=options.max_requests_inflight,
+        max_mutating_requests_inflight=options.max_mutating_requests_inflight,
+        priority_and_fairness=options.enable_priority_and_fairness,
         shutdown_delay_s=options.shutdown_delay_duration,
         service_cluster_ip_range=options.service_cluster_ip_range,
         feature_gates=options.feature_gates,

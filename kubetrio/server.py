@@ -6,6 +6,7 @@ The only module that knows every room.
 from __future__ import annotations
 
 import ipaddress
+import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,23 +18,29 @@ from kubetrio import kubeconfig, pki
 from kubetrio.admission.chain import Chain as AdmissionChain
 from kubetrio.admission.lifecycle import NamespaceLifecycle
 from kubetrio.api.documents import Documents
+from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.health import Health
 from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
+from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.config import Config
 from kubetrio.env import Env
+from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.h1 import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.logs import Log
+from kubetrio.machinery.timestamps import format_time
 from kubetrio.metrics import Metrics, gauge
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.allocation import ServiceAllocator
+from kubetrio.resources.lifecycle import Allocator, Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.namespaces import NamespacePhases
 from kubetrio.schema import builtin
+from kubetrio.schema.registry import Registry
 from kubetrio.store.model import Store
 from kubetrio.store.revisions import StoreConfig, open_store
 from kubetrio.watch.hub import Hub
@@ -180,9 +187,30 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
     metrics.gathered.add(collect)  # type: ignore[arg-type]
 
 
+def _flow_control(config: Config, env: Env, registry: Registry, hub: Hub) -> FlowControl:
+    reading, writing = config.max_requests_inflight, config.max_mutating_requests_inflight
+    if not config.priority_and_fairness:
+        return MaxInFlight(reading, writing)
+    if reading + writing <= 0:
+        raise StartError(
+            "--max-requests-inflight and --max-mutating-requests-inflight must sum to more than 0 "
+            "with --enable-priority-and-fairness"
+        )
+    dispatcher = Dispatcher(trio.current_time(), reading + writing, held=True)
+    return PriorityAndFairness(dispatcher, registry, hub, env.now, config.request_timeout_s)
+
+
 def _admission(store: Store) -> AdmissionChain:
     phases = NamespacePhases(store)
     return AdmissionChain([NamespaceLifecycle(phases.phase)])
+
+
+def _allocators(config: Config, store: Store, env: Env) -> dict[tuple[str, str], Allocator]:
+    ranges = config.service_cluster_ip_range.split(",")
+    try:
+        return {("", "services"): ServiceAllocator(store, env, ranges)}
+    except ValueError as error:
+        raise StartError(f"--service-cluster-ip-range: {error}") from error
 
 
 def store_config(config: Config) -> StoreConfig:
@@ -222,7 +250,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         store=store,
         hub=hub,
         listing=Listing(store, hub),
-        lifecycle=Lifecycle(store, _admission(store), env),
+        lifecycle=Lifecycle(store, _admission(store), env, _allocators(config, store, env)),
         authenticator=Authenticator(_tokens(config), anonymous=config.anonymous_auth),
         authorizer=authorization.Chain(
             [
@@ -233,13 +261,14 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         documents=Documents(registry, _health(state, store), metrics, address),
         metrics=metrics,
         audit_ids=AuditIds(env),
+        flow=_flow_control(config, env, registry, hub),
     )
     _gather(metrics, store, hub)
     return api
 
 
-async def bootstrap(config: Config, api: Api, state: State, port: int) -> None:
-    """Make the objects that every cluster has."""
+async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowConfig | None:
+    """Make the objects that every cluster has; returns what keeps those of flow control."""
     objects = Bootstrap(
         api.registry,
         api.lifecycle,
@@ -247,9 +276,20 @@ async def bootstrap(config: Config, api: Api, state: State, port: int) -> None:
         address=_ip(config.public_address),
         port=port,
         service_ip=_service_ip(config),
+        service_ranges=config.service_cluster_ip_range.split(","),
+        now=format_time(api.env.now()),
     )
+    for allocator in api.lifecycle.allocators.values():
+        await allocator.start()
     await objects.run()
+    keeper: FlowConfig | None = None
+    if isinstance(api.flow, PriorityAndFairness):
+        kinds = api.registry.resources.values()
+        await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
+        keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
+        await keeper.start()
     state.bootstrapped = True
+    return keeper
 
 
 @asynccontextmanager
@@ -274,7 +314,10 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         listening = bind(config.bind_address, config.secure_port)
     except OSError as error:
         where = f"{_bracketed(config.bind_address)}:{config.secure_port}"
-        raise StartError(f"cannot listen on {where}: {error.strerror or error}") from error
+        # Python adds the address to the system's words; it is there already.
+        number = error.errno or 0
+        why = os.strerror(number) if number > 0 else error.strerror or error
+        raise StartError(f"cannot listen on {where}: {why}") from error
     port: int = listening.getsockname()[1]
     try:
         async with open_store(config.data_dir, store_config(config), env) as store:
@@ -289,7 +332,10 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             )
             listener = Listener(listening, context, api.handle, h1, env, bridge)
             async with trio.open_nursery() as nursery:
-                await bootstrap(config, api, state, port)
+                keeper = await bootstrap(config, api, state, port)
+                if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
+                    await nursery.start(api.flow.gate.run, name="flow control")
+                    nursery.start_soon(keeper.run, name="flow control configuration")
                 nursery.start_soon(listener.run, name="listener")
                 url = f"https://{_bracketed(config.public_address)}:{port}"
                 server = Server(

@@ -15,7 +15,6 @@ from kubetrio.api import serializers, tables
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupVersion
-from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.objects import Object, head
 from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
 from kubetrio.schema.convert import convert
@@ -207,11 +206,7 @@ class ObjectEncoder:
 
     def decoded(self, value: bytes) -> Object:
         """A stored object in the version of the request."""
-        obj: Object = orjson.loads(value)
-        resource = self._resource
-        if resource.stored_as != resource.group_version:
-            obj = convert(obj, resource.stored_as, resource.group_version)
-        return obj
+        return request_version(orjson.loads(value), self._resource)
 
     def _shaped(self, obj: Object, *, with_columns: bool = True) -> Object:
         accepted = self._accepted
@@ -409,9 +404,15 @@ def accept(request: Request, offer: negotiate.Offer) -> Accepted:
 
 
 def stored_version(obj: Object, resource: ResourceType) -> Object:
-    """An object of a request, defaulted in its own version, in the version that is stored."""
-    apply_defaults(resource, obj)
+    """An object of a request, its defaults filled in, in the version that is stored."""
     stored: GroupVersion = resource.stored_as
     if stored == resource.group_version:
         return obj
     return convert(obj, resource.group_version, stored)
+
+
+def request_version(obj: Object, resource: ResourceType) -> Object:
+    """A stored object in the version of a request."""
+    if resource.stored_as == resource.group_version:
+        return obj
+    return convert(obj, resource.stored_as, resource.group_version)

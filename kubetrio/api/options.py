@@ -18,6 +18,7 @@ from kubetrio.resources.watching import WatchOptions
 from kubetrio.resources.writes import Object, WriteOptions, dry_run_causes
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
+from kubetrio.wire.negotiate import APPLY_PATCH
 
 LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
 INT64_MAX = 2**63 - 1
@@ -242,6 +243,26 @@ def write_options(request: Request, kind: str) -> WriteOptions:
         dry_run=bool(dry),
         field_manager=manager or default_manager(request),
     )
+
+
+def patch_options(request: Request) -> WriteOptions:
+    """Options of a patch: apply needs a manager, and only apply can be forced.
+
+    Raises:
+        ApiError: 422.
+    """
+    chosen = write_options(request, "PatchOptions")
+    query = request.query
+    if request.patch_type == APPLY_PATCH:
+        if not query.get("fieldManager"):
+            cause = Cause(
+                "FieldValueRequired", "Required value: is required for apply patch", "fieldManager"
+            )
+            raise invalid(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
+    elif "force" in query:
+        cause = _forbidden("force", "may not be specified for non-apply patch")
+        raise invalid(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
+    return chosen
 
 
 def default_manager(request: Request) -> str:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.api import bodies
-from kubetrio.api.encoders import stored_version
+from kubetrio.api.encoders import request_version, stored_version
+from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors, jsonpatch
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, bad_request, invalid, not_found
-from kubetrio.schema.convert import convert
+from kubetrio.resources.defaults import apply_defaults
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import gojson, jsonwire, negotiate
 
@@ -139,32 +140,52 @@ def _decode(request: Request, patched: Patched, resource: ResourceType) -> Objec
     return decoded.value
 
 
-def changer(request: Request, resource: ResourceType) -> Change:
+def changer(request: Request, resource: ResourceType, fields: FieldManager) -> Change:
     """The change a PATCH makes, for `Lifecycle.update`.
+
+    Args:
+        request: the request; its body is the patch.
+        resource: the resource, in the version of the request.
+        fields: tracks who owns what.
 
     Raises:
         ApiError: 400, the patch cannot be read.
     """
-    if request.patch_type == negotiate.APPLY_PATCH:
-        raise ApiError(501, "NotImplemented", "server-side apply is not implemented", {})
     apply = _applier(request, resource.schema_name)
 
-    async def change(old: Object | None) -> Object:
-        if old is None:
+    async def change(stored: Object | None) -> Object:
+        if stored is None:
             raise not_found(resource.group_resource, request.info.name)
-        if resource.stored_as != resource.group_version:
-            old = convert(old, resource.stored_as, resource.group_version)
+        old = request_version(stored, resource)
         new = _decode(request, apply(old), resource)
-        name = (new.get("metadata") or {}).get("name") or ""
-        if name != request.info.name:
-            raise bad_request(
-                f"the name of the object ({name}) does not match the name on the URL "
-                f"({request.info.name})"
-            )
-        meta, was = new["metadata"], old["metadata"]
-        if meta.get("resourceVersion") == was["resourceVersion"]:
-            # Nobody named a version: the write may be tried again on a newer one.
-            new = {**new, "metadata": {k: v for k, v in meta.items() if k != "resourceVersion"}}
-        return stored_version(new, resource)
+        apply_defaults(resource, new)
+        check_named(request, new)
+        fields.updated(old, new)
+        return stored_version(unpinned(new, old), resource)
 
     return change
+
+
+def check_named(request: Request, new: Object) -> None:
+    """A patch must not rename.
+
+    Raises:
+        ApiError: 400.
+    """
+    name = (new.get("metadata") or {}).get("name") or ""
+    if name != request.info.name:
+        raise bad_request(
+            f"the name of the object ({name}) does not match the name on the URL "
+            f"({request.info.name})"
+        )
+
+
+def unpinned(new: Object, old: Object) -> Object:
+    """A patched object without the version it has from the old one.
+
+    Nobody named a version then, and the write may be tried again on a newer object.
+    """
+    meta = new["metadata"]
+    if meta.get("resourceVersion") != old["metadata"]["resourceVersion"]:
+        return new
+    return {**new, "metadata": {k: v for k, v in meta.items() if k != "resourceVersion"}}

@@ -165,6 +165,8 @@ class Request:
     audit_id: str = field(init=False, default="")
     response_headers: list[tuple[bytes, bytes]] = field(init=False, default_factory=list)
     seat: Any = field(init=False, default=None)
+    width: Any = field(init=False, default=None)
+    gone: Callable[[], bool] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
     patch_type: str = field(init=False, default="")
     started: float = field(init=False, default=0.0)

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from kubetrio.api import options, patching
-from kubetrio.api.encoders import encoder_for, stored_version
+from kubetrio.api.applying import applying_change
+from kubetrio.api.encoders import encoder_for, request_version, stored_version
+from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.machinery.status import bad_request, not_found, success
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Written
 from kubetrio.resources.listing import ListOptions, RestOfList
 from kubetrio.resources.representation import Encoder, ListMeta
@@ -23,7 +27,7 @@ from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delet
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.model import KeyValue, Range
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
+from kubetrio.wire.negotiate import APPLY_PATCH, CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -111,8 +115,11 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     """A new object."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
-    body = stored_version(request.body, resource)
-    written = await api.lifecycle.create(_target(request, resource), body, chosen)
+    body: Object = request.body
+    apply_defaults(resource, body)
+    _field_manager(api, request, resource, chosen).created(body)
+    target = _target(request, resource)
+    written = await api.lifecycle.create(target, stored_version(body, resource), chosen)
     return _written(request, encoder, written)
 
 
@@ -121,10 +128,17 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "UpdateOptions")
     check_name(request, resource, request.body)
-    body = stored_version(request.body, resource)
+    body: Object = request.body
+    apply_defaults(resource, body)
+    fields = _field_manager(api, request, resource, chosen)
 
-    async def change(_old: Object | None) -> Object:
-        return {**body, "metadata": dict(body.get("metadata") or {})}
+    async def change(old: Object | None) -> Object:
+        new = {**body, "metadata": dict(body.get("metadata") or {})}
+        if old is None:
+            fields.created(new)
+        else:
+            fields.updated(request_version(old, resource), new)
+        return stored_version(new, resource)
 
     written = await api.lifecycle.update(_target(request, resource), change, chosen)
     return _written(request, encoder, written)
@@ -133,11 +147,25 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
 async def patch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """An object changed in part."""
     encoder = _encoder(api, request, resource, OBJECT)
-    chosen = options.write_options(request, "PatchOptions")
-    change = patching.changer(request, resource)
+    chosen = options.patch_options(request)
+    fields = _field_manager(api, request, resource, chosen)
+    applying = request.patch_type == APPLY_PATCH
+    make = applying_change if applying else patching.changer
     target = _target(request, resource)
-    written = await api.lifecycle.update(target, change, chosen, uid_is_precondition=False)
+    written = await api.lifecycle.update(
+        target,
+        make(request, resource, fields),
+        chosen,
+        uid_is_precondition=False,
+        create_missing=applying,
+    )
     return _written(request, encoder, written)
+
+
+def _field_manager(
+    api: Api, request: Request, resource: ResourceType, chosen: WriteOptions
+) -> FieldManager:
+    return FieldManager(request, resource, chosen.field_manager, format_time(api.env.now()))
 
 
 def check_name(request: Request, resource: ResourceType, body: Object) -> None:

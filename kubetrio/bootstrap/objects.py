@@ -7,6 +7,7 @@ server's own address.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -33,6 +34,19 @@ OWN_ADDRESS = (
 )
 
 
+# The facts leave descriptions out; these are shown by ``kubectl describe``.
+PRIORITY_CLASSES = {
+    "system-node-critical": (
+        "Used for system critical pods that must not be moved from their current node."
+    ),
+    "system-cluster-critical": (
+        "Used for system critical pods that must run in the cluster, but can be moved to another "
+        "node if necessary."
+    ),
+}
+RANGE_READY = "Kubernetes default Service CIDR is ready"
+
+
 class Bootstrap:
     """Makes the objects at start.
 
@@ -43,6 +57,8 @@ class Bootstrap:
         address: IP address of the server that clients reach.
         port: its port.
         service_ip: address of the ``kubernetes`` Service.
+        service_ranges: CIDRs of service addresses.
+        now: wall clock as a Kubernetes time.
     """
 
     def __init__(
@@ -54,20 +70,35 @@ class Bootstrap:
         address: str,
         port: int,
         service_ip: str,
+        service_ranges: Sequence[str],
+        now: str,
     ) -> None:
         self._registry = registry
         self._lifecycle = lifecycle
         self._store = store
         self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
         self._port = port
+        self._ranges = list(service_ranges)
+        self._now = now
 
     async def run(self) -> None:
         """Create what is missing, correct what names another address."""
         objects = builtin.load("bootstrap")
         for name in NAMESPACES:
             await self._ensure(objects[f"Namespace {name}"], keep=True)
+        await self._ensure(self._service_range(objects["ServiceCIDR kubernetes"]), keep=True)
+        for name, description in PRIORITY_CLASSES.items():
+            fact = {**objects[f"PriorityClass {name}"], "description": description}
+            await self._ensure(fact, keep=True)
         for key in OWN_ADDRESS:
             await self._ensure(self._filled(objects[key]), keep=False)
+
+    def _service_range(self, fact: Object) -> Object:
+        conditions = [
+            {**condition, "lastTransitionTime": self._now, "message": RANGE_READY}
+            for condition in fact["status"]["conditions"]
+        ]
+        return {**fact, "spec": {"cidrs": self._ranges}, "status": {"conditions": conditions}}
 
     def _filled(self, value: Any) -> Any:
         """A fact with its placeholders replaced."""

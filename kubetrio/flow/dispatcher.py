@@ -99,12 +99,35 @@ class Reconfigured:
     dangling: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What ``dispatch`` started.
+
+    Args:
+        started: requests that run now, in order.
+        more: whether more wait that may find seats when asked again.
+    """
+
+    started: Started
+    more: bool
+
+
 class _Level:
     """A level's queue set with what governs its limit."""
 
-    __slots__ = ("config", "demand", "limits", "queues", "quiescing", "retry", "target")
+    __slots__ = (
+        "config",
+        "demand",
+        "limits",
+        "queues",
+        "quiescing",
+        "retry",
+        "seated",
+        "target",
+        "turn",
+    )
 
-    def __init__(self, t: float, config: PriorityLevel, limits: Limits) -> None:
+    def __init__(self, t: float, config: PriorityLevel, limits: Limits, *, held: bool) -> None:
         self.config = config
         self.limits = limits
         self.demand = Demand()
@@ -112,7 +135,14 @@ class _Level:
         self.quiescing = False
         self.retry = RetryAfter()
         limit = None if config.kind is LevelKind.EXEMPT else limits.initial
-        self.queues = QueueSet(t, config.name, limit, config.queuing)
+        self.queues = QueueSet(t, config.name, limit, config.queuing, held=held)
+        self.seated: dict[Ticket, None] = {}  # with a seat, not run yet (no queues, starts held)
+        self.turn = 0.0  # see Dispatcher.dispatch
+
+    @property
+    def ready(self) -> bool:
+        """Whether something is there to be started."""
+        return bool(self.queues.waiting or self.seated)
 
 
 class Dispatcher:
@@ -121,10 +151,13 @@ class Dispatcher:
     Args:
         t: now, in seconds of a monotonic clock.
         server_limit: seats of the server: both ``--max-*-requests-inflight`` together.
+        held: what waits is started by ``dispatch`` alone, so by as much as the loop has room for.
     """
 
-    def __init__(self, t: float, server_limit: int) -> None:
+    def __init__(self, t: float, server_limit: int, *, held: bool = False) -> None:
         self._server_limit = server_limit
+        self._held = held
+        self._turn = 0.0
         self._levels: dict[str, _Level] = {}
         self._schemas: tuple[FlowSchema, ...] = ()
         self._wanted: dict[str, PriorityLevel] = {}
@@ -151,6 +184,8 @@ class Dispatcher:
         request: RequestDigest,
         width: Width = ONE_SEAT,
         classified: Classified | None = None,
+        *,
+        at_once: bool = False,
     ) -> Ticket | Refused:
         """Take in a request.
 
@@ -159,18 +194,24 @@ class Dispatcher:
             request: what it is.
             width: seats it takes.
             classified: what ``classify`` said of it, or of one like it.
+            at_once: where starts are held, let this one run if none waits and it fits.
 
         Returns:
-            A ticket in state ``EXECUTING`` (run it) or ``QUEUED`` (some verb will return it as
-            started), or the refusal.
+            A ticket in state ``EXECUTING`` (run it, unless it is ``seated``) or ``QUEUED`` (some
+            verb will return it as started), or the refusal.
         """
         if classified is None or classified.generation != self._generation:
             classified = self._classifier.classify(request)
         level = self._levels[classified.level]
-        outcome = level.queues.arrive(t, classified.flow, width, request)
+        idle = self._held and not level.ready
+        outcome = level.queues.arrive(t, classified.flow, width, request, at_once=at_once)
         if isinstance(outcome, Rejected):
             return Refused(outcome.reason, level.retry.dropped(t))
         waits = outcome.state is TicketState.QUEUED
+        if self._held and level.config.kind is LevelKind.REJECT and not at_once:
+            level.seated[outcome] = None
+        if idle and level.ready:
+            level.turn = max(level.turn, self._turn)
         self._read_write.change(t, waiting=waits, executing=not waits, mutating=request.mutating)
         return outcome
 
@@ -182,11 +223,91 @@ class Dispatcher:
         """
         level = self._level(ticket)
         finished = level.queues.finish(t, ticket)
+        level.seated.pop(ticket, None)
         self._read_write.change(t, waiting=0, executing=-1, mutating=_mutating(ticket))
         started = self._begun(t, finished.started)
         if level.quiescing:
             started += self._reap(t)
         return Finished(started, finished.lingers_until)
+
+    def seated(self, ticket: Ticket) -> bool:
+        """Whether a request has a seat but is to run only when ``dispatch`` returns it."""
+        return ticket in self._level(ticket).seated
+
+    def calm(self, level: str) -> bool:
+        """Whether requests of one seat may come and go in a level without tickets; see ``passed``.
+
+        The answer holds until the next verb.
+        """
+        return self._levels[level].queues.calm
+
+    def passed(
+        self, t: float, level: str, schema: str, count: int, busy: float, *, mutating: bool
+    ) -> None:
+        """Note requests that came and went while ``calm``; see ``QueueSet.passed``.
+
+        Args:
+            t: now.
+            level: where.
+            schema: name of their FlowSchema.
+            count: how many.
+            busy: seconds for which one of them was executing.
+            mutating: whether they count as mutating.
+        """
+        known = self._levels.get(level)
+        if known is not None:
+            known.queues.passed(t, schema, count, busy)
+        self._read_write.passed(t, busy, mutating=mutating)
+
+    def dispatch(self, t: float, seats: int) -> Round:
+        """Start what waits, where starts are held.
+
+        Levels take turns in proportion to their current limits, as by start-time fair queuing: a
+        level's ``turn`` grows by what it started over its limit, the least one is next, and a
+        level that had nothing to start does not save up turns.  Within a level its queues decide.
+
+        Args:
+            t: now.
+            seats: to be started; the last request may be wider than what is left of them.
+
+        Returns:
+            What runs now, in this order, and whether more would have found a seat.
+        """
+        ready = [level for level in self._levels.values() if level.ready]
+        started: list[Ticket] = []
+        while ready and seats > 0:
+            level = min(ready, key=lambda one: one.turn) if len(ready) > 1 else ready[0]
+            ticket = self._take(t, level)
+            if ticket is None:
+                ready.remove(level)
+                continue
+            self._turn = level.turn
+            level.turn += ticket.seats / max(level.queues.limit, 1)
+            seats -= ticket.seats
+            started.append(ticket)
+            if not level.ready:
+                ready.remove(level)
+        return Round(tuple(started), bool(ready))
+
+    def _take(self, t: float, level: _Level) -> Ticket | None:
+        if level.seated:
+            ticket = next(iter(level.seated))
+            del level.seated[ticket]
+            return ticket
+        started = level.queues.take(t)
+        if started is not None:
+            self._begun(t, (started,))
+        return started
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something waits to be started."""
+        return any(level.ready for level in self._levels.values())
+
+    @property
+    def executing(self) -> tuple[int, int]:
+        """Requests executing: read-only, mutating."""
+        return self._read_write.executing()
 
     def abandon(self, t: float, ticket: Ticket, reason: Reason) -> Abandoned:
         """Take a waiting request out of its queue.
@@ -322,7 +443,7 @@ class Dispatcher:
             limits = level_limits(self._server_limit, config, share_sum)
             known = self._levels.get(name)
             if known is None:
-                self._levels[name] = _Level(t, config, limits)
+                self._levels[name] = _Level(t, config, limits, held=self._held)
             else:
                 known.config, known.limits = config, limits
                 started += self._begun(t, known.queues.reconfigure(t, config.queuing))

@@ -200,6 +200,18 @@ class ReadWriteOccupancy:
         self._numbers[mutating] += waiting
         self._numbers[2 + mutating] += executing
 
+    def passed(self, t: float, busy: float, *, mutating: bool) -> None:
+        """Note that one more request of a kind was executing for some of the time until now."""
+        spent = min(ticks(busy), ticks(t) - self._now)
+        if spent > 0:
+            self._numbers[2 + mutating] += 1
+            self._spend_ticks(self._now + spent)
+            self._numbers[2 + mutating] -= 1
+
+    def executing(self) -> tuple[int, int]:
+        """Requests executing now: read-only, mutating."""
+        return self._numbers[2], self._numbers[3]
+
     def set_denominators(self, t: float, waiting: int, executing: int) -> None:
         """From now on measure against these, both at least 1."""
         self._spend(t)
@@ -214,7 +226,10 @@ class ReadWriteOccupancy:
         return dict(zip(READ_WRITE_KEYS, snapshots, strict=True))
 
     def _spend(self, t: float) -> None:
-        elapsed = ticks(t) - self._now
+        self._spend_ticks(ticks(t))
+
+    def _spend_ticks(self, now: int) -> None:
+        elapsed = now - self._now
         if elapsed <= 0:
             return
         self._now += elapsed

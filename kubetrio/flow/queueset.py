@@ -72,7 +72,14 @@ With ``fits(n)``: ``seats in use + n <= C``, or ``n > C`` and no seat is in use:
   executing or lingering whose end will be the occasion to look again.  Where no request is wider
   than one seat, requests wait only while all ``C`` seats are in use;
 - ``R`` never decreases;
-- a queue holds more than its length limit only by requests that came while a seat was free.
+- a queue holds more than its length limit only by requests that came while a seat was free (or,
+  where starts are held, while a seat would have been free had all that wait been started).
+
+Held starts
+-----------
+On one event loop a seat is no promise of progress: whatever has one runs when the loop gets to it.
+A queue set made with ``held`` therefore starts nothing by itself; its owner asks for the next
+request with ``take`` as often as the loop has room.  Order, limits and charges are the same.
 """
 
 from __future__ import annotations
@@ -123,15 +130,23 @@ class QueueSet:
         name: of the level.
         limit: current seats, not negative; None: without limit and queues (exempt).
         queuing: queues; None: refuse what finds no seat.
+        held: what waits is started by ``take`` alone.
 
     Raises:
         ValueError: hands that cannot be dealt.
     """
 
     def __init__(
-        self, t: float, name: str, limit: int | None, queuing: Queuing | None = None
+        self,
+        t: float,
+        name: str,
+        limit: int | None,
+        queuing: Queuing | None = None,
+        *,
+        held: bool = False,
     ) -> None:
         self.name = name
+        self._held = held
         self._exempt = limit is None
         self._limit = limit or 0
         self._queuing: Queuing | None = None
@@ -166,7 +181,58 @@ class QueueSet:
         """Whether nothing waits, executes or lingers."""
         return not (self._waiting or self._executing or self._lingering)
 
-    def arrive(self, t: float, flow: Flow, width: Width, about: object = None) -> Ticket | Rejected:
+    @property
+    def waiting(self) -> int:
+        """Requests in queues."""
+        return self._waiting
+
+    @property
+    def calm(self) -> bool:
+        """Whether a request of one seat may come and go now and leave nothing behind but numbers.
+
+        So it is where there are no queues to be fair to, and where nothing else is going on.
+        """
+        return self._exempt or (self._limit > 0 and self.drained)
+
+    def passed(self, t: float, schema: str, count: int, busy: float) -> None:
+        """Note requests of one seat that came and went, one after the other, while ``calm``.
+
+        The same as ``arrive`` and ``finish`` for each: between two verbs it does not matter when.
+
+        Args:
+            t: now.
+            schema: name of their FlowSchema.
+            count: how many.
+            busy: for how long one of them was executing, in seconds; not more than has passed
+                since the last verb.
+        """
+        spent = min(ticks(busy), max(ticks(t) - self._now, 0))
+        in_use, asked = self._seats_in_use, self._seats_waiting
+        if spent > 0:
+            state = (self._waiting, len(self._executing) + 1, in_use + 1, asked)
+            self._occupancy.spend(state, spent)
+            self._now += spent
+            if self._queuing is not None:
+                self._r += spent  # one seat at work, one queue active
+        counts = self._counts.get(schema) or self._counts.setdefault(schema, SchemaCounts())
+        counts.dispatched += count
+        self._serial += count
+        self._occupancy.peak = max(self._occupancy.peak, in_use + asked + 1)
+
+    def take(self, t: float) -> Ticket | None:
+        """Start the next waiting request, if it fits; the one way to do so where they are held."""
+        self._sync(t)
+        return self._start_next()
+
+    def arrive(
+        self,
+        t: float,
+        flow: Flow,
+        width: Width,
+        about: object = None,
+        *,
+        at_once: bool = False,
+    ) -> Ticket | Rejected:
         """Take in a request.
 
         Args:
@@ -174,6 +240,7 @@ class QueueSet:
             flow: it belongs to.
             width: seats it takes.
             about: anything, for ``requests``.
+            at_once: where starts are held, start this one if none waits and it fits.
 
         Returns:
             A ticket in state ``EXECUTING`` (run it) or ``QUEUED`` (some verb will return it as
@@ -193,12 +260,13 @@ class QueueSet:
         else:
             queue = self._choose(flow.hash)
             full = len(queue.waiting) >= queuing.queue_length_limit
-            if full and self._seats_in_use >= self._limit:
+            claimed = self._seats_in_use + (self._seats_waiting if self._held else 0)
+            if full and claimed >= self._limit:
                 counts.rejected[Reason.QUEUE_FULL] += 1
                 return Rejected(Reason.QUEUE_FULL)
             ticket = self._ticket(flow, width, about, counts)
             ticket.queue = queue
-            if self._uncontended(ticket):
+            if (at_once or not self._held) and self._uncontended(ticket):
                 # The usual case, without the detour through the queue; the same comes of it.
                 ticket.queue_length = 1
                 self._activate(queue)
@@ -206,7 +274,8 @@ class QueueSet:
                 self._begin(queue, ticket, queue.start_r(self._now))
             else:
                 self._enqueue(queue, ticket)
-                self._dispatch(only=ticket)
+                if not self._held:
+                    self._start_next(only=ticket)
         demand = self._seats_in_use + self._seats_waiting
         if demand > self._occupancy.peak:
             self._occupancy.peak = demand
@@ -455,22 +524,29 @@ class QueueSet:
         ticket.counts.waiting_requests -= 1
         ticket.counts.waiting_seats -= ticket.seats
 
-    def _dispatch(self, only: Ticket | None = None) -> Started:
-        """Start requests while the next one fits, and is the only one allowed if one is given."""
+    def _dispatch(self) -> Started:
+        """Start requests while the next one fits."""
         started: list[Ticket] = []
-        while self._waiting and self._seats_in_use < self._limit:
-            ticket, least_start = self._next()
-            if only not in (None, ticket):
-                break
-            if not self._fits(ticket.seats):
-                ticket.counts.no_accommodation += 1
-                break
-            queue = ticket.queue
-            assert queue is not None  # noqa: S101  (what waits has a queue)
-            self._dequeue(queue, ticket)
-            self._begin(queue, ticket, least_start)
-            started.append(ticket)
+        if not self._held:
+            while (ticket := self._start_next()) is not None:
+                started.append(ticket)
         return tuple(started)
+
+    def _start_next(self, only: Ticket | None = None) -> Ticket | None:
+        """Start the next request if it fits, and is the only one allowed if one is given."""
+        if not self._waiting or self._seats_in_use >= self._limit:
+            return None
+        ticket, least_start = self._next()
+        if only not in (None, ticket):
+            return None
+        if not self._fits(ticket.seats):
+            ticket.counts.no_accommodation += 1
+            return None
+        queue = ticket.queue
+        assert queue is not None  # noqa: S101  (what waits has a queue)
+        self._dequeue(queue, ticket)
+        self._begin(queue, ticket, least_start)
+        return ticket
 
     def _begin(self, queue: Queue, ticket: Ticket, least_start: int) -> None:
         """Charge a request to its queue, in virtual time, and start it."""

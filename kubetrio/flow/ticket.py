@@ -96,6 +96,7 @@ class Ticket:
         level: name of the priority level.
         flow: it belongs to.
         about: what the caller gave to describe it.
+        entry: anything its owner wants to find again.
         state: see the module.
         queue_length: requests in its queue just after it entered; 0 where there are no queues.
         initial_seats: while executing.
@@ -107,6 +108,7 @@ class Ticket:
         "arrival_r",
         "arrived",
         "counts",
+        "entry",
         "final_seats",
         "flow",
         "initial_seats",
@@ -127,6 +129,7 @@ class Ticket:
         self.level = level
         self.flow = flow
         self.about = about
+        self.entry: object = None
         self.counts = counts
         self.state = TicketState.QUEUED
         self.initial_seats = width.initial_seats

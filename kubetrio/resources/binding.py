@@ -11,9 +11,11 @@ from kubetrio.machinery.fielderrors import not_supported, required
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict
 from kubetrio.resources.conditions import set_pod_condition
+from kubetrio.resources.defaults.compiling import ordered
 
 Object = dict[str, Any]
 BINDING = GroupResource("", "pods/binding")
+_SPEC = "io.k8s.api.core.v1.PodSpec"
 
 
 def check_binding(binding: Object, name: str) -> None:
@@ -73,7 +75,7 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
     result = {
         **pod,
         "metadata": changed,
-        "spec": _with_node(spec, binding["target"]["name"]),
+        "spec": ordered(_SPEC, {**spec, "nodeName": binding["target"]["name"]}),
     }
     return set_pod_condition(result, {"type": "PodScheduled", "status": "True"}, now)
 
@@ -88,52 +90,3 @@ def _check_identity(meta: Object, wanted: Object) -> None:
                 f"Precondition failed: {label} in precondition: {wanted[member]}, "
                 f"{label} in object meta: {meta[member]}",
             )
-
-
-def _with_node(spec: Object, node: str) -> Object:
-    """A spec with its node where Go prints it: in front of the first member that follows it."""
-    result: Object = {}
-    placed = False
-    for key, value in spec.items():
-        if key in _BEHIND_NODE and not placed:
-            result["nodeName"] = node
-            placed = True
-        if key != "nodeName":
-            result[key] = value
-    if not placed:
-        result["nodeName"] = node
-    return result
-
-
-_BEHIND_NODE = frozenset(
-    {
-        "hostNetwork",
-        "hostPID",
-        "hostIPC",
-        "shareProcessNamespace",
-        "securityContext",
-        "imagePullSecrets",
-        "hostname",
-        "subdomain",
-        "affinity",
-        "schedulerName",
-        "tolerations",
-        "hostAliases",
-        "priorityClassName",
-        "priority",
-        "dnsConfig",
-        "readinessGates",
-        "runtimeClassName",
-        "enableServiceLinks",
-        "preemptionPolicy",
-        "overhead",
-        "topologySpreadConstraints",
-        "setHostnameAsFQDN",
-        "os",
-        "hostUsers",
-        "schedulingGates",
-        "resourceClaims",
-        "resources",
-        "hostnameOverride",
-    }
-)

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubetrio.resources.defaults.compiling import ordered
+
 Object = dict[str, Any]
+_STATUS = "io.k8s.api.core.v1.PodStatus"
+_CONDITION = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"
 
 
 def set_pod_condition(pod: Object, condition: Object, now: str) -> Object:
@@ -34,14 +38,8 @@ def set_pod_condition(pod: Object, condition: Object, now: str) -> Object:
         conditions.append(new)
     else:
         conditions[conditions.index(was)] = new
-    result: Object = {}
-    for key in ("observedGeneration", "phase", "conditions"):
-        if key == "conditions":
-            result[key] = conditions
-        elif key in status:
-            result[key] = status[key]
-    result.update((key, value) for key, value in status.items() if key not in result)
-    return {**pod, "status": result}
+    status["conditions"] = conditions
+    return {**pod, "status": ordered(_STATUS, status)}
 
 
 def set_condition(conditions: list[Object], condition: Object, now: str) -> list[Object]:
@@ -55,9 +53,7 @@ def set_condition(conditions: list[Object], condition: Object, now: str) -> list
     was = next((each for each in conditions if each["type"] == condition["type"]), None)
     same = was is not None and was["status"] == condition["status"]
     moved = was["lastTransitionTime"] if was is not None and same else now
-    order = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
-    whole = {**condition, "lastTransitionTime": moved}
-    new = {key: whole[key] for key in order if key in whole}
+    new = ordered(_CONDITION, {"message": "", **condition, "lastTransitionTime": moved})
     if was is None:
         return [*conditions, new]
     return [new if each is was else each for each in conditions]

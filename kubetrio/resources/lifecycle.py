@@ -9,9 +9,10 @@ Source: API conventions (metadata, optimistic concurrency), docs "API concepts".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 import trio
@@ -19,7 +20,7 @@ import trio
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
-from kubetrio.machinery import objectmeta
+from kubetrio.machinery import managedfields, objectmeta
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
@@ -42,6 +43,7 @@ from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import validate_create, validate_update, warnings
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema import builtin
+from kubetrio.schema.registry import ResourceType
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
 from kubetrio.store.model import KeyValue, Store
 
@@ -67,6 +69,24 @@ class Written:
     warnings: Sequence[str] = ()
 
 
+class Allocator(Protocol):
+    """Gives objects of one kind values that only one of them may have."""
+
+    async def start(self) -> None:
+        """Read what is in use."""
+        ...
+
+    def writing(
+        self, new: Object, old: Object | None, *, dry_run: bool
+    ) -> AbstractAsyncContextManager[None]:
+        """Fill in what is missing; given back when the block fails."""
+        ...
+
+    async def deleted(self, obj: Object) -> None:
+        """Release what an object had that is gone."""
+        ...
+
+
 class Lifecycle:
     """Writes of one server.
 
@@ -74,12 +94,42 @@ class Lifecycle:
         store: where objects live.
         admission: plugins to ask.
         env: wall clock, identities and names.
+        allocators: by group and plural name, for the kinds that need one.
     """
 
-    def __init__(self, store: Store, admission: Chain, env: Env) -> None:
+    def __init__(
+        self,
+        store: Store,
+        admission: Chain,
+        env: Env,
+        allocators: Mapping[tuple[str, str], Allocator] | None = None,
+    ) -> None:
         self._store = store
         self._admission = admission
         self._env = env
+        self.allocators = dict(allocators or {})
+
+    async def admit(self, attributes: Attributes) -> None:
+        """Ask admission about a request that stores no object of its own.
+
+        Raises:
+            ApiError: the first refusal.
+        """
+        await self._admission.mutate(attributes)
+        await self._admission.validate(attributes)
+
+    def _allocated(
+        self, resource: ResourceType, new: Object, old: Object | None, *, dry_run: bool
+    ) -> AbstractAsyncContextManager[None]:
+        allocator = self.allocators.get((resource.group, resource.resource))
+        if allocator is None:
+            return nullcontext()
+        return allocator.writing(new, old, dry_run=dry_run)
+
+    async def _deallocate(self, resource: ResourceType, obj: Object) -> None:
+        allocator = self.allocators.get((resource.group, resource.resource))
+        if allocator is not None:
+            await allocator.deleted(obj)
 
     # ------------------------------------------------------------------ create
 
@@ -138,8 +188,17 @@ class Lifecycle:
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
         prepare_create(stored_type, obj, context)
         apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
+        async with self._allocated(resource, obj, None, dry_run=options.dry_run):
+            return await self._store_new(target, attributes, obj, options)
+
+    async def _store_new(
+        self, target: Target, attributes: Attributes, obj: Object, options: WriteOptions
+    ) -> Written:
+        """Validate and store what `_create_once` prepared."""
+        resource, meta = target.resource, obj["metadata"]
+        stored_type = builtin.stored_type(resource)
         if not options.own:
-            causes = self._validate_create(target, strategy, obj)
+            causes = self._validate_create(target, strategy_of(stored_type), obj)
             self._check(target, causes, meta.get("name") or "")
         await self._admission.validate(attributes)
         advice = warnings(stored_type, obj, None)
@@ -217,6 +276,7 @@ class Lifecycle:
         options: WriteOptions,
         *,
         uid_is_precondition: bool = True,
+        create_missing: bool = False,
     ) -> Written:
         """Replace an object by what `change` makes of it.
 
@@ -227,6 +287,7 @@ class Lifecycle:
             options: who writes, and how.
             uid_is_precondition: whether a uid in the new object names the object meant (PUT), or is
                 a change that is refused (PATCH).
+            create_missing: create an object that is not there, whatever its kind says (apply).
 
         Raises:
             ApiError: 400, 403, 404, 409 or 422, and what `change` raises.
@@ -234,7 +295,9 @@ class Lifecycle:
         for _ in range(UPDATE_ATTEMPTS):
             current = await self._store.get(target.key)
             if current is None:
-                return await self._create_on_update(target, change, options)
+                return await self._create_on_update(
+                    target, change, options, create_missing=create_missing
+                )
             old = orjson.loads(current.value)
             new = await change(old)
             pinned = self._check_identity(
@@ -254,10 +317,11 @@ class Lifecycle:
         raise conflict(target.resource.group_resource, target.name, OBJECT_MODIFIED)
 
     async def _create_on_update(
-        self, target: Target, change: Change, options: WriteOptions
+        self, target: Target, change: Change, options: WriteOptions, *, create_missing: bool
     ) -> Written:
         resource = target.resource
-        if target.subresource or not strategy_of(resource).create_on_update:
+        allowed = create_missing or strategy_of(resource).create_on_update
+        if target.subresource or not allowed:
             raise not_found(resource.group_resource, target.name)
         new = await change(None)
         version = (new.get("metadata") or {}).get("resourceVersion") or ""
@@ -317,13 +381,29 @@ class Lifecycle:
             dry_run=options.dry_run,
         )
         await self._admission.mutate(attributes)
+        if target.subresource:
+            return await self._store_changed(target, attributes, new, current, options)
+        async with self._allocated(resource, new, old, dry_run=options.dry_run):
+            return await self._store_changed(target, attributes, new, current, options)
+
+    async def _store_changed(
+        self,
+        target: Target,
+        attributes: Attributes,
+        new: Object,
+        current: KeyValue,
+        options: WriteOptions,
+    ) -> Written:
+        """Validate and store what `_update_once` prepared."""
+        resource, old = target.resource, attributes.old or {}
+        stored_type = builtin.stored_type(resource)
         if not options.own:
             self._check(target, self._validate_update(target, new, old), target.name)
         await self._admission.validate(attributes)
         advice = warnings(stored_type, new, old)
         new["metadata"] = order_metadata(new["metadata"])
         remove = deletion.finished(new, resource)
-        if new == old and not remove:
+        if not remove and unchanged(new, old):
             return Written(current.value, created=False, warnings=advice)
         if options.dry_run:
             shown = stamp(new).at(current.revision)
@@ -333,6 +413,7 @@ class Lifecycle:
             # Watchers see the last state that was stored, the client what it asked for.
             gone = restamp(current.value)
             stored = await self._store.delete(current.key, gone, expected=current.revision)
+            await self._deallocate(resource, new)
             return Written(value.at(stored.revision), created=False, warnings=advice)
         stored = await self._store.update(current.key, value, expected=current.revision)
         return Written(stored.value, created=False, warnings=advice)
@@ -395,6 +476,8 @@ class Lifecycle:
             last["metadata"] = order_metadata(
                 {**last["metadata"], "resourceVersion": str(stored.revision)}
             )
+            if outcome is Outcome.REMOVE:
+                await self._deallocate(resource, last)
             return last, outcome is Outcome.REMOVE
         raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
 
@@ -409,6 +492,17 @@ class Lifecycle:
             value = restamp(current.value)
             return await self._store.delete(current.key, value, expected=current.revision)
         return current
+
+
+def unchanged(new: Object, old: Object) -> bool:
+    """Whether a write would change nothing but times of managedFields."""
+    if new == old:
+        return True
+    entries, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    if not entries or not before or not managedfields.same_but_times(entries, before):
+        return False
+    meta = {**new["metadata"], "managedFields": before}
+    return {**new, "metadata": meta} == old
 
 
 def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:

@@ -1,0 +1,102 @@
+"""Field ownership of a request: who manages which fields (docs: "Server-Side Apply").
+
+Tracked in the version of the request, after defaulting and before admission, as kube-apiserver
+does: what admission or the server adds later is owned by nobody.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from kubetrio.api.request import Request
+from kubetrio.machinery import managedfields
+from kubetrio.machinery.managedfields import Applied, Write
+from kubetrio.machinery.names import GroupVersion
+from kubetrio.machinery.ownership import Convert, Rules, excluding
+from kubetrio.machinery.typeschema import TypeSchema
+from kubetrio.schema import builtin, patchmeta
+from kubetrio.schema.convert import convert
+from kubetrio.schema.registry import ResourceType
+
+Object = dict[str, Any]
+
+# Fields nobody can own through a path: the status of objects, everything but it through /status.
+_MAIN = excluding(("f:status",))
+_STATUS = excluding(("f:spec",), ("f:metadata", "f:labels"))
+
+
+def _converter(resource: ResourceType) -> Convert:
+    """Conversion between the served versions of a kind, with the type of the result."""
+
+    def to_version(obj: Object, api_version: str) -> tuple[Object, TypeSchema] | None:
+        wanted = GroupVersion.parse(api_version)
+        found = builtin.registry().resources.get((*wanted, resource.resource))
+        if found is None or not found.schema_name:
+            return None
+        try:
+            converted = convert(obj, resource.group_version, wanted)
+        except ValueError:
+            return None
+        return converted, patchmeta.for_type(found.schema_name)
+
+    return to_version
+
+
+@cache
+def rules_of(resource: ResourceType, subresource: str) -> Rules:
+    """Ownership rules of a resource or subresource."""
+    if subresource == "status":
+        keep = _STATUS
+    elif "status" in resource.subresources:
+        keep = _MAIN
+    else:
+        return Rules(convert=_converter(resource))
+    return Rules(convert=_converter(resource), keep=keep)
+
+
+class FieldManager:
+    """Tracks the fields one request sets.
+
+    Args:
+        request: the request.
+        resource: the resource, in the version of the request.
+        manager: field manager, as given or from the user agent.
+        now: time of the write, RFC 3339.
+    """
+
+    def __init__(self, request: Request, resource: ResourceType, manager: str, now: str) -> None:
+        subresource = request.info.subresource
+        self._write = Write(
+            schema=patchmeta.for_type(resource.schema_name),
+            kind=resource.group_version_kind,
+            manager=manager,
+            now=now,
+            subresource=subresource,
+            rules=rules_of(resource, subresource),
+            empty=patchmeta.empty_object(resource.schema_name),
+        )
+
+    def created(self, obj: Object) -> None:
+        """Note the owner of a new object's fields; changes the object."""
+        self._note(obj, managedfields.on_create(obj, self._write))
+
+    def updated(self, live: Object, new: Object) -> None:
+        """Note who owns what after an update; changes the new object."""
+        self._note(new, managedfields.on_update(live, new, self._write))
+
+    def applied(self, live: Object | None, config: Object, *, force: bool) -> Applied:
+        """Apply a configuration.
+
+        Raises:
+            ApiError: 400, 409 on conflicts, 500 as kube-apiserver has it.
+        """
+        return managedfields.on_apply(live, config, self._write, force=force)
+
+    @staticmethod
+    def _note(obj: Object, entries: list[Object]) -> None:
+        meta = obj.setdefault("metadata", {})
+        if entries:
+            meta["managedFields"] = entries
+        else:
+            meta.pop("managedFields", None)

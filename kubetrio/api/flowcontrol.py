@@ -1,0 +1,298 @@
+"""Flow control of requests: what each is to the gate, and its answer when it is refused.
+
+Two ways: API Priority and Fairness through `flow.gate`, or plain counting as kube-apiserver does
+with ``--enable-priority-and-fairness=false``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeGuard
+
+from kubetrio.api.request import Request, truthy
+from kubetrio.api.response import TEXT, AnyResponse, Channel, Response, StreamResponse
+from kubetrio.auth.identity import MASTERS
+from kubetrio.flow.classify import RequestDigest
+from kubetrio.flow.dispatcher import Dispatcher, wait_limit
+from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery
+from kubetrio.flow.gate import Entry, Gate
+from kubetrio.flow.objects import ObjectCounts
+from kubetrio.flow.seats import ONE_SEAT, Width
+from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.watch.hub import Hub, prefixes
+
+LONG_RUNNING_VERBS = frozenset({"proxy"})
+LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+READ_ONLY = frozenset({"get", "list", "watch"})
+LISTS = frozenset({"list", "watch"})
+WRITES = frozenset({"create", "update", "patch", "delete"})
+NOSNIFF = (b"X-Content-Type-Options", b"nosniff")
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d*)?)s)?")
+
+
+def too_many_requests(retry_after_s: int) -> Response:
+    """The answer to a request that found no seat."""
+    return Response(
+        429,
+        b"Too many requests, please try again later.\n",
+        TEXT,
+        ((b"Retry-After", b"%d" % retry_after_s), NOSNIFF),
+    )
+
+
+def is_long_running(request: Request) -> bool:
+    """Whether a request may last for as long as its client likes, watches included."""
+    info = request.info
+    if not info.is_resource:
+        return False
+    return (
+        info.verb == "watch"
+        or info.verb in LONG_RUNNING_VERBS
+        or info.subresource in LONG_RUNNING_SUBRESOURCES
+    )
+
+
+class FlowControl(Protocol):
+    """One way of flow control."""
+
+    def passes(self, request: Request) -> bool:
+        """Let a request pass at once if there is nothing to wait for."""
+        ...
+
+    async def admit(self, request: Request) -> Response | None:
+        """Wait for a seat; an answer if there is none to be had."""
+        ...
+
+    def leave(self, request: Request, now: float) -> None:
+        """Give the seat back, if there is one; may be called again."""
+        ...
+
+
+class _SeatedRun:
+    """Runs a stream and gives the seat back when it is over, or will never be run."""
+
+    __slots__ = ("_leave", "_run")
+
+    def __init__(
+        self, run: Callable[[Channel], Awaitable[None]], leave: Callable[[], None]
+    ) -> None:
+        self._run = run
+        self._leave = leave
+
+    async def __call__(self, channel: Channel) -> None:
+        try:
+            await self._run(channel)
+        finally:
+            self._leave()
+
+    def __del__(self) -> None:
+        self._leave()
+
+
+def keep_seat(response: StreamResponse, leave: Callable[[], None]) -> None:
+    """Give the seat of a streamed answer back when the stream ends."""
+    response.run = _SeatedRun(response.run, leave)
+
+
+@dataclass(slots=True, eq=False)
+class _About:
+    """What the estimate needs of requests alike."""
+
+    resource: ResourceType | None
+    kind: int
+
+
+_ONE, _LIST, _WRITE = range(3)
+
+
+class PriorityAndFairness:
+    """API Priority and Fairness.
+
+    Args:
+        dispatcher: of the server, with starts held.
+        registry: what is served.
+        hub: who watches.
+        wall: wall clock, seconds since the epoch.
+        request_timeout_s: what a request may take, in seconds.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        registry: Registry,
+        hub: Hub,
+        wall: Callable[[], float],
+        request_timeout_s: float,
+    ) -> None:
+        self.gate = Gate(dispatcher, digest, wall)
+        self.counts = ObjectCounts()
+        self._registry = registry
+        self._hub = hub
+        self._estimator = Estimator(EstimatorConfig())
+        self._request_timeout_s = request_timeout_s
+
+    def passes(self, request: Request) -> bool:
+        """See `FlowControl`."""
+        info, user = request.info, request.user
+        key: tuple[object, ...]
+        if info.is_resource:
+            key = (user.name, user.groups, info.verb, info.group, info.resource, info.subresource,
+                   info.namespace)  # fmt: skip
+        else:
+            key = (user.name, user.groups, info.verb, info.path)
+        gate = self.gate
+        entry = gate.entry(key)
+        if entry is None:
+            if info.verb in LONG_RUNNING_VERBS or info.subresource in LONG_RUNNING_SUBRESOURCES:
+                return True
+            entry = gate.remember(key, digest(request), self._about(request))
+        request.response_headers.extend(entry.headers)
+        about = entry.about
+        if isinstance(about, _About) and about.kind:
+            request.width = self._width(request, entry, about)
+            if request.width is not ONE_SEAT:
+                request.seat = entry
+                return False
+        if gate.passes(request, entry):
+            return True
+        request.seat = entry
+        return False
+
+    async def admit(self, request: Request) -> Response | None:
+        """See `FlowControl`."""
+        entry: Entry = request.seat
+        request.seat = None
+        remaining = self._request_timeout_s
+        if "timeout" in request.query:
+            remaining = min(remaining, timeout_of(request.query["timeout"]) or remaining)
+        width: Width = request.width or ONE_SEAT
+        refused = await self.gate.admit(request, entry, width, wait_limit(remaining))
+        return None if refused is None else too_many_requests(refused.retry_after_s)
+
+    def leave(self, request: Request, now: float) -> None:
+        """See `FlowControl`."""
+        self.gate.leave(request, now)
+
+    def _about(self, request: Request) -> _About:
+        info = request.info
+        if not info.is_resource:
+            return _About(None, _ONE)
+        resource = self._registry.resources.get((info.group, info.version, info.resource))
+        if info.verb in LISTS:
+            return _About(resource, _LIST)
+        return _About(resource, _WRITE if info.verb in WRITES else _ONE)
+
+    def _width(self, request: Request, entry: Entry, about: _About) -> Width:
+        info, resource = request.info, about.resource
+        if resource is None:
+            return ONE_SEAT
+        if about.kind == _LIST:
+            width = self._estimator.reading(
+                info.verb,
+                list_query(request),
+                self.counts.stored(resource.storage_prefix),
+                entry.classified.max_seats,
+            )
+            return ONE_SEAT if width == ONE_SEAT else width
+        key = resource.key(info.namespace if resource.namespaced else "", info.name)
+        watchers = sum(map(self._hub.watchers_of, prefixes(key)))
+        entry.tally.watchers.observe(watchers)
+        return self._estimator.writing(info.verb, (info.resource, info.subresource), watchers)
+
+
+def digest(request: Any) -> RequestDigest:
+    """A request as flow control sees it."""
+    info = request.info
+    return RequestDigest(
+        user=request.user.name,
+        groups=request.user.groups,
+        verb=info.verb,
+        path=info.path,
+        namespace=info.namespace,
+        resource=info.resource,
+        subresource=info.subresource,
+        api_group=info.group,
+        name=info.name,
+        api_version=info.version,
+        is_resource=info.is_resource,
+    )
+
+
+def list_query(request: Request) -> ListQuery:
+    """The options of a list or watch that bear on its width."""
+    query = request.query
+    if not query:
+        return ListQuery()
+    limit = query.get("limit") or "0"
+    initial = query.get("sendInitialEvents")
+    return ListQuery(
+        limit=int(limit) if limit.isdecimal() else 0,
+        continue_token=query.get("continue", ""),
+        resource_version=query.get("resourceVersion", ""),
+        resource_version_match=query.get("resourceVersionMatch", ""),
+        selective=bool(query.get("labelSelector") or query.get("fieldSelector")),
+        names_one=bool(request.info.name),
+        send_initial_events=None if initial is None else truthy(initial),
+        malformed=not limit.removeprefix("-").isdecimal(),
+    )
+
+
+def timeout_of(text: str) -> float | None:
+    """The ``timeout`` parameter in seconds, a Go duration; None if it is none or zero."""
+    found = _DURATION.fullmatch(text)
+    if not text or found is None:
+        return None
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds or None
+
+
+class MaxInFlight:
+    """At most so many requests at a time, read-only and mutating; nothing waits.
+
+    Args:
+        read_only: limit of get, list and watch; 0 for none.
+        mutating: limit of everything else; 0 for none.
+    """
+
+    RETRY_AFTER_S = 1
+
+    def __init__(self, read_only: int, mutating: int) -> None:
+        self._limits = (read_only, mutating)
+        self._executing = [0, 0]
+
+    def passes(self, request: Request) -> bool:
+        """See `FlowControl`."""
+        if is_long_running(request):
+            return True
+        kind = request.info.verb not in READ_ONLY
+        limit = self._limits[kind]
+        if limit and self._executing[kind] >= limit:
+            # Somebody must be able to look after a server that is full.
+            return MASTERS in request.user.groups
+        self._executing[kind] += 1
+        request.seat = kind
+        return True
+
+    async def admit(self, request: Request) -> Response | None:
+        """See `FlowControl`."""
+        del request
+        return too_many_requests(self.RETRY_AFTER_S)
+
+    def leave(self, request: Request, now: float) -> None:
+        """See `FlowControl`."""
+        del now
+        kind = request.seat
+        if kind is not None:
+            request.seat = None
+            self._executing[kind] -= 1
+
+    def executing(self) -> tuple[int, int]:
+        """Requests executing now: read-only, mutating."""
+        return self._executing[0], self._executing[1]
+
+
+def held_by_stream(response: AnyResponse, method: str) -> TypeGuard[StreamResponse]:
+    """Whether a seat is kept beyond the answer's head: by streams that will be written."""
+    return isinstance(response, StreamResponse) and method != "HEAD"

@@ -1,0 +1,303 @@
+"""Flow control's configuration: objects that must exist, and what the stored ones mean.
+
+The *producer* keeps the mandatory and suggested objects, at start and every minute:
+
+=====================  ======================================================================
+object                 rule
+=====================  ======================================================================
+mandatory              made when missing; its spec and annotation are always set back
+suggested              made when missing; its spec is set back while the annotation
+                       ``apf.kubernetes.io/autoupdate-spec`` is true; where that is absent or not
+                       a boolean it becomes true if the generation is 1 (nobody changed the spec),
+                       else false, and the object is its user's from then on
+neither                deleted if the annotation is true: an older version suggested it
+=====================  ======================================================================
+
+The *consumer* hands what is stored to the gate, at start and after each commit that touches it, and
+tells on each FlowSchema whether its level exists.
+
+Source: "API Priority and Fairness", Defaults, in the Kubernetes documentation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import orjson
+import trio
+
+from kubetrio.bootstrap.objects import SERVER
+from kubetrio.env import Env
+from kubetrio.flow.config import digest
+from kubetrio.flow.gate import Gate
+from kubetrio.logs import Log
+from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.defaults import apply_defaults
+from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.store.model import Event, Range, Store
+
+Object = dict[str, Any]
+
+log = Log("kubetrio.flow")
+GROUP = "flowcontrol.apiserver.k8s.io"
+KINDS = ("PriorityLevelConfiguration", "FlowSchema")  # levels first: no schema is to dangle
+AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
+PRODUCER = WriteOptions(
+    user=SERVER, field_manager="api-priority-and-fairness-config-producer-v1", own=True
+)
+CONSUMER = WriteOptions(
+    user=SERVER, field_manager="api-priority-and-fairness-config-consumer-v1", own=True
+)
+MAINTENANCE_PERIOD_S = 60.0
+RETRY_S = 5.0
+# Another server that disagrees about a status is not to be fought with.
+STATUS_WRITES_A_MINUTE = 6
+STATUS_DELAY_S = (30.0, 75.0)
+# Go's strconv.ParseBool.
+BOOLEANS = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+def desired(stored: Object | None, wanted: Object, *, mandatory: bool) -> Object | None:
+    """What an object of ours should become.
+
+    Args:
+        stored: as it is, None if it does not exist.
+        wanted: as it is shipped, with defaults.
+        mandatory: whether users may not own it.
+
+    Returns:
+        The new object, or None if the stored one is right.
+    """
+    if stored is None:
+        return wanted
+    meta = stored["metadata"]
+    annotations = meta.get("annotations") or {}
+    automatic = True
+    if not mandatory:
+        told = BOOLEANS.get(annotations.get(AUTO_UPDATE, ""))
+        automatic = meta.get("generation") == 1 if told is None else told
+    new = dict(stored)
+    # A user's own spelling of the boolean stays.
+    if mandatory or BOOLEANS.get(annotations.get(AUTO_UPDATE, "")) is None:
+        text = "true" if automatic else "false"
+        new["metadata"] = {**meta, "annotations": {**annotations, AUTO_UPDATE: text}}
+    if automatic:
+        new["spec"] = wanted["spec"]
+    return None if new == stored else new
+
+
+def obsolete(stored: Object, shipped: Sequence[str]) -> bool:
+    """Whether an object was suggested once and no longer is."""
+    meta = stored["metadata"]
+    told = BOOLEANS.get((meta.get("annotations") or {}).get(AUTO_UPDATE, ""))
+    return told is True and meta["name"] not in shipped
+
+
+def dangling_condition(level: str, now: str, *, dangling: bool) -> Object:
+    """The ``Dangling`` condition of a FlowSchema.
+
+    Args:
+        level: name it refers to.
+        now: time of the transition.
+        dangling: whether there is no such level.
+    """
+    reference = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
+    return {
+        "type": "Dangling",
+        "status": "True" if dangling else "False",
+        "lastTransitionTime": now,
+        "reason": "NotFound" if dangling else "Found",
+        "message": f"{reference} {'but there is no such object' if dangling else 'and it exists'}",
+    }
+
+
+class FlowConfig:
+    """Producer and consumer of one server.
+
+    Args:
+        registry: what is served.
+        lifecycle: writes.
+        store: reads, and the commit stream.
+        gate: what the configuration is for.
+        env: wall clock and randomness.
+    """
+
+    def __init__(
+        self, registry: Registry, lifecycle: Lifecycle, store: Store, gate: Gate, env: Env
+    ) -> None:
+        self._resources: dict[str, ResourceType] = {
+            kind: registry.by_kind[GroupVersionKind(GROUP, "v1", kind)] for kind in KINDS
+        }
+        self._lifecycle = lifecycle
+        self._store = store
+        self._gate = gate
+        self._env = env
+        self._prefixes = tuple(one.storage_prefix for one in self._resources.values())
+        self._dirty = trio.Event()
+        self._written: dict[str, deque[float]] = {}  # times of status writes by schema
+        store.on_commit(self._notice)
+
+    def _notice(self, events: Sequence[Event]) -> None:
+        if any(event.key.startswith(self._prefixes) for event in events):
+            self._dirty.set()
+
+    async def start(self) -> None:
+        """Make what is missing and put the configuration into force."""
+        await self.produce()
+        await self.consume()
+
+    async def run(self) -> NoReturn:
+        """Keep objects and configuration until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._produce, name="flow control configuration producer")
+            while True:
+                await self._dirty.wait()
+                retry = await self.consume()
+                if retry is not None:
+                    with trio.move_on_after(retry):
+                        await self._dirty.wait()
+                    self._dirty.set()
+
+    async def _produce(self) -> NoReturn:
+        while True:
+            await trio.sleep(MAINTENANCE_PERIOD_S)
+            try:
+                await self.produce()
+            except ApiError as error:
+                log.warning("flow control objects not maintained", reason=error.message)
+
+    # ------------------------------------------------------------------ producer
+
+    async def produce(self) -> None:
+        """Bring mandatory and suggested objects into order once.
+
+        Raises:
+            ApiError: the store takes no writes.
+        """
+        for kind in KINDS:
+            shipped = self._shipped(kind)
+            stored = await self._stored(kind)
+            # All at a time, so that they share commits.
+            async with trio.open_nursery() as nursery:
+                for name, (wanted, mandatory) in shipped.items():
+                    if desired(stored.get(name), wanted, mandatory=mandatory) is not None:
+                        nursery.start_soon(self._ensure, kind, name, wanted, mandatory)
+                for name, obj in stored.items():
+                    if obsolete(obj, tuple(shipped)):
+                        nursery.start_soon(self._remove, kind, name, obj)
+
+    def _shipped(self, kind: str) -> dict[str, tuple[Object, bool]]:
+        """Objects of a kind by name, and whether each is mandatory."""
+        resource = self._resources[kind]
+        found = {}
+        for key, fact in builtin.load("bootstrap").items():
+            if not key.startswith(f"{kind} "):
+                continue
+            meta = {k: fact["metadata"][k] for k in ("name", "annotations")}
+            plain = {k: fact[k] for k in ("apiVersion", "kind", "spec")} | {"metadata": meta}
+            wanted = scheme_of(GROUP).decode(resource.group_version_kind, plain, [], {})
+            apply_defaults(resource, wanted)
+            found[meta["name"]] = (wanted, bool(fact.get("mandatory")))
+        return found
+
+    async def _stored(self, kind: str) -> dict[str, Object]:
+        keys = Range.prefix(self._resources[kind].storage_prefix)
+        objects = [orjson.loads(item.value) for item in (await self._store.range(keys)).items]
+        return {obj["metadata"]["name"]: obj for obj in objects}
+
+    async def _ensure(self, kind: str, name: str, wanted: Object, mandatory: bool) -> None:
+        target = Target(resource=self._resources[kind], namespace="", name=name)
+
+        async def change(stored: Object | None) -> Object:
+            return desired(stored, wanted, mandatory=mandatory) or stored or wanted
+
+        try:
+            if await self._store.get(target.key) is None:
+                await self._lifecycle.create(target, wanted, PRODUCER)
+            else:
+                await self._lifecycle.update(target, change, PRODUCER)
+        except ApiError as error:
+            if error.code not in (404, 409):  # somebody else was faster: next time
+                raise
+
+    async def _remove(self, kind: str, name: str, obj: Object) -> None:
+        target = Target(resource=self._resources[kind], namespace="", name=name)
+        meta = obj["metadata"]
+        options = DeleteOptions(uid=meta["uid"], resource_version=meta["resourceVersion"])
+        try:
+            await self._lifecycle.delete(target, options, PRODUCER)
+        except ApiError as error:
+            if error.code not in (404, 409):
+                raise
+
+    # ------------------------------------------------------------------ consumer
+
+    async def consume(self) -> float | None:
+        """Put what is stored into force and write the conditions.
+
+        Returns:
+            Seconds after which to try again what could not be written, or None.
+        """
+        self._dirty = trio.Event()
+        levels, schemas = [await self._stored(kind) for kind in KINDS]
+        found = digest(schemas.values(), levels.values())
+        for broken_kind, name, why in found.broken:
+            log.warning("flow control object not usable", kind=broken_kind, name=name, reason=why)
+        dangling = self._gate.reconfigure(found.schemas, found.levels)
+        retries = []
+        for schema in found.schemas:
+            retry = await self._tell(
+                schemas[schema.name], schema.level, dangling=schema.name in dangling
+            )
+            if retry is not None:
+                retries.append(retry)
+        return min(retries, default=None)
+
+    async def _tell(self, schema: Object, level: str, *, dangling: bool) -> float | None:
+        """Write the condition of one schema if it is not right."""
+        name = schema["metadata"]["name"]
+        wanted = dangling_condition(level, format_time(self._env.now()), dangling=dangling)
+        if _has_condition(schema, wanted):
+            return None
+        now = trio.current_time()
+        written = self._written.setdefault(name, deque())
+        while written and now - written[0] > 60.0:
+            written.popleft()
+        if len(written) >= STATUS_WRITES_A_MINUTE:
+            return self._env.rng.uniform(*STATUS_DELAY_S)
+        written.append(now)
+        target = Target(
+            resource=self._resources["FlowSchema"], namespace="", name=name, subresource="status"
+        )
+
+        async def change(stored: Object | None) -> Object:
+            base = stored or schema
+            status = dict(base.get("status") or {})
+            others = [one for one in status.get("conditions") or () if one["type"] != "Dangling"]
+            return {**base, "status": {**status, "conditions": [*others, wanted]}}
+
+        try:
+            await self._lifecycle.update(target, change, CONSUMER)
+        except ApiError as error:
+            if error.code != 404:  # deleted meanwhile
+                log.warning("FlowSchema status not written", name=name, reason=error.message)
+                return RETRY_S
+        return None
+
+
+def _has_condition(schema: Object, wanted: Object) -> bool:
+    for condition in (schema.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == wanted["type"]:
+            return all(condition.get(key) == wanted[key] for key in ("status", "reason", "message"))
+    return False

@@ -1,0 +1,516 @@
+"""The gate: where requests wait for their seat.  The only awaits of flow control.
+
+The dispatcher decides; the gate holds the tasks of the requests that wait, runs the timers and
+keeps the pace of the event loop.
+
+One event loop, many connections
+--------------------------------
+Trio works in rounds: it asks the operating system which sockets are ready, wakes all their tasks,
+and runs each to its next wait.  A cheap request is read, executed and answered within one step of
+its connection's task.  If it ran when it arrives, seats would never all be taken, nothing would
+queue, and whoever has most connections would have most of every round.  So:
+
+- what arrives while others wait, or in a *crowded* round, is handed to the dispatcher and parks.
+  A round is crowded if more tasks run in it than the *window*: then more could arrive than may be
+  executed, and nobody knows whose turn it is before all of them are there;
+- at the end of the round, when all that came has been classified, the dispatcher starts as much as
+  the window allows: a few seats.  They run in the next round.  Requests that have started and
+  wait for the store or their client hold their seats, which the levels' limits count, but no part
+  of the window: they do not use the loop;
+- in a round that is not crowded everything that can arrive fits the window, so order does not
+  matter and requests run at once.
+
+Requests of exempt levels run at once, always.
+
+The tasks that are about to run are counted by an instrument (``trio.abc.Instrument``), which also
+marks the rounds.  While there is more to start a task, the pacemaker, keeps the loop from sleeping.
+
+Light passages
+--------------
+With nothing to wait for, a request of one seat that is over within the step in which it came has
+been nowhere: nobody could have seen it.  It gets no ticket, only numbers, which are handed to the
+dispatcher before its next verb.  A request that is still there when something else happens gets
+its ticket then, as of its arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NoReturn, Protocol
+
+import outcome
+import trio
+
+from kubetrio.flow.allocate import ADJUSTMENT_PERIOD_S
+from kubetrio.flow.classify import Classified, RequestDigest
+from kubetrio.flow.config import EXEMPT, FlowSchema, PriorityLevel
+from kubetrio.flow.dispatcher import Dispatcher, Refused
+from kubetrio.flow.observe import Snapshot, Tally
+from kubetrio.flow.report import QueueStatistics, RequestStatistics
+from kubetrio.flow.seats import ONE_SEAT, Width
+from kubetrio.flow.ticket import Reason, Ticket, TicketState
+
+# Seats started in one round while requests wait.  Smaller: a request of a small flow waits less,
+# as rounds are shorter; larger: fewer rounds, so less work besides the requests.
+WINDOW_SEATS = 4
+SWEEP_S = 0.5
+_REMEMBERED = 4096
+
+
+class Asked(Protocol):
+    """What the gate sees of a request.
+
+    Attributes:
+        started: when it arrived, by Trio's clock.
+        seat: belongs to the gate; None before and after.
+        gone: whether its client has left, None if nobody can tell.
+    """
+
+    started: float
+    seat: Entry | Ticket | None
+    gone: Callable[[], bool] | None
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """What all requests of equal user, verb and target have in common.
+
+    Args:
+        classified: their class.
+        headers: of their answers.
+        tally: where they are counted.
+        mutating: which kind they are counted as.
+        watch: whether they are watches.
+        exempt: whether they are of the exempt level.
+        about: what the owner keeps for them.
+        count: light passages since numbers were last handed on.
+        busy: seconds that these took.
+    """
+
+    classified: Classified
+    headers: tuple[tuple[bytes, bytes], ...]
+    tally: Tally
+    mutating: bool
+    watch: bool
+    exempt: bool
+    about: object = None
+    count: int = 0
+    busy: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A request that waits: its task, and itself."""
+
+    task: trio.lowlevel.Task
+    asked: Asked = field(repr=False)
+
+
+class _Rounds(trio.abc.Instrument):
+    """Counts the tasks that run in a round, and marks where rounds begin."""
+
+    def __init__(self, begin: Callable[[int], int]) -> None:
+        self._begin = begin
+        self._scheduled = 0
+
+    def task_scheduled(self, _task: trio.lowlevel.Task) -> None:
+        """A task will run in the next round."""
+        self._scheduled += 1
+
+    def after_io_wait(self, _timeout: float) -> None:
+        """Everything that runs in the next round is known."""
+        self._begin(self._scheduled)
+        self._scheduled = 0
+
+
+class Gate:
+    """Admits the requests of one server.
+
+    Args:
+        dispatcher: with starts held.
+        describe: says what a request is.
+        wall: wall clock, seconds since the epoch.
+        window: seats started in one round while requests wait.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        describe: Callable[[Asked], RequestDigest],
+        wall: Callable[[], float],
+        *,
+        window: int = WINDOW_SEATS,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._describe = describe
+        self._wall = wall
+        self._window = window
+        self._entries: dict[tuple[object, ...], Entry] = {}
+        self._tallies: dict[tuple[str, str], Tally] = {}
+        self._calm: dict[str, bool] = {}  # see Dispatcher.calm; emptied by every verb
+        self._light: Asked | None = None  # the light passage under way
+        self._touched: list[Entry] = []  # with light passages not handed on
+        self._parked: dict[Ticket, Parked] = {}
+        self._batch = 0  # tasks that run in this round, at most
+        self._direct = 0  # requests that ran at once in this round
+        self._more = False  # whether another start may succeed
+        self._running = False
+        self._closing = False
+        self._pacer: trio.lowlevel.Task | None = None  # while it sleeps
+        self._timer = trio.CancelScope()
+
+    def __repr__(self) -> str:
+        return f"<Gate {len(self._parked)} parked, {self._dispatcher!r}>"
+
+    # ------------------------------------------------------------------ requests
+
+    def entry(self, key: tuple[object, ...]) -> Entry | None:
+        """What was remembered under a key; forgotten when the configuration changes."""
+        return self._entries.get(key)
+
+    def remember(
+        self, key: tuple[object, ...], digest: RequestDigest, about: object = None
+    ) -> Entry:
+        """Classify a request and remember the answer for its like.
+
+        Args:
+            key: equal for requests of equal user, groups, verb, resource and namespace, or path.
+            digest: one of them.
+            about: kept in the entry.
+        """
+        classified = self._dispatcher.classify(digest)
+        names = (classified.flow.schema, classified.level)
+        entry = Entry(
+            classified,
+            (
+                (b"X-Kubernetes-PF-FlowSchema-UID", classified.schema_uid.encode()),
+                (b"X-Kubernetes-PF-PriorityLevel-UID", classified.level_uid.encode()),
+            ),
+            self._tallies.get(names) or self._tallies.setdefault(names, Tally()),
+            digest.mutating,
+            digest.verb == "watch" and digest.is_resource,
+            classified.level == EXEMPT,
+            about,
+        )
+        if len(self._entries) >= _REMEMBERED:
+            self._entries.clear()
+        self._entries[key] = entry
+        return entry
+
+    def passes(self, asked: Asked, entry: Entry) -> bool:
+        """Let a request of one seat run at once, if there is nothing to wait for.
+
+        When True, `leave` must follow.  When False, `admit` it.
+        """
+        if not entry.exempt and (
+            self._parked or self._batch > self._window or self._direct >= self._window
+        ):
+            return False
+        if self._light is not None:
+            self._settle(asked.started)
+        level = entry.classified.level
+        calm = self._calm.get(level)
+        if calm is None:
+            calm = self._calm[level] = self._dispatcher.calm(level)
+        if not calm:
+            return False
+        self._direct += 1
+        self._light = asked
+        asked.seat = entry
+        return True
+
+    async def admit(
+        self, asked: Asked, entry: Entry, width: Width, patience_s: float
+    ) -> Refused | None:
+        """Wait for a seat.  Without a refusal `leave` must follow.
+
+        Args:
+            asked: the request.
+            entry: of requests like it.
+            width: seats it takes.
+            patience_s: how long it may wait, in seconds.
+        """
+        t = asked.started
+        self._settle(t)
+        at_once = not self._running or entry.exempt or self._quiet()
+        digest = self._describe(asked)
+        ticket = self._dispatcher.arrive(t, digest, width, entry.classified, at_once=at_once)
+        entry.tally.seats.observe(width.max_seats)
+        if isinstance(ticket, Refused):
+            entry.tally.given_up.observe(0.0)
+            return ticket
+        if ticket.queue is not None:
+            entry.tally.queued.observe(ticket.queue_length)
+        asked.seat = ticket
+        ticket.entry = entry
+        waits = ticket.state is TicketState.QUEUED
+        if not waits and not self._dispatcher.seated(ticket):
+            self._direct += 1
+            entry.tally.waited.observe(0.0)
+            return None
+        return await self._park(ticket, asked, entry, patience_s)
+
+    def leave(self, asked: Asked, now: float) -> None:
+        """Give the seat back; once is enough, twice is fine.
+
+        Args:
+            asked: the request.
+            now: by Trio's clock.
+        """
+        seat = asked.seat
+        if seat is None:
+            return
+        asked.seat = None
+        if self._light is asked and isinstance(seat, Entry):
+            self._light = None
+            spent = now - asked.started
+            if not seat.count:
+                self._touched.append(seat)
+            seat.count += 1
+            seat.busy += spent
+            (seat.tally.watched if seat.watch else seat.tally.executed).observe(spent)
+            return
+        if isinstance(seat, Ticket):
+            self._finish(seat, now)
+
+    # ------------------------------------------------------------------ waiting
+
+    async def _park(
+        self, ticket: Ticket, asked: Asked, entry: Entry, patience_s: float
+    ) -> Refused | None:
+        """Wait until the ticket is started, for as long as patience lasts."""
+        now = trio.current_time()
+        if self._closing:
+            return self._give_up(ticket, asked, entry, Reason.CANCELLED)
+        self._parked[ticket] = Parked(trio.lowlevel.current_task(), asked)
+        if self._timer.deadline > now + SWEEP_S:
+            self._timer.deadline = now + SWEEP_S
+        self._kick()
+        reason: Reason | None = None
+
+        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            self._parked.pop(ticket, None)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        with trio.CancelScope(deadline=asked.started + patience_s) as scope:
+            try:
+                reason = await trio.lowlevel.wait_task_rescheduled(abort)
+            except trio.Cancelled:
+                reason = Reason.TIME_OUT if scope.cancel_called else Reason.CANCELLED
+                refused = self._give_up(ticket, asked, entry, reason)
+                raise
+        if scope.cancelled_caught:
+            return refused
+        if reason is not None:
+            return self._give_up(ticket, asked, entry, reason)
+        entry.tally.waited.observe(trio.current_time() - asked.started)
+        return None
+
+    def _give_up(self, ticket: Ticket, asked: Asked, entry: Entry, reason: Reason) -> Refused:
+        """Take a parked request out of flow control, as if it had never come."""
+        now = trio.current_time()
+        self._settle(now)
+        asked.seat = None
+        entry.tally.given_up.observe(now - asked.started)
+        if ticket.state is TicketState.QUEUED:
+            retry = self._dispatcher.abandon(now, ticket, reason).retry_after_s
+        else:
+            self._dispatcher.finish(now, ticket)
+            retry = 1
+        self._kick()
+        return Refused(reason, retry)
+
+    def _finish(self, ticket: Ticket, now: float) -> None:
+        self._settle(now)
+        entry = ticket.entry
+        if isinstance(entry, Entry):
+            spent = now - (ticket.started_at or now)
+            (entry.tally.watched if entry.watch else entry.tally.executed).observe(max(spent, 0.0))
+        lingers_until = self._dispatcher.finish(now, ticket).lingers_until
+        if lingers_until is not None and lingers_until < self._timer.deadline:
+            self._timer.deadline = lingers_until
+        if self._parked:
+            self._kick()
+
+    def _quiet(self) -> bool:
+        return not self._parked and self._batch <= self._window and self._direct < self._window
+
+    # ------------------------------------------------------------------ light passages
+
+    def _settle(self, t: float) -> None:
+        """Hand on what is not known to the dispatcher yet; must precede any verb but classify."""
+        self._calm.clear()
+        light = self._light
+        if self._touched:
+            self._hand_on(t if light is None else light.started)
+        if light is not None:
+            self._light = None
+            entry = light.seat
+            if not isinstance(entry, Entry):
+                raise AssertionError("a light passage has an entry for a seat")
+            digest = self._describe(light)
+            ticket = self._dispatcher.arrive(
+                light.started, digest, ONE_SEAT, entry.classified, at_once=True
+            )
+            if isinstance(ticket, Refused):
+                raise AssertionError("a calm level refuses nobody")
+            ticket.entry = entry
+            light.seat = ticket
+            self._count(entry, 1, ticket.queue_length)
+
+    def _hand_on(self, t: float) -> None:
+        for entry in self._touched:
+            classified = entry.classified
+            self._dispatcher.passed(
+                t,
+                classified.level,
+                classified.flow.schema,
+                entry.count,
+                entry.busy,
+                mutating=entry.mutating,
+            )
+            self._count(entry, entry.count, 0 if entry.exempt else 1)
+            entry.count, entry.busy = 0, 0.0
+        self._touched.clear()
+
+    @staticmethod
+    def _count(entry: Entry, times: int, queue_length: int) -> None:
+        tally = entry.tally
+        tally.waited.observe(0.0, times)
+        tally.seats.observe(1, times)
+        if queue_length:
+            tally.queued.observe(queue_length, times)
+
+    # ------------------------------------------------------------------ the loop
+
+    def _begin_round(self, batch: int) -> int:
+        """All that came in the last round has been classified: start what goes next."""
+        self._direct = 0
+        started = 0
+        if self._light is not None:
+            self._settle(trio.current_time())
+        if self._parked and self._more:
+            started = self._start(trio.current_time(), self._window)
+        self._batch = batch
+        return started
+
+    def _start(self, t: float, seats: int) -> int:
+        round_ = self._dispatcher.dispatch(t, seats)
+        self._calm.clear()
+        for ticket in round_.started:
+            parked = self._parked.pop(ticket)
+            trio.lowlevel.reschedule(parked.task)
+        self._more = round_.more
+        return len(round_.started)
+
+    def _kick(self) -> None:
+        """Something may be started now: see to it that the next round comes, and soon."""
+        if not self._parked:
+            return
+        self._more = True
+        if not self._running:
+            while self._more and self._start(trio.current_time(), self._window):
+                pass
+        elif self._pacer is not None:
+            pacer, self._pacer = self._pacer, None
+            trio.lowlevel.reschedule(pacer)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Keep pace and time until cancelled; without it every request runs at its arrival."""
+        rounds = _Rounds(self._begin_round)
+        trio.lowlevel.add_instrument(rounds)
+        self._running = True
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._pace, name="flow control pacemaker")
+                nursery.start_soon(self._keep_time, name="flow control timer")
+                task_status.started()
+        finally:
+            self._running = False
+            trio.lowlevel.remove_instrument(rounds)
+            self.close()
+            self._kick()
+
+    async def _pace(self) -> NoReturn:
+        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            self._pacer = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        while True:
+            if self._more and self._parked:
+                await trio.lowlevel.checkpoint()
+            else:
+                self._pacer = trio.lowlevel.current_task()
+                await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def _keep_time(self) -> NoReturn:
+        adjust_at = trio.current_time() + ADJUSTMENT_PERIOD_S
+        while True:
+            due = [adjust_at]
+            lingering = self._dispatcher.next_event_time()
+            if lingering is not None:
+                due.append(lingering)
+            if self._parked:
+                due.append(trio.current_time() + SWEEP_S)
+            with trio.CancelScope(deadline=min(due)) as self._timer:
+                await trio.sleep_forever()
+            now = trio.current_time()
+            self._settle(now)
+            self._dispatcher.advance(now)
+            if now >= adjust_at:
+                self._dispatcher.adjust(now)
+                adjust_at = now + ADJUSTMENT_PERIOD_S
+            self._sweep(now)
+            self._kick()
+
+    def _sweep(self, now: float) -> None:
+        """Let go of parked requests whose clients have left."""
+        for ticket, parked in tuple(self._parked.items()):
+            gone = parked.asked.gone
+            if gone is not None and now - parked.asked.started >= SWEEP_S and gone():
+                self._send_away(ticket)
+
+    def _send_away(self, ticket: Ticket) -> None:
+        parked = self._parked.pop(ticket)
+        trio.lowlevel.reschedule(parked.task, outcome.Value(Reason.CANCELLED))
+
+    def close(self) -> None:
+        """Refuse what waits, and all that would have to wait from now on (shutdown)."""
+        self._closing = True
+        for ticket in tuple(self._parked):
+            self._send_away(ticket)
+
+    # ------------------------------------------------------------------ configuration, numbers
+
+    def reconfigure(
+        self, schemas: Iterable[FlowSchema], levels: Iterable[PriorityLevel]
+    ) -> frozenset[str]:
+        """Take over a configuration; returns the names of dangling schemas."""
+        now = trio.current_time()
+        self._settle(now)
+        changed = self._dispatcher.reconfigure(now, schemas, levels)
+        self._entries.clear()
+        self._kick()
+        return changed.dangling
+
+    def snapshot(self) -> Snapshot:
+        """All numbers as of now."""
+        now = trio.current_time()
+        self._settle(now)
+        return Snapshot(now, self._wall(), self._dispatcher.statistics(now), self._tallies)
+
+    def queues(self) -> dict[str, tuple[QueueStatistics, ...]]:
+        """Queues by level."""
+        self._settle(trio.current_time())
+        return self._dispatcher.queues()
+
+    def requests(self) -> dict[str, tuple[RequestStatistics, ...]]:
+        """Requests waiting and executing by level."""
+        self._settle(trio.current_time())
+        return self._dispatcher.requests()
+
+    def executing(self) -> tuple[int, int]:
+        """Requests executing now: read-only, mutating."""
+        self._settle(trio.current_time())
+        return self._dispatcher.executing
