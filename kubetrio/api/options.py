@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kubetrio.api.request import Request, truthy
-from kubetrio.machinery import fields, labels
+from kubetrio.machinery import fielderrors, fields, labels
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, Cause, bad_request, invalid
 from kubetrio.resources.listing import ListOptions
@@ -228,14 +228,11 @@ def write_options(request: Request, kind: str) -> WriteOptions:
         causes.append(
             Cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager")
         )
-    elif not manager.isprintable():
-        causes.append(
-            Cause(
-                "FieldValueInvalid",
-                f'Invalid value: "{manager}": should only contain printable characters',
-                "fieldManager",
-            )
-        )
+    for position, char in enumerate(manager):
+        if not char.isprintable():
+            detail = f"invalid character U+{ord(char):04X} (at position {position})"
+            causes.append(fielderrors.invalid("fieldManager", manager, detail))
+            break
     if causes:
         raise invalid(GroupKind("meta.k8s.io", kind), "", causes)
     return WriteOptions(

@@ -27,6 +27,8 @@ Object = dict[str, Any]
 
 SERVER = UserInfo("system:apiserver", groups=(MASTERS,))
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
+# An APIService for each group and version that this server has.
+KEPT_KINDS = ("APIService ",)
 OWN_ADDRESS = (
     "Service default/kubernetes",
     "Endpoints default/kubernetes",
@@ -90,6 +92,9 @@ class Bootstrap:
         for name, description in PRIORITY_CLASSES.items():
             fact = {**objects[f"PriorityClass {name}"], "description": description}
             await self._ensure(fact, keep=True)
+        for key, fact in objects.items():
+            if key.startswith(KEPT_KINDS):
+                await self._ensure(fact, keep=True)
         for key in OWN_ADDRESS:
             await self._ensure(self._filled(objects[key]), keep=False)
 

@@ -43,6 +43,7 @@ from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import validate_create, validate_update, warnings
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema import builtin
+from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
 from kubetrio.store.model import KeyValue, Store
@@ -51,6 +52,12 @@ Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
 
 GENERATE_ATTEMPTS = 8
+CLEARED_ON_CREATE = (
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "resourceVersion",
+)
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
 
 
@@ -167,10 +174,8 @@ class Lifecycle:
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+        for name in CLEARED_ON_CREATE:
             meta.pop(name, None)
-        if meta.pop("resourceVersion", "") not in ("", "0"):
-            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         attributes = Attributes(
             operation=Operation.CREATE,
             resource=resource,
@@ -248,24 +253,32 @@ class Lifecycle:
             name_check=NAME_CHECKS[strategy.name_rule],
             standard_finalizers=strategy.standard_finalizers,
         )
-        return causes + validate_create(stored_type, obj)
+        return causes + validate_create(*_checked(target.resource, obj))
 
     @staticmethod
     def _validate_update(target: Target, new: Object, old: Object) -> list[Cause]:
-        stored_type = builtin.stored_type(target.resource)
-        causes = objectmeta.validate_object_meta_update(
-            new["metadata"],
-            old["metadata"],
-            standard_finalizers=strategy_of(stored_type).standard_finalizers,
-        )
-        # kube-apiserver checks metadata twice, for all kinds and again for each kind: its causes
-        # stand twice in the details, once in the message.
-        return causes + causes + validate_update(stored_type, new, old, target.subresource)
+        standard = strategy_of(builtin.stored_type(target.resource)).standard_finalizers
+        meta, was = new["metadata"], old["metadata"]
+        causes = objectmeta.validate_object_meta_update(meta, was, standard_finalizers=standard)
+        if causes:
+            # kube-apiserver checks metadata for all kinds and again for each kind, and what maps
+            # hold in both the check of an object and that of an update: causes stand two or four
+            # times in the details, once in the message.
+            causes += causes
+            causes += 2 * (
+                objectmeta.validate_labels(meta.get("labels") or {}, "metadata.labels")
+                + objectmeta.validate_annotations(
+                    meta.get("annotations") or {}, "metadata.annotations"
+                )
+            )
+        checked, shown = _checked(target.resource, new)
+        _, before = _checked(target.resource, old)
+        return causes + validate_update(checked, shown, before, target.subresource)
 
     @staticmethod
     def _check(target: Target, causes: list[Cause], name: str) -> None:
         if causes:
-            raise invalid(target.resource.group_kind, name, causes)
+            raise invalid(builtin.stored_type(target.resource).group_kind, name, causes)
 
     # ------------------------------------------------------------------ update
 
@@ -324,8 +337,17 @@ class Lifecycle:
         if target.subresource or not allowed:
             raise not_found(resource.group_resource, target.name)
         new = await change(None)
-        version = (new.get("metadata") or {}).get("resourceVersion") or ""
-        if version not in ("", "0") or (new["metadata"].get("uid")):
+        meta = new.setdefault("metadata", {})
+        if meta.get("uid"):
+            key = resource.key(target.namespace, target.name)
+            raise conflict(
+                resource.group_resource,
+                target.name,
+                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {meta['uid']}, "
+                "UID in object meta: ",
+            )
+        if not create_missing and (meta.get("resourceVersion") or "0") != "0":
             raise not_found(resource.group_resource, target.name)
         return await self.create(target, new, options)
 
@@ -352,7 +374,8 @@ class Lifecycle:
             )
         version = meta.get("resourceVersion") or ""
         if version in ("", "0"):
-            if not strategy_of(resource).unconditional_update and not target.subresource:
+            conditional = not strategy_of(resource).unconditional_update
+            if conditional and uid_is_precondition and not target.subresource:
                 self._check(target, [objectmeta.missing_resource_version()], target.name)
             return False
         if not version.isascii() or not version.isdigit():
@@ -494,6 +517,14 @@ class Lifecycle:
         return current
 
 
+def _checked(resource: ResourceType, obj: Object) -> tuple[ResourceType, Object]:
+    """In which version an object is validated: the stored one, or that of another group's rules."""
+    stored_type = builtin.stored_type(resource)
+    if resource.group == stored_type.group:
+        return stored_type, obj
+    return resource, convert(obj, stored_type.group_version, resource.group_version)
+
+
 def unchanged(new: Object, old: Object) -> bool:
     """Whether a write would change nothing but times of managedFields."""
     if new == old:
@@ -548,7 +579,10 @@ def count_generation(new: Object, old: Object, strategy: Strategy) -> Object:
     meta, was = new["metadata"], old["metadata"]
     if "generation" in was:
         meta["generation"] = was["generation"]
-        if strategy.generation and _spec(new) != _spec(old):
+        watched = strategy.generation_metadata
+        if strategy.generation and (
+            _spec(new) != _spec(old) or any(meta.get(name) != was.get(name) for name in watched)
+        ):
             meta["generation"] += 1
     else:
         meta.pop("generation", None)

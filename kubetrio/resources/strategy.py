@@ -21,6 +21,7 @@ class Strategy:
     Args:
         name_rule: class of valid names, as in ``schemas/names.json``.
         generation: whether spec changes count in ``metadata.generation``.
+        generation_metadata: members of metadata whose changes count too.
         status: whether ``status`` is written only through its subresource.
         create_on_update: whether PUT to a missing name creates.
         unconditional_update: whether an update may leave out the resourceVersion.
@@ -32,6 +33,7 @@ class Strategy:
 
     name_rule: str = "dns1123Subdomain253"
     generation: bool = False
+    generation_metadata: tuple[str, ...] = ()
     status: bool = False
     create_on_update: bool = False
     unconditional_update: bool = True
@@ -46,6 +48,17 @@ GRACEFUL = frozenset({("", "pods")})
 FREE_FINALIZERS = frozenset(
     {"apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io"}
 )
+# Not probed, known from what they answer.
+GENERATION_GROUPS = frozenset({"admissionregistration.k8s.io"})
+GENERATION_METADATA = {
+    ("apps", "deployments"): ("annotations",),
+    ("discovery.k8s.io", "endpointslices"): (
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+    ),
+}
 # Seen with a finalizer in the way, so the recording says nothing about what they return.
 RETURNS_DELETED = frozenset({("", "pods")})
 
@@ -83,6 +96,8 @@ def _key_strategy(path: str, group: str, name: str, has_status: bool) -> Strateg
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         graceful=key in GRACEFUL,
         standard_finalizers=group not in FREE_FINALIZERS,
+        generation=base.generation or group in GENERATION_GROUPS,
+        generation_metadata=GENERATION_METADATA.get(key, ()),
         returns_deleted=base.returns_deleted or key in RETURNS_DELETED,
     )
 
