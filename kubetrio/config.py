@@ -36,6 +36,7 @@ class Config:
         shutdown_delay_s: seconds of further service after ``/readyz`` turned false.
         shutdown_grace_s: seconds that requests in flight get at shutdown.
         service_cluster_ip_range: CIDR of service addresses.
+        service_account_issuer: issuer named in service account tokens.
         feature_gates: gates that are switched from their default, by name.
         extra_hosts: more names and addresses for the serving certificate.
     """
@@ -62,6 +63,7 @@ class Config:
     shutdown_delay_s: float = 0.0
     shutdown_grace_s: float = 10.0
     service_cluster_ip_range: str = "10.0.0.0/24"
+    service_account_issuer: str = "https://kubernetes.default.svc.cluster.local"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     extra_hosts: tuple[str, ...] = field(default=())
 

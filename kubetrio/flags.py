@@ -159,6 +159,12 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help='static tokens, a line each: token,user,uid,"group1,group2"',
     )
     auth.add_argument(
+        "--service-account-issuer",
+        default="https://kubernetes.default.svc.cluster.local",
+        metavar="URL",
+        help="issuer named in service account tokens (default: %(default)s)",
+    )
+    auth.add_argument(
         "--anonymous-auth", type=boolean, nargs="?", const=True, default=True, metavar="BOOL"
     )
     generic = parser.add_argument_group("generic")
@@ -256,6 +262,7 @@ def to_config(options: argparse.Namespace) -> Config:
         priority_and_fairness=options.enable_priority_and_fairness,
         shutdown_delay_s=options.shutdown_delay_duration,
         service_cluster_ip_range=options.service_cluster_ip_range,
+        service_account_issuer=options.service_account_issuer,
         feature_gates=options.feature_gates,
         extra_hosts=tuple(options.tls_san),
     )

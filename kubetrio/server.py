@@ -10,19 +10,21 @@ import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import trio
 
 from kubetrio import kubeconfig, pki
 from kubetrio.admission.chain import Chain as AdmissionChain
 from kubetrio.admission.lifecycle import NamespaceLifecycle
-from kubetrio.api.documents import Documents
+from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.health import Health
+from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
@@ -239,6 +241,15 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     metrics = Metrics()
     registry = builtin.registry()
     address = f"{_bracketed(config.public_address)}:{port}"
+    health = _health(state, store)
+    pages = Pages(
+        issuer=config.service_account_issuer,
+        public_key=config.pki_dir / "sa.pub",
+        flags={f.name: getattr(config, f.name) for f in fields(config)},
+        started=env.now(),
+        git_version=GIT_VERSION,
+        health=health,
+    )
     api = Api(
         config=ApiConfig(
             min_request_timeout_s=config.min_request_timeout_s,
@@ -258,7 +269,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
                 authorization.bootstrap_paths(builtin.load("bootstrap")),
             ]
         ),
-        documents=Documents(registry, _health(state, store), metrics, address),
+        documents=Documents(registry, health, metrics, address, pages, env.now),
         metrics=metrics,
         audit_ids=AuditIds(env),
         flow=_flow_control(config, env, registry, hub),
@@ -323,6 +334,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         async with open_store(config.data_dir, store_config(config), env) as store:
             state = State()
             api = build_api(config, env, store, state, port)
+            api.issuer = TokenIssuer(made.sa_key)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(
                 api.handle,

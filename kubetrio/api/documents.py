@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubetrio import __version__
 from kubetrio.api.health import Health
+from kubetrio.api.pages import METRICS_TYPE, Pages
 from kubetrio.api.request import Request
 from kubetrio.api.response import (
     JSON,
@@ -33,7 +34,6 @@ KUBERNETES_VERSION = "1.36.2"
 GIT_VERSION = f"v{KUBERNETES_VERSION}+kubetrio{__version__}"
 VARY = (b"Vary", b"Accept")
 PUBLIC = (b"Cache-Control", b"public")
-METRICS_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 PROTO_OPENAPI = "application/com.github.proto-openapi.spec"
 
 
@@ -65,9 +65,21 @@ class Documents:
         health: named checks.
         metrics: counters for ``/metrics``.
         address: ``host:port`` that clients reach, for ``GET /api``.
+        pages: pages around the API.
+        now: wall clock, seconds since the epoch.
     """
 
-    def __init__(self, registry: Registry, health: Health, metrics: Metrics, address: str) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        health: Health,
+        metrics: Metrics,
+        address: str,
+        pages: Pages,
+        now: Callable[[], float],
+    ) -> None:
+        self._pages = pages
+        self._now = now
         self._registry = registry
         self._health = health
         self._metrics = metrics
@@ -98,7 +110,11 @@ class Documents:
         if path in ("", "/"):
             self._only_get(request)
             return json_response(discovery.root_paths(self._registry, self._health.paths()))
-        return page_not_found()
+        page = self._pages.answer(path, self._now())
+        if page is None:
+            return page_not_found()
+        self._only_get(request)
+        return page
 
     @staticmethod
     def _only_get(request: Request) -> None:

@@ -23,9 +23,12 @@ from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import AnyResponse, Response, error_response, page_not_found
 from kubetrio.api.serializers import dump
+from kubetrio.api.sub_connect import CONNECTED
+from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo
+from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupResource
@@ -87,6 +90,7 @@ class Api:
         metrics: counters.
         audit_ids: identities of requests.
         flow: seats.
+        issuer: signs service account tokens; None when there is no key.
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches.
     """
@@ -104,6 +108,7 @@ class Api:
     metrics: Metrics
     audit_ids: AuditIds
     flow: FlowControl
+    issuer: TokenIssuer | None = None
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
 
@@ -165,8 +170,10 @@ class Api:
         now = trio.current_time()
         if not streams:
             self.flow.leave(request, now)
-        if request.response_headers:
-            response.headers = (*response.headers, *request.response_headers)
+        headers = response.headers
+        if not any(name == b"Cache-Control" for name, _ in headers):
+            headers = (NO_CACHE, *headers)
+        response.headers = (*headers, *request.response_headers)
         self._finish(request, response, now)
         return response
 
@@ -192,13 +199,15 @@ class Api:
     def _finish(self, request: Request, response: AnyResponse, now: float) -> None:
         info = request.info
         size = len(response.body) if isinstance(response, Response) else -1
+        # Labels of things that exist only: a client must not be able to make time series.
+        known = request.resource is not None
         key = RequestKey(
             metric_verb(request),
             "All" if request.query and request.query.get("dryRun") else "",
-            info.group,
-            info.version,
-            info.resource if request.resource is not None else "",
-            info.subresource if request.resource is not None else "",
+            info.group if known else "",
+            info.version if known else "",
+            info.resource if known else "",
+            info.subresource if known else "",
             _scope(request),
             response.status,
         )
@@ -363,7 +372,7 @@ async def decode(api: Api, request: Request) -> AnyResponse | None:
     advice = routing.DEPRECATED.get(resource.group_resource)
     if advice is not None:
         request.warn([advice])
-    if request.info.verb in BODY_VERBS:
+    if request.info.verb in BODY_VERBS and request.info.subresource not in CONNECTED:
         await decode_body(request, resource, api.config.max_body_bytes, cbor=api.config.cbor)
     return None
 
@@ -376,9 +385,12 @@ async def admit_and_store(api: Api, request: Request) -> AnyResponse | None:
     resource = request.resource
     if resource is None:
         raise AssertionError("decode finds the resource")
-    verb = verbs.VERBS.get(request.info.verb)
-    if verb is None or not supported(request.info.subresource):
-        raise not_implemented(resource.group_resource, request.info.subresource)
+    subresource, name = request.info.subresource, request.info.verb
+    verb = SUBVERBS.get((resource.group, resource.resource, subresource, name))
+    if verb is None:
+        verb = verbs.VERBS.get(name)
+        if verb is None or not supported(subresource):
+            raise not_implemented(resource.group_resource, subresource)
     return await verb(api, request, resource)
 
 

@@ -158,6 +158,7 @@ class Dispatcher:
         self._server_limit = server_limit
         self._held = held
         self._turn = 0.0
+        self._backlog: dict[_Level, None] = {}  # levels with something to start, where held
         self._levels: dict[str, _Level] = {}
         self._schemas: tuple[FlowSchema, ...] = ()
         self._wanted: dict[str, PriorityLevel] = {}
@@ -208,10 +209,12 @@ class Dispatcher:
         if isinstance(outcome, Rejected):
             return Refused(outcome.reason, level.retry.dropped(t))
         waits = outcome.state is TicketState.QUEUED
-        if self._held and level.config.kind is LevelKind.REJECT and not at_once:
-            level.seated[outcome] = None
-        if idle and level.ready:
-            level.turn = max(level.turn, self._turn)
+        if self._held:
+            if level.config.kind is LevelKind.REJECT and not at_once:
+                level.seated[outcome] = None
+            if level not in self._backlog and level.ready:
+                self._backlog[level] = None
+                level.turn = max(level.turn, self._turn)
         self._read_write.change(t, waiting=waits, executing=not waits, mutating=request.mutating)
         return outcome
 
@@ -273,7 +276,7 @@ class Dispatcher:
         Returns:
             What runs now, in this order, and whether more would have found a seat.
         """
-        ready = [level for level in self._levels.values() if level.ready]
+        ready = [level for level in self._backlog if level.ready]
         started: list[Ticket] = []
         while ready and seats > 0:
             level = min(ready, key=lambda one: one.turn) if len(ready) > 1 else ready[0]
@@ -286,18 +289,37 @@ class Dispatcher:
             seats -= ticket.seats
             started.append(ticket)
             if not level.ready:
+                del self._backlog[level]
                 ready.remove(level)
         return Round(tuple(started), bool(ready))
 
-    def _take(self, t: float, level: _Level) -> Ticket | None:
+    def overtakes(self, t: float, ticket: Ticket) -> bool:
+        """Start a request that just arrived if ``dispatch`` would start it before any other."""
+        if ticket.queue_length > 1:
+            return False  # somebody of its own queue is before it
+        level = self._level(ticket)
+        turn = level.turn
+        for one in self._backlog:
+            if one.turn < turn and one.ready:
+                return False
+        return self._take(t, level, only=ticket) is not None
+
+    def _take(self, t: float, level: _Level, only: Ticket | None = None) -> Ticket | None:
+        """Start a request of a level in its turn."""
         if level.seated:
             ticket = next(iter(level.seated))
+            if only not in (None, ticket):
+                return None
             del level.seated[ticket]
-            return ticket
-        started = level.queues.take(t)
-        if started is not None:
-            self._begun(t, (started,))
-        return started
+        else:
+            started = level.queues.take(t, only)
+            if started is None:
+                return None
+            ticket = started
+            self._read_write.change(t, waiting=-1, executing=1, mutating=_mutating(ticket))
+        self._turn = level.turn
+        level.turn += ticket.seats / max(level.queues.limit, 1)
+        return ticket
 
     @property
     def waiting(self) -> bool:

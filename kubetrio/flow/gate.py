@@ -54,6 +54,8 @@ from kubetrio.flow.ticket import Reason, Ticket, TicketState
 # Seats started in one round while requests wait.  Smaller: a request of a small flow waits less,
 # as rounds are shorter; larger: fewer rounds, so less work besides the requests.
 WINDOW_SEATS = 4
+# Tasks in a round of which no order need be made.
+CROWD_TASKS = 4
 SWEEP_S = 0.5
 _REMEMBERED = 4096
 
@@ -131,7 +133,9 @@ class Gate:
         dispatcher: with starts held.
         describe: says what a request is.
         wall: wall clock, seconds since the epoch.
+        patience_s: how long requests wait, in seconds, unless they are less patient.
         window: seats started in one round while requests wait.
+        crowd: tasks in a round that is not crowded.
     """
 
     def __init__(
@@ -140,9 +144,12 @@ class Gate:
         describe: Callable[[Asked], RequestDigest],
         wall: Callable[[], float],
         *,
+        patience_s: float = 15.0,
         window: int = WINDOW_SEATS,
+        crowd: int = CROWD_TASKS,
     ) -> None:
         self._dispatcher = dispatcher
+        self._crowd = crowd
         self._describe = describe
         self._wall = wall
         self._window = window
@@ -151,7 +158,10 @@ class Gate:
         self._calm: dict[str, bool] = {}  # see Dispatcher.calm; emptied by every verb
         self._light: Asked | None = None  # the light passage under way
         self._touched: list[Entry] = []  # with light passages not handed on
-        self._parked: dict[Ticket, Parked] = {}
+        self._parked: dict[Ticket, Parked] = {}  # oldest first
+        self._line: dict[trio.lowlevel.Task, None] = {}  # of those to be refused, oldest first
+        self._patience_s = patience_s
+        self._retry_after_s = 1  # of the last request that gave up
         self._batch = 0  # tasks that run in this round, at most
         self._direct = 0  # requests that ran at once in this round
         self._more = False  # whether another start may succeed
@@ -204,7 +214,7 @@ class Gate:
         When True, `leave` must follow.  When False, `admit` it.
         """
         if not entry.exempt and (
-            self._parked or self._batch > self._window or self._direct >= self._window
+            self._parked or self._batch > self._crowd or self._direct >= self._crowd
         ):
             return False
         if self._light is not None:
@@ -234,22 +244,37 @@ class Gate:
         t = asked.started
         self._settle(t)
         at_once = not self._running or entry.exempt or self._quiet()
-        digest = self._describe(asked)
-        ticket = self._dispatcher.arrive(t, digest, width, entry.classified, at_once=at_once)
-        entry.tally.seats.observe(width.max_seats)
+        dispatcher, tally = self._dispatcher, entry.tally
+        ticket = dispatcher.arrive(
+            t, self._describe(asked), width, entry.classified, at_once=at_once
+        )
+        tally.seats.observe(width.max_seats)
         if isinstance(ticket, Refused):
-            entry.tally.given_up.observe(0.0)
+            tally.given_up.observe(0.0)
+            await self._stand_in_line()
             return ticket
         if ticket.queue is not None:
-            entry.tally.queued.observe(ticket.queue_length)
+            tally.queued.observe(ticket.queue_length)
         asked.seat = ticket
         ticket.entry = entry
-        waits = ticket.state is TicketState.QUEUED
-        if not waits and not self._dispatcher.seated(ticket):
+        parks = ticket.state is TicketState.QUEUED or dispatcher.seated(ticket)
+        if parks and self._direct < self._window and dispatcher.overtakes(t, ticket):
+            parks = False
+        if not parks:
             self._direct += 1
-            entry.tally.waited.observe(0.0)
+            tally.waited.observe(0.0)
             return None
-        return await self._park(ticket, asked, entry, patience_s)
+        if patience_s >= self._patience_s:
+            refused = await self._park(ticket, asked, entry)
+        else:
+            # Less patient than the rest: the timer, which looks at the oldest, would be late.
+            with trio.CancelScope(deadline=t + patience_s) as scope:
+                refused = await self._park(ticket, asked, entry, scope)
+            if scope.cancelled_caught:
+                return Refused(Reason.TIME_OUT, self._retry_after_s)
+        if refused is None:
+            tally.waited.observe(trio.current_time() - t)
+        return refused
 
     def leave(self, asked: Asked, now: float) -> None:
         """Give the seat back; once is enough, twice is fine.
@@ -277,35 +302,45 @@ class Gate:
     # ------------------------------------------------------------------ waiting
 
     async def _park(
-        self, ticket: Ticket, asked: Asked, entry: Entry, patience_s: float
+        self, ticket: Ticket, asked: Asked, entry: Entry, scope: trio.CancelScope | None = None
     ) -> Refused | None:
-        """Wait until the ticket is started, for as long as patience lasts."""
-        now = trio.current_time()
+        """Wait until the ticket is started or its time is up."""
         if self._closing:
             return self._give_up(ticket, asked, entry, Reason.CANCELLED)
         self._parked[ticket] = Parked(trio.lowlevel.current_task(), asked)
-        if self._timer.deadline > now + SWEEP_S:
-            self._timer.deadline = now + SWEEP_S
         self._kick()
-        reason: Reason | None = None
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
             self._parked.pop(ticket, None)
             return trio.lowlevel.Abort.SUCCEEDED
 
-        with trio.CancelScope(deadline=asked.started + patience_s) as scope:
-            try:
-                reason = await trio.lowlevel.wait_task_rescheduled(abort)
-            except trio.Cancelled:
-                reason = Reason.TIME_OUT if scope.cancel_called else Reason.CANCELLED
-                refused = self._give_up(ticket, asked, entry, reason)
-                raise
-        if scope.cancelled_caught:
-            return refused
-        if reason is not None:
-            return self._give_up(ticket, asked, entry, reason)
-        entry.tally.waited.observe(trio.current_time() - asked.started)
-        return None
+        try:
+            reason: Reason | None = await trio.lowlevel.wait_task_rescheduled(abort)
+        except trio.Cancelled:
+            late = scope is not None and scope.cancel_called
+            refused = self._give_up(
+                ticket, asked, entry, Reason.TIME_OUT if late else Reason.CANCELLED
+            )
+            self._retry_after_s = refused.retry_after_s
+            raise
+        return None if reason is None else self._give_up(ticket, asked, entry, reason)
+
+    async def _stand_in_line(self) -> None:
+        """Wait for one's turn to be refused.
+
+        A refusal is work too.  Were it free, those who come back at once would fill each round.
+        """
+        if not self._running or self._closing or self._quiet():
+            return
+        task = trio.lowlevel.current_task()
+        self._line[task] = None
+        self._kick()
+
+        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            self._line.pop(task, None)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
 
     def _give_up(self, ticket: Ticket, asked: Asked, entry: Entry, reason: Reason) -> Refused:
         """Take a parked request out of flow control, as if it had never come."""
@@ -334,7 +369,7 @@ class Gate:
             self._kick()
 
     def _quiet(self) -> bool:
-        return not self._parked and self._batch <= self._window and self._direct < self._window
+        return not self._parked and self._batch <= self._crowd and self._direct < self._crowd
 
     # ------------------------------------------------------------------ light passages
 
@@ -392,6 +427,10 @@ class Gate:
             self._settle(trio.current_time())
         if self._parked and self._more:
             started = self._start(trio.current_time(), self._window)
+        for _ in range(min(self._window, len(self._line))):
+            task = next(iter(self._line))
+            del self._line[task]
+            trio.lowlevel.reschedule(task)
         self._batch = batch
         return started
 
@@ -406,7 +445,7 @@ class Gate:
 
     def _kick(self) -> None:
         """Something may be started now: see to it that the next round comes, and soon."""
-        if not self._parked:
+        if not self._parked and not self._line:
             return
         self._more = True
         if not self._running:
@@ -438,7 +477,7 @@ class Gate:
             return trio.lowlevel.Abort.SUCCEEDED
 
         while True:
-            if self._more and self._parked:
+            if (self._more and self._parked) or self._line:
                 await trio.lowlevel.checkpoint()
             else:
                 self._pacer = trio.lowlevel.current_task()
@@ -451,8 +490,12 @@ class Gate:
             lingering = self._dispatcher.next_event_time()
             if lingering is not None:
                 due.append(lingering)
-            if self._parked:
-                due.append(trio.current_time() + SWEEP_S)
+            now = trio.current_time()
+            for parked in self._parked.values():
+                due.append(max(now, min(now + SWEEP_S, parked.asked.started + self._patience_s)))
+                break
+            else:
+                due.append(now + self._patience_s)  # nobody's time is up before
             with trio.CancelScope(deadline=min(due)) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
@@ -465,21 +508,27 @@ class Gate:
             self._kick()
 
     def _sweep(self, now: float) -> None:
-        """Let go of parked requests whose clients have left."""
+        """Let go of parked requests whose time is up or whose clients have left."""
         for ticket, parked in tuple(self._parked.items()):
-            gone = parked.asked.gone
-            if gone is not None and now - parked.asked.started >= SWEEP_S and gone():
-                self._send_away(ticket)
+            waited, gone = now - parked.asked.started, parked.asked.gone
+            if waited >= self._patience_s:
+                self._send_away(ticket, Reason.TIME_OUT)
+            elif waited < SWEEP_S:
+                break
+            elif gone is not None and gone():
+                self._send_away(ticket, Reason.CANCELLED)
 
-    def _send_away(self, ticket: Ticket) -> None:
+    def _send_away(self, ticket: Ticket, reason: Reason) -> None:
         parked = self._parked.pop(ticket)
-        trio.lowlevel.reschedule(parked.task, outcome.Value(Reason.CANCELLED))
+        trio.lowlevel.reschedule(parked.task, outcome.Value(reason))
 
     def close(self) -> None:
         """Refuse what waits, and all that would have to wait from now on (shutdown)."""
         self._closing = True
         for ticket in tuple(self._parked):
-            self._send_away(ticket)
+            self._send_away(ticket, Reason.CANCELLED)
+        while self._line:
+            trio.lowlevel.reschedule(self._line.popitem()[0])
 
     # ------------------------------------------------------------------ configuration, numbers
 

@@ -219,10 +219,15 @@ class QueueSet:
         self._serial += count
         self._occupancy.peak = max(self._occupancy.peak, in_use + asked + 1)
 
-    def take(self, t: float) -> Ticket | None:
-        """Start the next waiting request, if it fits; the one way to do so where they are held."""
+    def take(self, t: float, only: Ticket | None = None) -> Ticket | None:
+        """Start the next waiting request, if it fits; the one way to do so where they are held.
+
+        Args:
+            t: now.
+            only: start nothing but this one.
+        """
         self._sync(t)
-        return self._start_next()
+        return self._start_next(only)
 
     def arrive(
         self,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from kubetrio.http.app import Handle
 
 
+ENDING_S = 0.1
+
+
 class _Socket:
     """What Hypercorn asks of a Trio socket."""
 
@@ -147,6 +150,31 @@ class _Streams(dict[int, Any]):
         return _Answered()
 
 
+class _Ending:
+    """Hypercorn's "terminated" event, for connections to end on only when they are idle.
+
+    Were `is_set` true, an HTTP/2 connection would say goodbye between the last bytes of an answer
+    and the mark of its end, which would be lost (Hypercorn 0.18).
+    """
+
+    def __init__(self) -> None:
+        self._event = trio.Event()
+
+    def is_set(self) -> bool:
+        """Requests in flight are finished in any case."""
+        return False
+
+    async def wait(self) -> None:
+        """Wait for the end, and a moment for frames that are on their way."""
+        await self._event.wait()
+        await trio.sleep(ENDING_S)
+
+    async def set(self) -> None:
+        """Begin the end."""
+        self._event.set()
+        await trio.lowlevel.checkpoint()
+
+
 class Bridge:
     """Serves handed-over connections.
 
@@ -177,7 +205,9 @@ class Bridge:
                 from kubetrio.http.app import make_app
 
                 app = ASGIWrapper(make_app(self._handle))
-                self._parts = (app, hypercorn_config(), WorkerContext(None))
+                context = WorkerContext(None)
+                context.terminated = _Ending()
+                self._parts = (app, hypercorn_config(), context)
         return self._parts
 
     async def serve(
@@ -198,6 +228,12 @@ class Bridge:
                 if name == "protocol" and isinstance(value.protocol, H2Protocol):
                     value.protocol.streams = _Streams()
                 super().__setattr__(name, value)
+
+            async def protocol_send(self, event: Any) -> None:
+                # Cancelled with its request, it would lose frames that are taken and not sent;
+                # the stream's own deadline bounds it.
+                with trio.CancelScope(shield=True):
+                    await super().protocol_send(event)
 
             async def _close(self) -> None:
                 await super()._close()

@@ -246,7 +246,6 @@ class Lifecycle:
 
     @staticmethod
     def _validate_create(target: Target, strategy: Strategy, obj: Object) -> list[Cause]:
-        stored_type = builtin.stored_type(target.resource)
         causes = objectmeta.validate_object_meta(
             obj["metadata"],
             namespaced=target.resource.namespaced,

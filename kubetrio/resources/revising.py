@@ -13,11 +13,12 @@ from kubetrio.resources.objects import order_metadata, stamp
 from kubetrio.resources.translate import translate
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.errors import RevisionMismatch, StoreError
-from kubetrio.store.model import Store
+from kubetrio.store.model import Range, Store
 
 Object = dict[str, Any]
 Revise = Callable[[Object], Object]
 ATTEMPTS = 64
+PAGE = 500
 
 
 async def read(store: Store, resource: ResourceType, namespace: str, name: str) -> Object:
@@ -31,6 +32,19 @@ async def read(store: Store, resource: ResourceType, namespace: str, name: str) 
         raise not_found(resource.group_resource, name)
     obj: Object = orjson.loads(found.value)
     return obj
+
+
+async def read_all(store: Store, resource: ResourceType, namespace: str) -> list[Object]:
+    """All objects of a resource in a namespace, or of all of it when that is empty."""
+    keys, more = Range.prefix(resource.prefix(namespace)), True
+    found: list[Object] = []
+    while more:
+        page = await store.range(keys, limit=PAGE)
+        more = page.more
+        for item in page.items:
+            keys = keys.after(item.key)
+            found.append(orjson.loads(item.value))
+    return found
 
 
 async def revise(

@@ -5,6 +5,7 @@ Source: docs "Workloads" (scale subresource); API reference of autoscaling/v1 Sc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kubetrio.machinery import labels, objectmeta
@@ -62,6 +63,54 @@ def scale_of(obj: Object) -> Object:
     }
 
 
+_REPLICAS: Object = {"f:spec": {"f:replicas": {}}}
+
+
+def _identity(entry: Object) -> tuple[Any, ...]:
+    return entry.get("manager"), entry.get("operation"), entry.get("subresource")
+
+
+def _owns_replicas(entry: Object) -> bool:
+    return "f:replicas" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
+
+
+def owners_of_scale(entries: Sequence[Object]) -> list[Object]:
+    """The managed fields of a scale: those entries of its workload that own the replicas."""
+    return [
+        {**entry, "apiVersion": SCALE.api_version, "fieldsV1": _REPLICAS}
+        for entry in entries
+        if _owns_replicas(entry)
+    ]
+
+
+def owners_of_workload(
+    entries: Sequence[Object], scale_entries: Sequence[Object], api_version: str
+) -> list[Object]:
+    """The managed fields of a workload after a write of its scale.
+
+    Args:
+        entries: those of the workload before.
+        scale_entries: those of the scale after.
+        api_version: ``apiVersion`` of the workload.
+    """
+    owners = {_identity(entry): entry for entry in scale_entries if _owns_replicas(entry)}
+    result = []
+    for entry in entries:
+        if not _owns_replicas(entry) or owners.pop(_identity(entry), None) is not None:
+            result.append(entry)
+            continue
+        fields = dict(entry["fieldsV1"])
+        fields["f:spec"] = {k: v for k, v in fields["f:spec"].items() if k != "f:replicas"}
+        if not fields["f:spec"] or fields["f:spec"] == {".": {}}:
+            del fields["f:spec"]
+        if fields:
+            result.append({**entry, "fieldsV1": fields})
+    result += [
+        {**entry, "apiVersion": api_version, "fieldsV1": _REPLICAS} for entry in owners.values()
+    ]
+    return result
+
+
 def with_scale(obj: Object, scale: Object, resource: ResourceType) -> Object:
     """A workload scaled.
 
@@ -95,4 +144,8 @@ def with_scale(obj: Object, scale: Object, resource: ResourceType) -> Object:
     changed = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     if meta.get("resourceVersion"):
         changed["resourceVersion"] = meta["resourceVersion"]
+    entries = changed.pop("managedFields", ())
+    owners = owners_of_workload(entries, meta.get("managedFields") or (), obj["apiVersion"])
+    if owners:
+        changed["managedFields"] = owners
     return {**obj, "metadata": changed, "spec": {**obj["spec"], "replicas": replicas}}

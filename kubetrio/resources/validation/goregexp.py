@@ -7,6 +7,7 @@ from what it knows and RE2 does not.
 from __future__ import annotations
 
 import re
+import warnings
 
 _UNSUPPORTED = re.compile(r"\(\?(?:[=!>]|<[=!])|\(\?P=")
 _REPEATS = re.compile(r"[*+?]{2,}")
@@ -25,12 +26,32 @@ def regexp_error(pattern: str) -> str:
     if (escape := _ESCAPE.search(pattern)) and escape[0] != r"\0":
         return _error("invalid escape sequence", escape[0])
     try:
-        re.compile(_pythonic(pattern))
+        _compile(_pythonic(pattern))
     except re.error as error:
         return _translated(pattern, error)
     except OverflowError:
         return _error("invalid repeat count", pattern)
     return ""
+
+
+def is_found(pattern: str, text: str) -> bool:
+    """Whether a pattern that Go can compile matches some part of a text.
+
+    Args:
+        pattern: the regular expression; one that only Go can compile matches everything.
+        text: the text.
+    """
+    try:
+        return _compile(pattern).search(text) is not None
+    except (re.error, OverflowError):
+        return True
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    with warnings.catch_warnings():
+        # what Python may read otherwise one day, Go reads as it does today
+        warnings.simplefilter("ignore")
+        return re.compile(pattern)
 
 
 def _pythonic(pattern: str) -> str:

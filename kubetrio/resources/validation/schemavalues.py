@@ -6,7 +6,6 @@ wording is that of answers recorded from kube-apiserver.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -21,6 +20,7 @@ from kubetrio.machinery.fielderrors import (
     type_invalid,
 )
 from kubetrio.machinery.timestamps import parse_time
+from kubetrio.resources.validation.goregexp import is_found
 from kubetrio.resources.validation.library import Causes, Json
 
 _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array"}
@@ -101,7 +101,7 @@ def _text(schema: Mapping[str, Any], value: str, path: str, name: str, out: Caus
         detail = f"{name} in body should be at least {shortest} chars long"
         out.append(invalid(path, value, detail))
     pattern = schema.get("pattern")
-    if pattern and not re.search(pattern, value):
+    if pattern and not is_found(pattern, value):
         out.append(invalid(path, value, f"{name} in body should match '{pattern}'"))
     if schema.get("format") == "date-time" and not _is_time(value):
         detail = f'{name} in body must be of type date-time: "{value}"'

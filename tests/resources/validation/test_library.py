@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,7 +127,7 @@ def test_go_struct() -> None:
 def test_unknown_kind_has_no_rules() -> None:
     """What is not built in is checked elsewhere."""
     thing = resource("configmaps")
-    custom = type(thing)(**{**thing.__dict__, "group": "example.com"})
+    custom = replace(thing, group="example.com")
     assert validate_create(custom, {"spec": {}}) == []
     assert warnings(custom, {}, None) == []
 

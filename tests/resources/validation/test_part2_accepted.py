@@ -12,15 +12,21 @@ import pytest
 from kubetrio.resources.defaults import apply_defaults, prepare_create
 from kubetrio.resources.validation import validate_create, validate_update
 from kubetrio.schema import builtin
-from tests.resources.validation.part2_extract import GROUPS
-from tests.resources.validation.test_part2_recorded import CONTEXT, decoded, resource_of
+
+from .part2_extract import GROUPS
+from .test_part2_recorded import CONTEXT, decoded, resource_of
 
 Json = dict[str, Any]
 
 _SAMPLES: dict[str, Json] = json.loads(
     (Path(__file__).parents[1] / "defaults" / "samples.json").read_text()
 )
-_PLURALS = {kind.kind: kind.resource for kind in builtin.registry() if kind.group in GROUPS}
+_PLURALS = {
+    kind.kind: kind.resource
+    for kinds in builtin.registry().by_group_version.values()
+    for kind in kinds
+    if kind.group in GROUPS
+}
 
 
 def sample_cases() -> list[Json]:
@@ -40,7 +46,7 @@ def bootstrap_cases() -> list[Json]:
     cases = []
     for label, obj in builtin.load("bootstrap").items():
         group, _, version = obj["apiVersion"].rpartition("/")
-        if group in GROUPS and "<" not in json.dumps(obj["metadata"]):
+        if group in GROUPS and '"<' not in json.dumps(obj):
             namespace = obj["metadata"].get("namespace", "")
             resource = [group, version, _PLURALS[obj["kind"]]]
             new = {key: value for key, value in obj.items() if key != "mandatory"}

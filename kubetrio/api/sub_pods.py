@@ -1,0 +1,177 @@
+"""Bindings and evictions: writes of pods by what is not a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.api import options
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse
+from kubetrio.api.verbs import Verb
+from kubetrio.machinery.status import ApiError, bad_request, success
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources import binding, deletion, eviction, revising
+from kubetrio.resources.eviction import Guard
+from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
+from kubetrio.schema.registry import ResourceType
+
+if TYPE_CHECKING:
+    from kubetrio.api.pipeline import Api
+
+Object = dict[str, Any]
+PDB_ATTEMPTS = 20
+
+
+async def _admit(
+    api: Api, request: Request, resource: ResourceType, name: str, dry_run: bool
+) -> None:
+    info = request.info
+    await api.lifecycle.admit(
+        Attributes(
+            operation=Operation.CREATE,
+            resource=resource,
+            subresource=info.subresource,
+            namespace=info.namespace,
+            name=name,
+            user=request.user,
+            obj=request.body,
+            old=None,
+            dry_run=dry_run,
+        )
+    )
+
+
+def _pods(api: Api) -> ResourceType:
+    return api.registry.resources["", "v1", "pods"]
+
+
+def _created(api: Api, request: Request) -> AnyResponse:
+    return api.status_response(request, {**success(), "code": 201}, 201)
+
+
+def check_namespace(request: Request) -> None:
+    """The body must not name another namespace than the path; fills it in.
+
+    Raises:
+        ApiError: 400.
+    """
+    meta = request.body.setdefault("metadata", {})
+    if meta.get("namespace") not in (None, "", request.info.namespace):
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    meta["namespace"] = request.info.namespace
+
+
+async def bind(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """A pod bound to a node, by its subresource or through ``bindings``."""
+    chosen = options.write_options(request, "CreateOptions")
+    check_namespace(request)
+    name = request.info.name or request.body["metadata"].get("name", "")
+    await _admit(api, request, resource, name, chosen.dry_run)
+    binding.check_binding(request.body, name)
+    now = format_time(api.env.now())
+    await revising.revise(
+        api.store,
+        _pods(api),
+        request.info.namespace,
+        name,
+        lambda pod: binding.bound(pod, request.body, now),
+        dry_run=chosen.dry_run,
+    )
+    return _created(api, request)
+
+
+async def evict(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """A pod deleted, if the disruption budgets allow it."""
+    options.write_options(request, "CreateOptions")
+    check_namespace(request)
+    info = request.info
+    raw = eviction.delete_options_of(request.body, request.query_list("dryRun"))
+    chosen = delete_options(raw)
+    await _admit(api, request, resource, info.name, chosen.dry_run)
+    eviction.check_eviction(request.body, info.name)
+    for _ in range(PDB_ATTEMPTS):
+        pod = await revising.read(api.store, resource, info.namespace, info.name)
+        if not eviction.ends_anyway(pod):
+            await _evict_guarded(api, request, resource, pod, chosen)
+            return _created(api, request)
+        try:
+            await _remove(api, request, resource, _pinned(pod, chosen))
+        except ApiError as error:
+            # The pod may have been started meanwhile, and count now.
+            if error.code != 409 or chosen.resource_version or chosen.uid:
+                raise
+        else:
+            break
+    return _created(api, request)
+
+
+def _pinned(pod: Object, chosen: DeleteOptions) -> DeleteOptions:
+    """Options that delete this version of a pod, unless it can only end."""
+    meta = pod["metadata"]
+    over = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    if over or meta.get("deletionTimestamp") or chosen.resource_version:
+        return chosen
+    return replace(chosen, resource_version=meta["resourceVersion"])
+
+
+async def _evict_guarded(
+    api: Api, request: Request, resource: ResourceType, pod: Object, chosen: DeleteOptions
+) -> None:
+    """Delete a pod that a budget may guard."""
+    budgets = api.registry.resources["policy", "v1", "poddisruptionbudgets"]
+    namespace = request.info.namespace
+    known = await revising.read_all(api.store, budgets, namespace)
+    guarding = eviction.budgets_of(pod, known)
+    guard = eviction.guard_of(pod, guarding)
+    if guard is Guard.COUNTED:
+        now = format_time(api.env.now())
+        await revising.revise(
+            api.store,
+            budgets,
+            namespace,
+            guarding[0]["metadata"]["name"],
+            lambda budget: eviction.take_disruption(budget, request.info.name, now),
+            dry_run=chosen.dry_run,
+        )
+    if guard is not Guard.PINNED:
+        await _remove(api, request, resource, chosen)
+        return
+    try:
+        await _remove(api, request, resource, _pinned(pod, chosen))
+    except ApiError as error:
+        if error.code == 409 and not chosen.resource_version:
+            raise eviction.refused(guarding[0]["metadata"]["name"]) from error
+        raise
+
+
+async def _remove(
+    api: Api, request: Request, resource: ResourceType, chosen: DeleteOptions
+) -> None:
+    """Say in the pod why it goes, and delete it."""
+    info = request.info
+    now = format_time(api.env.now())
+
+    def mark(pod: Object) -> Object:
+        deletion.check_preconditions(resource, pod, chosen)
+        return eviction.marked(pod, now)
+
+    if not chosen.dry_run:
+        marked = await revising.revise(api.store, resource, info.namespace, info.name, mark)
+        if chosen.resource_version:
+            version = marked["metadata"]["resourceVersion"]
+            chosen = replace(chosen, resource_version=version)
+    target = Target(resource=resource, namespace=info.namespace, name=info.name)
+    who = WriteOptions(user=request.user, dry_run=chosen.dry_run)
+    await api.lifecycle.delete(target, chosen, who)
+
+
+VERBS: Mapping[tuple[str, str, str, str], Verb] = {
+    ("", "pods", "binding", "create"): bind,
+    ("", "bindings", "", "create"): bind,
+    ("", "pods", "eviction", "create"): evict,
+}

@@ -1,0 +1,299 @@
+"""Reviews: questions about identities and permissions, answered and not stored.
+
+Source: docs "Authentication" (TokenReview, SelfSubjectReview), "Authorization" (access reviews);
+API reference of authentication.k8s.io and authorization.k8s.io.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from kubetrio.admission.attributes import Attributes as Write
+from kubetrio.admission.attributes import Operation
+from kubetrio.api import options
+from kubetrio.api.encoders import encoder_for
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse, Response
+from kubetrio.api.sub_pods import check_namespace
+from kubetrio.api.verbs import Verb
+from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo
+from kubetrio.auth.issuing import DEFAULT_ISSUER
+from kubetrio.machinery.fielderrors import invalid as invalid_value
+from kubetrio.machinery.fielderrors import required
+from kubetrio.machinery.names import GroupKind
+from kubetrio.machinery.status import ApiError, Cause, bad_request, invalid
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.schema.registry import ResourceType
+from kubetrio.wire import jsonwire
+from kubetrio.wire.negotiate import OBJECT
+
+if TYPE_CHECKING:
+    from kubetrio.api.pipeline import Api
+
+Object = dict[str, Any]
+AUTHORIZATION = GroupKind("authorization.k8s.io", "")
+BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
+ALL_RESOURCES: Object = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+ALL_PATHS: Object = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+
+
+@runtime_checkable
+class RuleLister(Protocol):
+    """An authorizer that can list what a user may do."""
+
+    def rules_for(self, user: UserInfo, namespace: str) -> tuple[list[Object], list[Object], str]:
+        """Resource rules, non-resource rules, and what went wrong, or empty."""
+        ...
+
+
+async def _answer(
+    api: Api, request: Request, resource: ResourceType, body: Object, status: Object
+) -> Response:
+    encoder = encoder_for(request, resource, OBJECT, api.env.now, api.cache)
+    rest = {key: body[key] for key in ("spec",) if key in body}
+    shown = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": body.get("metadata") or {},
+        **rest,
+        "status": status,
+    }
+    return Response(201, encoder.object(jsonwire.encode(shown)), encoder.content_type)
+
+
+async def _admit(api: Api, request: Request, resource: ResourceType) -> Object:
+    """The body of a review, past admission.
+
+    Raises:
+        ApiError: 400, 403, 404 or 422.
+    """
+    chosen = options.write_options(request, "CreateOptions")
+    body: Object = request.body
+    if resource.namespaced:
+        check_namespace(request)
+    await api.lifecycle.admit(
+        Write(
+            operation=Operation.CREATE,
+            resource=resource,
+            subresource="",
+            namespace=request.info.namespace,
+            name=(body.get("metadata") or {}).get("name") or "",
+            user=request.user,
+            obj=body,
+            old=None,
+            dry_run=chosen.dry_run,
+        )
+    )
+    return body
+
+
+def user_info(user: UserInfo) -> Object:
+    """A user as the API shows one."""
+    info: Object = {}
+    if user.name:
+        info["username"] = user.name
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(user.extra[key]) for key in sorted(user.extra)}
+    return info
+
+
+async def self_subject(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """Who am I."""
+    body = await _admit(api, request, resource)
+    meta = {**(body.get("metadata") or {}), "creationTimestamp": format_time(api.env.now())}
+    status = {"userInfo": user_info(request.user)}
+    return await _answer(api, request, resource, {"metadata": meta}, status)
+
+
+async def token(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """Whose token is this."""
+    body = await _admit(api, request, resource)
+    spec = body.get("spec") or {}
+    text = spec.get("token") or ""
+    if not text:
+        raise bad_request("token is required for TokenReview in authentication")
+    status: Object = {}
+    try:
+        header = b"Bearer " + text.encode("utf-8", "surrogatepass")
+        user = api.authenticator.authenticate(None, header)
+    except ApiError:
+        status.update(user={}, error=BAD_TOKEN)
+    else:
+        issuer = api.issuer.issuer if api.issuer is not None else DEFAULT_ISSUER
+        audiences = list(spec.get("audiences") or ()) or [issuer]
+        status.update(authenticated=True, user=user_info(user), audiences=audiences)
+    return await _answer(api, request, resource, body, status)
+
+
+# ---------------------------------------------------------------------- access
+
+
+def spec_causes(spec: Object, *, subject: bool) -> list[Cause]:
+    """What is wrong with the question of an access review.
+
+    Args:
+        spec: the question.
+        subject: whether it names somebody.
+    """
+    causes: list[Cause] = []
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and path is not None:
+        detail = "cannot be specified in combination with resourceAttributes"
+        causes.append(invalid_value("spec.nonResourceAttributes", _go_path(path), detail))
+    if resource is None and path is None:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        causes.append(invalid_value("spec.resourceAttributes", None, detail))
+    if subject and not spec.get("user") and not spec.get("groups"):
+        detail = "at least one of user or group must be specified"
+        causes.append(invalid_value("spec.user", "", detail))
+    for member in ("fieldSelector", "labelSelector"):
+        selector = (resource or {}).get(member)
+        if selector is not None:
+            causes += _selector_causes(selector, f"spec.resourceAttributes.{member}")
+    return causes
+
+
+def _selector_causes(selector: Object, path: str) -> list[Cause]:
+    raw, requirements = selector.get("rawSelector") or "", selector.get("requirements") or ()
+    if raw and requirements:
+        detail = "may not specified at the same time as requirements"
+        return [invalid_value(f"{path}.rawSelector", raw, detail)]
+    if not raw and not requirements:
+        detail = f"when {path} is specified, requirements or rawSelector is required"
+        return [required(f"{path}.requirements", detail)]
+    return []
+
+
+def _go_path(path: Object) -> Object:
+    """Non-resource attributes as messages print them: the members of the Go struct."""
+    return {"Path": path.get("path") or "", "Verb": path.get("verb") or ""}
+
+
+def _check(causes: list[Cause]) -> None:
+    if causes:
+        raise invalid(AUTHORIZATION, "", causes)
+
+
+def question(spec: Object, user: UserInfo) -> Attributes:
+    """The question of an access review as the authorizer takes it."""
+    resource = spec.get("resourceAttributes")
+    if resource is None:
+        path = spec.get("nonResourceAttributes") or {}
+        return Attributes(
+            user=user,
+            verb=path.get("verb") or "",
+            resource_request=False,
+            path=path.get("path") or "",
+        )
+    return Attributes(
+        user=user,
+        verb=resource.get("verb") or "",
+        namespace=resource.get("namespace") or "",
+        api_group=resource.get("group") or "",
+        api_version=resource.get("version") or "",
+        resource=resource.get("resource") or "",
+        subresource=resource.get("subresource") or "",
+        name=resource.get("name") or "",
+    )
+
+
+def verdict(api: Api, spec: Object, user: UserInfo) -> Object:
+    """The status of an access review."""
+    found = api.authorizer.authorize(question(spec, user))
+    status: Object = {"allowed": found.decision is Decision.ALLOW}
+    if found.decision is Decision.DENY:
+        status["denied"] = True
+    if found.reason:
+        status["reason"] = found.reason
+    return status
+
+
+def subject_of(spec: Object) -> UserInfo:
+    """Whom an access review is about."""
+    extra = spec.get("extra") or {}
+    return UserInfo(
+        spec.get("user") or "",
+        spec.get("uid") or "",
+        tuple(spec.get("groups") or ()),
+        {key.lower(): tuple(values or ()) for key, values in extra.items()},
+    )
+
+
+async def self_access(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """May I."""
+    body = await _admit(api, request, resource)
+    spec = body.get("spec") or {}
+    causes = spec_causes(spec, subject=False)
+    if body.get("metadata"):
+        causes.append(invalid_value("metadata", body["metadata"], "must be empty"))
+    _check(causes)
+    return await _answer(api, request, resource, body, verdict(api, spec, request.user))
+
+
+async def subject_access(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """May somebody."""
+    body = await _admit(api, request, resource)
+    spec = body.get("spec") or {}
+    causes = spec_causes(spec, subject=True)
+    if body.get("metadata"):
+        causes.append(invalid_value("metadata", body["metadata"], "must be empty"))
+    _check(causes)
+    return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
+
+
+async def local_access(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """May somebody, in this namespace."""
+    body = await _admit(api, request, resource)
+    spec, meta = body.get("spec") or {}, body.get("metadata") or {}
+    causes = spec_causes(spec, subject=True)
+    if set(meta) - {"namespace"}:
+        causes.append(invalid_value("metadata", meta, "must be empty except for namespace"))
+    asked = spec.get("resourceAttributes")
+    if asked is not None and (asked.get("namespace") or "") != request.info.namespace:
+        detail = "must match metadata.namespace"
+        path = "spec.resourceAttributes.namespace"
+        causes.append(invalid_value(path, asked.get("namespace") or "", detail))
+    path_asked = spec.get("nonResourceAttributes")
+    if path_asked is not None:
+        detail = "disallowed on this kind of request"
+        causes.append(invalid_value("spec.nonResourceAttributes", _go_path(path_asked), detail))
+    _check(causes)
+    return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
+
+
+async def self_rules(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """What may I do."""
+    body = await _admit(api, request, resource)
+    namespace = (body.get("spec") or {}).get("namespace") or ""
+    if not namespace:
+        raise bad_request("no namespace on request")
+    resources: list[Object] = []
+    paths: list[Object] = []
+    error = ""
+    if MASTERS in request.user.groups:
+        resources, paths = [ALL_RESOURCES], [ALL_PATHS]
+    elif isinstance(api.authorizer, RuleLister):
+        resources, paths, error = api.authorizer.rules_for(request.user, namespace)
+    status: Object = {
+        "resourceRules": resources,
+        "nonResourceRules": paths,
+        "incomplete": bool(error),
+    }
+    if error:
+        status["evaluationError"] = error
+    return await _answer(api, request, resource, {**body, "spec": {}}, status)
+
+
+VERBS: Mapping[tuple[str, str, str, str], Verb] = {
+    ("authentication.k8s.io", "selfsubjectreviews", "", "create"): self_subject,
+    ("authentication.k8s.io", "tokenreviews", "", "create"): token,
+    ("authorization.k8s.io", "selfsubjectaccessreviews", "", "create"): self_access,
+    ("authorization.k8s.io", "subjectaccessreviews", "", "create"): subject_access,
+    ("authorization.k8s.io", "localsubjectaccessreviews", "", "create"): local_access,
+    ("authorization.k8s.io", "selfsubjectrulesreviews", "", "create"): self_rules,
+}

@@ -1,0 +1,99 @@
+"""The ``scale`` subresource of workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from kubetrio.api import options, patching
+from kubetrio.api.applying import applying_change
+from kubetrio.api.encoders import encoder_for
+from kubetrio.api.fieldmanager import FieldManager
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse, Response
+from kubetrio.api.verbs import Verb, check_name
+from kubetrio.machinery.status import not_found
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources import revising
+from kubetrio.resources.scale import SCALABLE, SCALE, owners_of_scale, scale_of, with_scale
+from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.schema.registry import ResourceType
+from kubetrio.wire import jsonwire
+from kubetrio.wire.negotiate import APPLY_PATCH, OBJECT
+
+if TYPE_CHECKING:
+    from kubetrio.api.pipeline import Api
+
+Object = dict[str, Any]
+Change = Callable[[Object | None], Awaitable[Object]]
+
+
+async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """The scale of a workload."""
+    encoder = encoder_for(request, SCALE, OBJECT, api.env.now, api.cache)
+    info = request.info
+    obj = await revising.read(api.store, resource, info.namespace, info.name)
+    body = encoder.object(jsonwire.encode(scale_of(obj)))
+    return Response(200, body, encoder.content_type)
+
+
+async def update(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """A workload scaled by a whole Scale."""
+    chosen = options.write_options(request, "UpdateOptions")
+    check_name(request, resource, request.body)
+    fields = _field_manager(api, request, chosen)
+    body: Object = request.body
+
+    async def change(old: Object | None) -> Object:
+        new = {**body, "metadata": dict(body.get("metadata") or {})}
+        new["metadata"].setdefault("namespace", request.info.namespace)
+        fields.updated(old or {}, new)
+        return new
+
+    return await _write(api, request, resource, change, chosen)
+
+
+async def patch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """A workload scaled by a part of a Scale."""
+    chosen = options.patch_options(request)
+    fields = _field_manager(api, request, chosen)
+    make = applying_change if request.patch_type == APPLY_PATCH else patching.changer
+    return await _write(api, request, resource, make(request, SCALE, fields), chosen)
+
+
+def _field_manager(api: Api, request: Request, chosen: WriteOptions) -> FieldManager:
+    return FieldManager(request, SCALE, chosen.field_manager, format_time(api.env.now()))
+
+
+async def _write(
+    api: Api, request: Request, resource: ResourceType, change: Change, chosen: WriteOptions
+) -> Response:
+    """Write what a change of the scale makes of the workload."""
+    encoder = encoder_for(request, SCALE, OBJECT, api.env.now, api.cache)
+    info = request.info
+    target = Target(
+        resource=resource, namespace=info.namespace, name=info.name, subresource=info.subresource
+    )
+
+    async def scaled(obj: Object | None) -> Object:
+        if obj is None:
+            raise not_found(resource.group_resource, info.name)
+        scale = scale_of(obj)
+        owners = owners_of_scale(obj["metadata"].get("managedFields") or ())
+        if owners:
+            scale["metadata"]["managedFields"] = owners
+        return with_scale(obj, await change(scale), resource)
+
+    written = await api.lifecycle.update(target, scaled, chosen)
+    request.warn(written.warnings)
+    scale = scale_of(orjson.loads(written.value))
+    return Response(200, encoder.object(jsonwire.encode(scale)), encoder.content_type)
+
+
+VERBS: Mapping[tuple[str, str, str, str], Verb] = {
+    (group, resource, "scale", name): verb
+    for group, resource in SCALABLE
+    for name, verb in (("get", get), ("update", update), ("patch", patch))
+}

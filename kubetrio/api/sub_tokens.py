@@ -1,0 +1,181 @@
+"""``serviceaccounts/token``: a token for a service account, bound to an object if asked for.
+
+Source: docs "Managing Service Accounts", API reference of TokenRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.api import options
+from kubetrio.api.encoders import encoder_for
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse, Response
+from kubetrio.api.verbs import Verb
+from kubetrio.auth.issuing import EXTENSION_S, WARN_AFTER_S, claims_of
+from kubetrio.machinery.fielderrors import invalid as invalid_value
+from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.names import GroupResource, GroupVersion
+from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict, invalid
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources import revising
+from kubetrio.resources.defaults.compiling import ordered
+from kubetrio.schema.registry import ResourceType
+from kubetrio.wire import jsonwire
+from kubetrio.wire.negotiate import OBJECT
+
+if TYPE_CHECKING:
+    from kubetrio.api.pipeline import Api
+
+Object = dict[str, Any]
+
+TOKEN_REQUEST = ResourceType(
+    group="authentication.k8s.io",
+    version="v1",
+    resource="tokenrequests",
+    kind="TokenRequest",
+    singular="tokenrequest",
+    namespaced=True,
+    verbs=frozenset({"create"}),
+    schema_name="io.k8s.api.authentication.v1.TokenRequest",
+)
+SPEC = "io.k8s.api.authentication.v1.TokenRequestSpec"
+DEFAULT_LIFE_S = 3600
+SHORTEST_S, LONGEST_S = 600, 1 << 32
+BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+
+def check_names(meta: Object, namespace: str, name: str) -> None:
+    """Name and namespace, if the body has them, are those of the path.
+
+    Raises:
+        ApiError: 422.
+    """
+    for member, wanted in (("name", name), ("namespace", namespace)):
+        given = meta.get(member)
+        if given and given != wanted:
+            detail = f"must match the service account {member} if specified"
+            cause = invalid_value(f"metadata.{member}", given, detail)
+            raise invalid(TOKEN_REQUEST.group_kind, name, [cause])
+
+
+def check_life(seconds: int) -> None:
+    """A token lives ten minutes at least.
+
+    Raises:
+        ApiError: 422.
+    """
+    causes: list[Cause] = []
+    path = "spec.expirationSeconds"
+    if seconds < SHORTEST_S:
+        detail = "may not specify a duration less than 10 minutes"
+        causes.append(invalid_value(path, seconds, detail))
+    if seconds > LONGEST_S:
+        detail = "may not specify a duration larger than 2^32 seconds"
+        causes.append(invalid_value(path, seconds, detail))
+    if causes:
+        raise invalid(TOKEN_REQUEST.group_kind, "", causes)
+
+
+async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dict[str, str]]:
+    """The objects a token is bound to, by role.
+
+    Raises:
+        ApiError: 400, 404 or 409.
+    """
+    group, version = GroupVersion.parse(reference.get("apiVersion") or "")
+    kind, name = reference.get("kind") or "", reference.get("name") or ""
+    info = request.info
+    if group or kind not in BINDABLE:
+        shown = f"{group}/{version}, Kind={kind}"
+        raise bad_request(f"cannot bind token to object of type {shown}")
+    resource = api.registry.resources["", "v1", BINDABLE[kind]]
+    namespace = info.namespace if resource.namespaced else ""
+    found = await revising.read(api.store, resource, namespace, name)
+    uid = found["metadata"]["uid"]
+    bound = {kind.lower(): {"name": name, "uid": uid}}
+    if kind == "Pod":
+        spec = found["spec"]
+        if spec.get("serviceAccountName", "") != info.name:
+            raise bad_request(
+                f"cannot bind token for serviceaccount {quote(info.name)} to pod running with "
+                "different serviceaccount name."
+            )
+        if node := spec.get("nodeName"):
+            nodes = api.registry.resources["", "v1", "nodes"]
+            stored = await api.store.get(nodes.key("", node))
+            bound["node"] = {"name": node}
+            if stored is not None:
+                read = await revising.read(api.store, nodes, "", node)
+                bound["node"]["uid"] = read["metadata"]["uid"]
+    if reference.get("uid") and reference["uid"] != uid:
+        raise conflict(
+            GroupResource(group, kind),
+            name,
+            f"the UID in the bound object reference ({reference['uid']}) does not match the UID "
+            "in record. The object might have been deleted and then recreated",
+        )
+    return bound
+
+
+async def create(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """A token."""
+    encoder = encoder_for(request, TOKEN_REQUEST, OBJECT, api.env.now, api.cache)
+    chosen = options.write_options(request, "CreateOptions")
+    issuer = api.issuer
+    if issuer is None:
+        raise ApiError(501, "NotImplemented", "this server has no key that signs tokens", {})
+    info, body = request.info, request.body
+    meta, spec = dict(body.get("metadata") or {}), dict(body.get("spec") or {})
+    check_names(meta, info.namespace, info.name)
+    account = await revising.read(api.store, resource, info.namespace, info.name)
+    audiences = list(spec.get("audiences") or ()) or [issuer.issuer]
+    now = api.env.now()
+    asked = spec.get("expirationSeconds")
+    seconds = DEFAULT_LIFE_S if asked is None else asked
+    meta.update(name=info.name, namespace=info.namespace, creationTimestamp=format_time(now))
+    spec.update(audiences=audiences, expirationSeconds=seconds)
+    check_life(seconds)
+    shown = {
+        "kind": TOKEN_REQUEST.kind,
+        "apiVersion": TOKEN_REQUEST.api_version,
+        "metadata": meta,
+        "spec": ordered(SPEC, spec),
+    }
+    await api.lifecycle.admit(
+        Attributes(
+            operation=Operation.CREATE,
+            resource=resource,
+            subresource=info.subresource,
+            namespace=info.namespace,
+            name=info.name,
+            user=request.user,
+            obj=shown,
+            old=None,
+            dry_run=chosen.dry_run,
+        )
+    )
+    reference = spec.get("boundObjectRef")
+    bound = await _bound(api, request, reference) if reference else {}
+    extended = "pod" in bound and seconds == WARN_AFTER_S and audiences == [issuer.issuer]
+    claims = claims_of(
+        account,
+        issuer=issuer.issuer,
+        audiences=audiences,
+        now=int(now),
+        life_s=EXTENSION_S if extended else seconds,
+        warn_after_s=seconds if extended else 0,
+        token_id=api.env.new_uid(),
+        bound=bound,
+    )
+    token = await api.env.run_blocking(issuer.sign, claims)
+    status = {"token": token, "expirationTimestamp": format_time(now + seconds)}
+    body = encoder.object(jsonwire.encode({**shown, "status": status}))
+    return Response(201, body, encoder.content_type)
+
+
+VERBS: Mapping[tuple[str, str, str, str], Verb] = {
+    ("", "serviceaccounts", "token", "create"): create,
+}

@@ -1,0 +1,27 @@
+"""Verbs of subresources and resources that are more, or less, than a stored object.
+
+Looked up in front of the general ones (`api.verbs`), by group, plural name, subresource and verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubetrio.api import (
+    sub_components,
+    sub_connect,
+    sub_pods,
+    sub_reviews,
+    sub_scale,
+    sub_tokens,
+)
+from kubetrio.api.verbs import Verb
+
+SUBVERBS: Mapping[tuple[str, str, str, str], Verb] = {
+    **sub_scale.VERBS,
+    **sub_pods.VERBS,
+    **sub_connect.VERBS,
+    **sub_reviews.VERBS,
+    **sub_tokens.VERBS,
+    **sub_components.VERBS,
+}

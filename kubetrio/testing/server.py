@@ -1,0 +1,120 @@
+"""A complete server in memory: the pipeline of `kubetrio.server` on a seeded Env, no sockets.
+
+Blocking calls run inline, randomness is seeded and the wall clock is tied to Trio's: the same
+script gets the same bytes, and a mock clock may jump.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+from kubetrio.api.pipeline import Api
+from kubetrio.auth.identity import UserInfo
+from kubetrio.config import Config
+from kubetrio.env import Env, seeded
+from kubetrio.http.bridge import Bridge
+from kubetrio.http.h1 import H1Config, Handle
+from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
+from kubetrio.pki import Pki
+from kubetrio.server import State, bootstrap, build_api, store_config
+from kubetrio.store.revisions import open_store
+from kubetrio.testing.client import ADMIN, Client, connect
+from kubetrio.testing.determinism import seed_scheduler
+from kubetrio.testing.transport import CAPACITY_BYTES
+
+ADDRESS = "192.0.2.10"  # only words in documents: nothing listens
+PORT = 6443
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InProcess:
+    """A server without sockets.
+
+    Args:
+        api: the pipeline.
+        env: its clocks and randomness.
+        config: how it was made.
+        state: what its health checks look at.
+    """
+
+    api: Api
+    env: Env
+    config: Config
+    state: State
+
+    def connect(
+        self,
+        *,
+        certificate: UserInfo | None = ADMIN,
+        config: H1Config | None = None,
+        capacity: int = CAPACITY_BYTES,
+    ) -> AbstractAsyncContextManager[Client]:
+        """Open a connection; see `kubetrio.testing.client.connect`."""
+        return connect(
+            self.api.handle, self.env, certificate=certificate, config=config, capacity=capacity
+        )
+
+
+@asynccontextmanager
+async def open_api(
+    *, seed: int = 0, env: Env | None = None, config: Config | None = None
+) -> AsyncIterator[InProcess]:
+    """Run a server for as long as the block lasts, on a data directory of its own.
+
+    Args:
+        seed: seed of its randomness and of Trio's scheduler.
+        env: clocks and randomness instead of those made from `seed`; the scheduler is left alone.
+        config: another configuration; a temporary data directory without durability when None.
+    """
+    if env is None:
+        env = seeded(seed)
+        seed_scheduler(seed)
+    with tempfile.TemporaryDirectory(prefix="kubetrio-") as directory:
+        config = config or Config(data_dir=Path(directory), secure_port=PORT, durability="normal")
+        async with open_store(config.data_dir, store_config(config), env) as store:
+            state = State()
+            api = build_api(config, env, store, state, config.secure_port)
+            await bootstrap(config, api, state, config.secure_port)
+            yield InProcess(api=api, env=env, config=config, state=state)
+
+
+def bridge_to(handle: Handle, env: Env, config: H1Config | None = None) -> Bridge:
+    """What serves connections that the fast loop gives away."""
+    config = config or H1Config()
+    return Bridge(
+        handle,
+        max_body_bytes=config.max_body_bytes,
+        write_timeout_s=config.write_timeout_s,
+        env=env,
+    )
+
+
+@asynccontextmanager
+async def listening(
+    handle: Handle, env: Env, made: Pki, config: H1Config | None = None
+) -> AsyncIterator[Listener]:
+    """Serve a pipeline on a TLS socket of 127.0.0.1, any free port.
+
+    Args:
+        handle: the pipeline, such as ``api.handle``.
+        env: wall clock.
+        made: certificates.
+        config: limits of connections.
+    """
+    config = config or H1Config()
+    context = tls_context(
+        TlsConfig(certificate=made.serving.cert, key=made.serving.key, client_ca=made.ca.cert)
+    )
+    listener = Listener(
+        bind("127.0.0.1", 0), context, handle, config, env, bridge_to(handle, env, config)
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(listener.run, name="listener")
+        yield listener
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,257 @@
+"""The pipeline over HTTP: order of its stages, identities, errors, numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubetrio.api import pipeline
+from kubetrio.api.pipeline import AUDIT_ID_MAX, STAGES, metric_verb
+from kubetrio.api.request import Request, resolve
+from kubetrio.auth.identity import UserInfo
+from kubetrio.config import Config
+from kubetrio.testing.client import Client
+from kubetrio.testing.server import InProcess, open_api
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+SOMEBODY = UserInfo("somebody")
+
+
+def named(name: str, **more: object) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **more}}
+
+
+def test_stages_are_in_the_order_of_kube_apiserver() -> None:
+    """Flow control comes before authorization, and both before the body."""
+    assert [stage.__name__ for stage in STAGES] == [
+        "parse",
+        "authenticate",
+        "audit",
+        "impersonate",
+        "flow_control",
+        "authorize",
+        "decode",
+        "admit_and_store",
+    ]
+
+
+async def test_the_life_of_an_object(client: Client) -> None:
+    """Create, get, list, update, delete, and each answer is the object."""
+    made = await client.request("POST", CONFIGMAPS, json=named("one"))
+    assert made.status == 201
+    meta = made.json()["metadata"]
+    assert {"uid", "resourceVersion", "creationTimestamp", "namespace"} <= set(meta)
+    got = await client.request("GET", CONFIGMAPS + "/one")
+    assert got.body == made.body
+    listed = (await client.request("GET", CONFIGMAPS)).json()
+    assert [item["metadata"]["uid"] for item in listed["items"]] == [meta["uid"]]
+    changed = await client.request("PUT", CONFIGMAPS + "/one", json=named("one", labels={"a": "b"}))
+    assert changed.status == 200
+    assert int(changed.json()["metadata"]["resourceVersion"]) > int(meta["resourceVersion"])
+    assert (await client.request("DELETE", CONFIGMAPS + "/one")).json()["status"] == "Success"
+    assert (await client.request("GET", CONFIGMAPS + "/one")).status == 404
+
+
+async def test_a_watch_sees_what_happens(server: InProcess, client: Client) -> None:
+    """ADDED, MODIFIED and DELETED, each as it is stored."""
+    async with server.connect() as watcher:
+        target = CONFIGMAPS + "?watch=1&resourceVersion=4"
+        await watcher.send(f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        await watcher.head()
+        await client.request("POST", CONFIGMAPS, json=named("one"))
+        assert (await watcher.chunk()).startswith(b'{"type":"ADDED","object":{"kind":"ConfigMap"')
+        await client.request("PUT", CONFIGMAPS + "/one", json=named("one", labels={"a": "b"}))
+        assert (await watcher.chunk()).startswith(b'{"type":"MODIFIED"')
+        await client.request("DELETE", CONFIGMAPS + "/one")
+        assert (await watcher.chunk()).startswith(b'{"type":"DELETED"')
+        server.api.end_streams()
+        assert await watcher.chunk() == b""
+
+
+# ---------------------------------------------------------------- who
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Config:
+    """A configuration with two static tokens."""
+    file = tmp_path / "tokens.csv"
+    file.write_text('secret,admin,1,"system:masters"\nother,somebody,2\n')
+    return Config(data_dir=tmp_path / "data", advertise_address="192.0.2.10", token_auth_file=file)
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("Bearer secret", 200),
+        ("bearer secret", 200),
+        ("Bearer other", 403),
+        ("Bearer wrong", 401),
+        ("Basic c2VjcmV0OnNlY3JldA==", 403),
+        ("", 403),
+    ],
+)
+async def test_bearer_tokens(tokens: Config, header: str, status: int) -> None:
+    """Known, known without rights, unknown, none."""
+    async with open_api(config=tokens) as server, server.connect(certificate=None) as client:
+        answer = await client.request("GET", CONFIGMAPS, {"Authorization": header})
+        assert answer.status == status
+        if status != 200:
+            assert answer.json()["kind"] == "Status"
+
+
+async def test_without_anonymous_clients_everybody_says_who(tokens: Config) -> None:
+    """401 also for paths that anybody may see."""
+    config = replace(tokens, anonymous_auth=False)
+    async with open_api(config=config) as server, server.connect(certificate=None) as client:
+        answer = await client.request("GET", "/version")
+        assert answer.status == 401
+        assert answer.json()["reason"] == "Unauthorized"
+
+
+async def test_forbidden_in_kubes_words(server: InProcess) -> None:
+    """Somebody without rights is told what he lacks."""
+    async with server.connect(certificate=SOMEBODY) as client:
+        answer = await client.request("GET", CONFIGMAPS + "/one")
+        assert answer.status == 403
+        assert answer.json()["message"] == (
+            'configmaps "one" is forbidden: User "somebody" cannot get resource "configmaps" '
+            'in API group "" in the namespace "default"'
+        )
+
+
+async def test_authorization_comes_before_existence(server: InProcess) -> None:
+    """Somebody without rights does not learn what there is, nor what may be sent."""
+    async with server.connect(certificate=SOMEBODY) as client:
+        for method, target in (
+            ("GET", "/apis/none/v1/things"),
+            ("GET", "/nowhere"),
+            ("PUT", CONFIGMAPS),
+            ("POST", CONFIGMAPS),
+        ):
+            assert (await client.request(method, target, body=b"{")).status == 403, target
+
+
+async def test_administrators_may_act_as_others(client: Client) -> None:
+    """And then have the others' rights."""
+    plain = await client.request("GET", CONFIGMAPS, {"Impersonate-User": "x"})
+    assert plain.status == 403
+    assert b'User \\"x\\" cannot list' in plain.body
+    masters = {"Impersonate-User": "x", "Impersonate-Group": "system:masters"}
+    assert (await client.request("GET", CONFIGMAPS, masters)).status == 200
+
+
+async def test_others_may_not(server: InProcess) -> None:
+    """Impersonation is itself a right."""
+    async with server.connect(certificate=SOMEBODY) as client:
+        answer = await client.request("GET", "/version", {"Impersonate-User": "x"})
+        assert answer.status == 403
+        assert b'User \\"somebody\\" cannot impersonate' in answer.body
+
+
+# ---------------------------------------------------------------- audit identity, errors
+
+
+async def test_every_answer_has_an_identity(client: Client) -> None:
+    """A new one each, unless the client brings one that is not too long."""
+    first = (await client.request("GET", "/version")).head.get(b"audit-id")
+    second = (await client.request("GET", "/version")).head.get(b"audit-id")
+    assert first
+    assert first != second
+    mine = await client.request("GET", "/version", {"Audit-Id": "mine"})
+    assert mine.head.get(b"audit-id") == b"mine"
+    long = await client.request("GET", "/version", {"Audit-Id": "x" * (AUDIT_ID_MAX + 1)})
+    assert long.head.get(b"audit-id") != b"x" * (AUDIT_ID_MAX + 1)
+
+
+async def test_a_bug_costs_one_request(
+    server: InProcess,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """500 with a Status, a line in the log, and the connection goes on."""
+
+    async def broken(_api: object, _request: object) -> None:
+        raise LookupError("bug")
+
+    monkeypatch.setattr(pipeline, "STAGES", (*STAGES[:-1], broken))
+    answer = await client.request("GET", CONFIGMAPS)
+    assert answer.status == 500
+    assert answer.json()["reason"] == "InternalError"
+    assert "request failed" in caplog.text
+    monkeypatch.undo()
+    assert (await client.request("GET", CONFIGMAPS)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (CONFIGMAPS + "/none", 404),
+        ("/apis/apps/v9/deployments", 404),
+        ("/api/v1/nothing", 404),
+        (CONFIGMAPS + "?limit=x", 400),
+        (CONFIGMAPS + "?resourceVersion=x", 400),
+    ],
+)
+async def test_errors_are_status_objects(client: Client, target: str, status: int) -> None:
+    """Code, reason and message in one shape."""
+    answer = await client.request("GET", target)
+    body: dict[str, Any] = answer.json()
+    assert answer.status == body["code"] == status
+    assert (body["kind"], body["apiVersion"], body["status"]) == ("Status", "v1", "Failure")
+    assert body["message"]
+    assert answer.body.endswith(b"\n")
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/apis/none", "/apis/none/v1/things"])
+async def test_paths_of_nobody_are_plain(client: Client, path: str) -> None:
+    """As Go's mux writes them."""
+    answer = await client.request("GET", path)
+    assert (answer.status, answer.body) == (404, b"404 page not found\n")
+    assert answer.head.get(b"content-type") == b"text/plain; charset=utf-8"
+    assert answer.head.get(b"x-content-type-options") == b"nosniff"
+
+
+async def test_bodies_over_the_limit_are_413(client: Client) -> None:
+    """Three mebibytes are the limit."""
+    answer = await client.request("POST", CONFIGMAPS, body=b" " * (3 * 1024 * 1024 + 1))
+    assert answer.status == 413
+    assert answer.json()["reason"] == "RequestEntityTooLarge"
+
+
+# ---------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "verb"),
+    [("GET", "/version", "GET"), ("BREW", "/version", "other"), ("BREW", "/api/v1/pods", "other")],
+)
+def test_clients_cannot_invent_verbs(method: str, path: str, verb: str) -> None:
+    """Labels of metrics are a closed set."""
+    request = Request(method, path, "", {}, [])
+    request.info = resolve(method, path, {})
+    assert metric_verb(request) == verb
+
+
+async def test_unknown_paths_make_no_time_series(client: Client) -> None:
+    """What a client writes into a path does not become a label."""
+    for path in ("/api/v1/invented", "/apis/invented/v1/things", "/apis/apps/invented/things"):
+        await client.request("GET", path)
+    assert b"invented" not in (await client.request("GET", "/metrics")).body
+
+
+async def test_large_answers_are_compressed_on_request(client: Client) -> None:
+    """Over 128 KiB, for clients that accept gzip."""
+    data = {"a": "b" * 200_000}
+    await client.request("POST", CONFIGMAPS, json={**named("large"), "data": data})
+    answer = await client.request("GET", CONFIGMAPS + "/large", {"Accept-Encoding": "gzip"})
+    assert answer.head.get(b"content-encoding") == b"gzip"
+
+
+async def test_answers_are_not_for_caches(client: Client) -> None:
+    """`Cache-Control: no-cache, private`, as kube-apiserver says to everybody."""
+    answer = await client.request("GET", CONFIGMAPS)
+    assert answer.head.get(b"cache-control") == b"no-cache, private"

@@ -1,0 +1,54 @@
+"""Fixtures shared by every room."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kubetrio import pki
+from kubetrio.testing import process
+from kubetrio.testing.client import Client
+from kubetrio.testing.process import ServerProcess
+from kubetrio.testing.server import InProcess, open_api
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[InProcess]:
+    """A complete server without sockets, on seed 0."""
+    async with open_api(seed=0) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: InProcess) -> AsyncIterator[Client]:
+    """An administrator's connection to `server`."""
+    async with server.connect() as connected:
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> pki.Pki:
+    """Self-made certificates for 127.0.0.1."""
+    directory = tmp_path_factory.mktemp("pki")
+    return pki.ensure(directory, now=dt.datetime.now(dt.UTC), hosts=["127.0.0.1", "localhost"])
+
+
+# ---------------------------------------------------------------- real processes
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
+    """Starts servers on a data directory, with flags; none outlives the test."""
+    started: list[ServerProcess] = []
+
+    def start(data_dir: Path, *flags: str) -> ServerProcess:
+        log = tmp_path / f"server-{len(started)}.log"
+        started.append(process.start(data_dir, log, *flags))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.kill()

@@ -1,0 +1,227 @@
+"""Parsed heads and their limits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubetrio.http.messages import DateHeader, Message, Parser, chunk, head, status_line
+
+HEAD_LIMIT = 2048
+BODY_LIMIT = 4096
+
+
+def parsed(*pieces: bytes) -> Parser:
+    parser = Parser(HEAD_LIMIT, BODY_LIMIT)
+    for piece in pieces:
+        parser.feed(piece)
+    return parser
+
+
+def request(*lines: bytes, body: bytes = b"") -> bytes:
+    return b"\r\n".join((b"POST /a?b=c HTTP/1.1", b"Host: h", *lines)) + b"\r\n\r\n" + body
+
+
+def summary(parser: Parser) -> tuple[object, ...]:
+    messages = [
+        (m.method, m.target, m.raw_headers, b"".join(m.chunks), m.size, m.complete)
+        for m in parser.queue
+    ]
+    return messages, parser.failure and parser.failure.status
+
+
+def only(parser: Parser) -> Message:
+    assert parser.failure is None
+    (message,) = parser.queue
+    return message
+
+
+def test_a_request_is_its_parts() -> None:
+    """Method, target, lower-case headers and body come out as they went in."""
+    message = only(parsed(request(b"X-One: 1", b"Content-Length: 3", body=b"abc")))
+    assert (message.method, message.target) == ("POST", b"/a?b=c")
+    assert message.headers[b"x-one"] == b"1"
+    assert message.chunks == [b"abc"]
+    assert message.complete
+    assert message.http_11
+    assert message.keep_alive
+
+
+def test_repeated_headers_are_joined_and_kept() -> None:
+    """A repeated header is one value for look-ups and two for those that may repeat."""
+    message = only(parsed(request(b"A: 1", b"a: 2", b"Content-Length: 0")))
+    assert message.headers[b"a"] == b"1, 2"
+    assert message.raw_headers.count((b"a", b"1")) == 1
+    assert message.raw_headers.count((b"a", b"2")) == 1
+
+
+def test_a_head_is_served_before_its_body_is_here() -> None:
+    """A message is queued when its head is complete."""
+    message = only(parsed(request(b"Content-Length: 3", body=b"a")))
+    assert message.waiting()
+
+
+def test_chunked_bodies_are_joined() -> None:
+    """Chunks, with extensions, become the body."""
+    message = only(
+        parsed(request(b"Transfer-Encoding: Chunked", body=b"1\r\na\r\n2;x=y\r\nbc\r\n0\r\n\r\n"))
+    )
+    assert b"".join(message.chunks) == b"abc"
+    assert message.complete
+
+
+def test_trailers_are_not_headers() -> None:
+    """A field behind the body must not become an identity (RFC 9110, 6.5.1)."""
+    message = only(
+        parsed(
+            request(
+                b"Transfer-Encoding: chunked",
+                body=b"0\r\nImpersonate-User: root\r\nHost: other\r\n\r\n",
+            )
+        )
+    )
+    assert b"impersonate-user" not in message.headers
+    assert all(name != b"impersonate-user" for name, _ in message.raw_headers)
+    assert message.complete
+
+
+def test_bodies_over_the_limit_are_counted_not_kept() -> None:
+    """At most the limit and one piece more stay in memory."""
+    parser = parsed(request(b"Content-Length: 100000"))
+    for _ in range(100):
+        parser.feed(b"x" * 1000)
+    message = only(parser)
+    assert message.size == 100_000
+    assert sum(len(piece) for piece in message.chunks) <= BODY_LIMIT + 1000
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"GET /" + b"a" * 3000 + b" HTTP/1.1\r\nHost: h\r\n\r\n"],
+        [b"GET /", *[b"a" * 100] * 30],
+        [b"GET / HTTP/1.1\r\nHost: h\r\nX: ", *[b"a" * 100] * 30],
+        [b"GET / HTTP/1.1\r\nHost: h\r\n", *[b"X: a\r\n"] * 400],
+        [b"GET / HTTP/1.1\r\nHost: h\r\n" + b"a" * 100, *[b"a" * 100] * 30],
+    ],
+    ids=["url", "url in pieces", "value in pieces", "many headers", "name in pieces"],
+)
+def test_heads_over_the_limit_are_refused_before_they_end(pieces: list[bytes]) -> None:
+    """431 as soon as the limit is passed, whatever the head is made of."""
+    parser = parsed(*pieces)
+    assert parser.failure is not None
+    assert parser.failure.status == 431
+    assert not parser.queue
+
+
+def test_many_small_headers_are_refused() -> None:
+    """The number of fields is bounded too: each costs more than its bytes."""
+    parser = Parser(1 << 20, BODY_LIMIT)
+    parser.feed(b"GET / HTTP/1.1\r\nHost: h\r\n" + b"a:\r\n" * 2000)
+    assert parser.failure is not None
+    assert parser.failure.status == 431
+
+
+def test_trailers_over_the_limit_are_refused() -> None:
+    """A trailer that never ends is a head that never ends."""
+    parser = parsed(request(b"Transfer-Encoding: chunked", body=b"0\r\nX: "), *[b"a" * 100] * 30)
+    assert parser.failure is not None
+    assert parser.failure.status == 431
+    assert parser.queue[0].waiting()
+
+
+def test_a_failure_leaves_the_messages_before_it() -> None:
+    """Garbage behind a good request is not the good request's fault."""
+    parser = parsed(b"GET /good HTTP/1.1\r\nHost: h\r\n\r\n\x00garbage")
+    assert [m.target for m in parser.queue] == [b"/good"]
+    assert parser.failure is not None
+    assert parser.failure.status == 400
+
+
+def test_an_upgrade_can_be_told_again() -> None:
+    """Another server can read the request and what came behind it."""
+    raw = b"GET /a HTTP/1.1\r\nhost: h\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n"
+    message = parsed(raw + b"frames").queue[0]
+    assert message.upgrade
+    assert message.wire() == raw + b"frames"
+
+
+@pytest.mark.parametrize("behind", [b"", b"GET /2 HTTP/1.1\r\nHost: h\r\n\r\n"])
+def test_connect_is_no_upgrade(behind: bytes) -> None:
+    """CONNECT is a method like any other; there is no tunnel to switch to."""
+    message = parsed(b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n" + behind).queue[0]
+    assert not message.upgrade
+
+
+def test_expect_is_of_http_11() -> None:
+    """An HTTP/1.0 client never gets 100 Continue (RFC 9110, 10.1.1)."""
+    old = only(parsed(b"POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"))
+    new = only(parsed(request(b"Expect: 100-Continue", b"Content-Length: 1")))
+    assert not old.expects_continue
+    assert new.expects_continue
+
+
+SCRIPTS = [
+    request(b"Content-Length: 3", body=b"abc") + b"GET /2 HTTP/1.1\r\nHost: h\r\n\r\n",
+    request(b"Transfer-Encoding: chunked", body=b"3\r\nabc\r\n0\r\nT: x\r\n\r\n") + b"bad\x00",
+    b"GET / HTTP/1.1\r\nHost: h\r\n\r\nPOST / HTTP/1.1\r\nHost : h\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+    request(b"Content-Length: 1", b"Transfer-Encoding: chunked", body=b"0\r\n\r\n"),
+]
+
+
+@pytest.mark.parametrize("raw", SCRIPTS)
+def test_cuts_make_no_difference(raw: bytes) -> None:
+    """A script split at any one point gives the same messages and the same failure."""
+    whole = summary(parsed(raw))
+    for at in range(1, len(raw)):
+        assert summary(parsed(raw[:at], raw[at:])) == whole, at
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=60),
+            st.sampled_from(SCRIPTS),
+            st.sampled_from([b"\r\n", b"GET ", b" HTTP/1.1\r\n", b"Host: h\r\n\r\n", b"\x00"]),
+        ),
+        max_size=8,
+    )
+)
+def test_garbage_is_a_failure_or_a_message(pieces: list[bytes]) -> None:
+    """No bytes raise, and nothing is read behind a failure."""
+    parser = parsed(*pieces)
+    if parser.failure is not None:
+        queued = len(parser.queue)
+        parser.feed(SCRIPTS[0])
+        assert len(parser.queue) == queued
+
+
+def test_date_is_formatted_once_a_second() -> None:
+    """The same second gives the same object, the next one another date (RFC 9110, 5.6.7)."""
+    date = DateHeader()
+    first = date.line(1_700_000_000.1)
+    assert first == b"Date: Tue, 14 Nov 2023 22:13:20 GMT\r\n"
+    assert date.line(1_700_000_000.9) is first
+    assert date.line(1_700_000_001.0) != first
+
+
+def test_response_head_has_its_parts_in_order() -> None:
+    """Status, identity, type, further headers, date, framing, end."""
+    made = head(200, b"t/x", [(b"A", b"b")], b"Content-Length: 0\r\n", b"Date: d\r\n", "id")
+    assert made == (
+        b"HTTP/1.1 200 OK\r\nAudit-Id: id\r\nContent-Type: t/x\r\nA: b\r\nDate: d\r\n"
+        b"Content-Length: 0\r\n\r\n"
+    )
+
+
+def test_unknown_status_codes_have_no_phrase() -> None:
+    """Any three digits make a status line."""
+    assert status_line(299) == b"HTTP/1.1 299 \r\n"
+
+
+def test_chunks_tell_their_size_in_hexadecimal() -> None:
+    """RFC 9112, 7.1."""
+    assert chunk(b"x" * 26) == b"1a\r\n" + b"x" * 26 + b"\r\n"

@@ -1,0 +1,196 @@
+"""Listening: handshakes, identities, isolation of connections, and the end."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import suppress
+
+import pytest
+import trio
+
+from kubetrio import pki
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse, Response
+from kubetrio.env import seeded
+from kubetrio.http import serve
+from kubetrio.http.h1 import H1Config
+from kubetrio.http.serve import bind
+from kubetrio.testing.server import listening
+
+REQUEST = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+async def who(request: Request) -> AnyResponse:
+    """Says who asks."""
+    user = request.certificate
+    body = await request.read_body(1000)
+    return Response(200, f"{user.name if user else 'nobody'} {request.peer}".encode() + body)
+
+
+async def dial(
+    port: int, made: pki.Pki, *, certificate: bool = True, alpn: str = "http/1.1"
+) -> trio.SSLStream[trio.SocketStream]:
+    """A client's connection."""
+    context = ssl.create_default_context(cafile=str(made.ca.cert))
+    if certificate:
+        context.load_cert_chain(made.admin.cert, made.admin.key)
+    context.set_alpn_protocols([alpn])
+    tcp = await trio.open_tcp_stream("127.0.0.1", port)
+    stream = trio.SSLStream(tcp, context, server_hostname="127.0.0.1", https_compatible=True)
+    await stream.do_handshake()
+    return stream
+
+
+async def drained(stream: trio.abc.ReceiveStream) -> bytes:
+    """Everything to the end."""
+    data = b""
+    with trio.fail_after(5):
+        while part := await stream.receive_some():
+            data += bytes(part)
+    return data
+
+
+@pytest.mark.parametrize(("certificate", "name"), [(True, b"kubernetes-admin"), (False, b"nobody")])
+async def test_client_certificates_are_identities(
+    certificates: pki.Pki, certificate: bool, name: bytes
+) -> None:
+    """The common name of a verified one; none is fine."""
+    async with listening(who, seeded(0), certificates) as listener:
+        stream = await dial(listener.port, certificates, certificate=certificate)
+        await stream.send_all(REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        assert (await drained(stream)).endswith(name + b" 127.0.0.1")
+        await trio.aclose_forcefully(stream)
+
+
+async def test_certificates_of_strangers_are_refused(
+    certificates: pki.Pki, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Signed by another authority: no connection."""
+    other = pki.ensure(
+        tmp_path_factory.mktemp("other"), now=seeded(0).utcnow(), hosts=["127.0.0.1"]
+    )
+    context = ssl.create_default_context(cafile=str(certificates.ca.cert))
+    context.load_cert_chain(other.admin.cert, other.admin.key)
+    async with listening(who, seeded(0), certificates) as listener:
+        tcp = await trio.open_tcp_stream("127.0.0.1", listener.port)
+        stream = trio.SSLStream(tcp, context, server_hostname="127.0.0.1")
+        with pytest.raises(trio.BrokenResourceError):  # noqa: PT012
+            await stream.send_all(REQUEST)
+            await stream.receive_some()
+        await trio.aclose_forcefully(stream)
+
+
+@pytest.mark.parametrize("data", [REQUEST, b"\x16\x03\x01\xff\xff", b"\x00\x00\x00", b""])
+async def test_what_is_not_tls_is_closed(certificates: pki.Pki, data: bytes) -> None:
+    """And others are served."""
+    async with listening(who, seeded(0), certificates) as listener:
+        async with await trio.open_tcp_stream("127.0.0.1", listener.port) as stranger:
+            with suppress(trio.BrokenResourceError):  # reset: closed all the same
+                await stranger.send_all(data)
+                await stranger.send_eof()
+                await drained(stranger)
+        stream = await dial(listener.port, certificates)
+        await stream.send_all(REQUEST)
+        assert (await stream.receive_some()).startswith(b"HTTP/1.1 200")
+        await trio.aclose_forcefully(stream)
+
+
+async def test_slow_handshakes_end(certificates: pki.Pki, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that only connects does not stay."""
+    monkeypatch.setattr(serve, "HANDSHAKE_TIMEOUT_S", 0.05)
+    async with listening(who, seeded(0), certificates) as listener:
+        stranger = await trio.open_tcp_stream("127.0.0.1", listener.port)
+        assert await drained(stranger) == b""
+        await stranger.aclose()
+
+
+async def test_slow_connections_are_swept(
+    certificates: pki.Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sweeper looks at what each connection waits for."""
+    monkeypatch.setattr(serve, "SWEEP_S", 0.05)
+    config = H1Config(head_timeout_s=0.1)
+    async with listening(who, seeded(0), certificates, config) as listener:
+        stream = await dial(listener.port, certificates)
+        await stream.send_all(REQUEST[:10])
+        assert await drained(stream) == b""
+        assert not listener.connections
+        await trio.aclose_forcefully(stream)
+
+
+@pytest.mark.parametrize("alpn", ["http/1.1", "h2"])
+async def test_a_bug_costs_one_connection(
+    certificates: pki.Pki, alpn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Even in a pipeline that raises, which it should not: the server goes on."""
+
+    async def broken(request: Request) -> AnyResponse:
+        if request.raw_path == "/bug":
+            raise LookupError("bug")
+        return await who(request)
+
+    async with listening(broken, seeded(0), certificates) as listener:
+        stream = await dial(listener.port, certificates, alpn=alpn)
+        raw = REQUEST.replace(b"/a", b"/bug")
+        await stream.send_all(raw if alpn == "http/1.1" else b"garbage of no protocol" * 10)
+        await drained(stream)
+        await trio.aclose_forcefully(stream)
+        stream = await dial(listener.port, certificates)
+        await stream.send_all(REQUEST)
+        assert (await stream.receive_some()).startswith(b"HTTP/1.1 200")
+        await trio.aclose_forcefully(stream)
+    if alpn == "http/1.1":
+        assert "connection failed" in caplog.text
+
+
+async def test_a_refused_upload_leaves_its_answer_to_read(certificates: pki.Pki) -> None:
+    """Closing on unread bytes would reset the connection and lose the 413."""
+
+    async def never(request: Request) -> AnyResponse:
+        return Response(413, b"too large")
+
+    async with listening(never, seeded(0), certificates) as listener:
+        stream = await dial(listener.port, certificates)
+        size = 4_000_000
+        head = f"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {size}\r\n\r\n"
+        await stream.send_all(head.encode())
+        for _ in range(size // 100_000):
+            await stream.send_all(b"x" * 100_000)
+        assert (await drained(stream)).endswith(b"too large")
+        await trio.aclose_forcefully(stream)
+
+
+async def test_drain_waits_for_requests(certificates: pki.Pki) -> None:
+    """Idle connections end at once, requests in flight are answered, then all is idle."""
+    async with listening(who, seeded(0), certificates) as listener:
+        idle = await dial(listener.port, certificates)
+        busy = await dial(listener.port, certificates)
+        await idle.send_all(REQUEST)
+        await idle.receive_some()
+        await busy.send_all(
+            b"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+        )
+        assert (await busy.receive_some()).startswith(b"HTTP/1.1 100")
+        await listener.drain()
+        assert await drained(idle) == b""
+        with trio.move_on_after(0.05) as early:
+            await listener.wait_idle()
+        assert early.cancelled_caught
+        await busy.send_all(b"abc")
+        answer = await drained(busy)
+        assert answer.endswith(b"abc")
+        assert b"Connection: close" in answer
+        with trio.fail_after(5):
+            await listener.wait_idle()
+        await trio.aclose_forcefully(idle)
+        await trio.aclose_forcefully(busy)
+
+
+async def test_bind_takes_both_families() -> None:
+    """An address with colons is one of version 6."""
+    with bind("127.0.0.1", 0) as four:
+        assert four.family == socket.AF_INET
+    if socket.has_ipv6:
+        with bind("::1", 0) as six:
+            assert six.family == socket.AF_INET6

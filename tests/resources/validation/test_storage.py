@@ -1,0 +1,177 @@
+"""Storage classes, drivers, attachments and capacities."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+
+from .helpers import Json, made, refused, refused_change, resource
+
+GROUP = "storage.k8s.io"
+CLASSES = resource("storageclasses", GROUP)
+DRIVERS = resource("csidrivers", GROUP)
+NODES = resource("csinodes", GROUP)
+ATTACHMENTS = resource("volumeattachments", GROUP)
+CAPACITIES = resource("csistoragecapacities", GROUP)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            {"reclaimPolicy": "Recycle"},
+            ['reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", "Retain"'],
+        ),
+        (
+            {"parameters": {f"k{i}": "" for i in range(513)}},
+            ["parameters: Too long: may not be more than 512 bytes"],
+        ),
+        (
+            {"parameters": {"k": "v" * 262144}},
+            ["parameters: Too long: may not be more than 262144 bytes"],
+        ),
+        (
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": "k", "values": ["v"]}]}] * 2},
+            ['allowedTopologies[1].matchLabelExpressions: Duplicate value: ""'],
+        ),
+    ],
+)
+def test_storage_classes(body: Json, expected: list[str]) -> None:
+    """Policies, parameters and topologies of a class are checked."""
+    assert refused(CLASSES, {"provisioner": "a.b", **body}) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            {"tokenRequests": [{"audience": "a"}, {"audience": "a"}]},
+            ['spec.tokenRequests[1].audience: Duplicate value: "a"'],
+        ),
+        (
+            {"tokenRequests": [{"audience": "a", "expirationSeconds": 60}]},
+            [
+                (
+                    "spec.tokenRequests[0].expirationSeconds: Invalid value: 60: may not specify "
+                    "a duration less than 10 minutes"
+                )
+            ],
+        ),
+        (
+            {"nodeAllocatableUpdatePeriodSeconds": 9},
+            [
+                (
+                    "spec.nodeAllocatableUpdatePeriodSeconds: Invalid value: 9: must be greater "
+                    "than or equal to 10 seconds"
+                )
+            ],
+        ),
+        (
+            {"serviceAccountTokenInSecrets": True},
+            [
+                (
+                    "spec.serviceAccountTokenInSecrets: Invalid value: true: "
+                    "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+                )
+            ],
+        ),
+    ],
+)
+def test_drivers(spec: Json, expected: list[str]) -> None:
+    """What a driver asks for is checked."""
+    assert refused(DRIVERS, {"spec": spec}) == expected
+
+
+@pytest.mark.parametrize(
+    ("driver", "expected"),
+    [
+        (
+            {"name": "d", "nodeID": "x" * 257},
+            [
+                (
+                    f'spec.drivers[0].nodeID: Invalid value: "{"x" * 257}": must be 256 characters '
+                    "or less"
+                )
+            ],
+        ),
+        (
+            {"name": "d", "nodeID": "i", "allocatable": {"count": -1}},
+            [
+                (
+                    "spec.drivers[0].allocatable.count: Invalid value: -1: must be greater than or "
+                    "equal to 0"
+                )
+            ],
+        ),
+        (
+            {"name": "d", "nodeID": "i", "topologyKeys": ["k", "k"]},
+            ['spec.drivers[0]: Duplicate value: "k"'],
+        ),
+    ],
+)
+def test_drivers_of_nodes(driver: Json, expected: list[str]) -> None:
+    """What a node says of a driver is checked."""
+    assert refused(NODES, {"spec": {"drivers": [driver]}}) == expected
+
+
+def test_only_the_limit_of_a_node_driver_changes() -> None:
+    """The number of volumes may change, the identity may not."""
+    old = made(NODES, {"spec": {"drivers": [{"name": "d", "nodeID": "i"}]}})
+    new = deepcopy(old)
+    new["spec"]["drivers"][0]["allocatable"] = {"count": 3}
+    assert refused_change(NODES, old, new) == []
+    new["spec"]["drivers"][0]["nodeID"] = "j"
+    (found,) = refused_change(NODES, old, new)
+    assert found.startswith("spec.drivers: Invalid value: ")
+    assert found.endswith(": field is immutable")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            {},
+            (
+                "spec.source: Required value: must specify exactly one of inlineVolumeSpec and "
+                "persistentVolumeName"
+            ),
+        ),
+        (
+            {"persistentVolumeName": "v", "inlineVolumeSpec": {}},
+            (
+                "spec.source: Forbidden: must specify exactly one of inlineVolumeSpec and "
+                "persistentVolumeName"
+            ),
+        ),
+    ],
+)
+def test_attachments(source: Json, expected: str) -> None:
+    """An attachment has one source."""
+    spec = {"attacher": "a.b", "nodeName": "n", "source": source}
+    assert refused(ATTACHMENTS, {"spec": spec}) == [expected]
+
+
+def test_the_status_of_an_attachment() -> None:
+    """Errors are short and their codes are not negative."""
+    spec = {"attacher": "a.b", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+    old = made(ATTACHMENTS, {"spec": spec})
+    new = deepcopy(old)
+    new["status"]["attachError"] = {"message": "m" * 1025, "errorCode": -1}
+    assert refused_change(ATTACHMENTS, old, new, "status") == [
+        (
+            "status.attachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, "
+            "inclusive"
+        ),
+        "status.attachError.message: Too long: may not be more than 262144 bytes",
+    ]
+
+
+def test_the_topology_of_a_capacity_never_changes() -> None:
+    """What a driver was asked for stays."""
+    body = {"storageClassName": "c", "nodeTopology": {"matchLabels": {"a": "b"}}}
+    old = made(CAPACITIES, body)
+    new = {**old, "nodeTopology": {"matchLabels": {"a": "c"}}}
+    assert refused_change(CAPACITIES, old, new) == [
+        'nodeTopology: Invalid value: {"matchLabels":{"a":"c"}}: field is immutable'
+    ]

@@ -1,0 +1,206 @@
+"""The command line: one clear line and exit code 1 for what stops a server."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubetrio import __version__
+from kubetrio.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _logging() -> Iterator[None]:
+    """`main` sets logging up for its process, which is not this one."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """Where the server would keep things."""
+    return tmp_path / "data"
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """The one line of a server that does not start."""
+    assert main(["serve", *map(str, arguments)]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    lines = [line for line in said.err.splitlines() if line.startswith("kubetrio: ")]
+    assert len(lines) == 1, said.err
+    assert "Traceback" not in said.err
+    return lines[0]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """And exit code 0."""
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"kubetrio {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["serve", "--nonsense"], ["serve", "x"]])
+def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, and the word that was not understood."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert (arguments or ["COMMAND"])[-1] in capsys.readouterr().err
+
+
+def test_port_in_use(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
+    """The line says which address."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        line = refused(capsys, "--data-dir", data_dir, "--secure-port", port)
+    assert line == f"kubetrio: cannot listen on 127.0.0.1:{port}: Address already in use"
+
+
+def test_address_of_somebody_else(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
+    """An address that is not this machine's."""
+    line = refused(capsys, "--data-dir", data_dir, "--bind-address", "192.0.2.1")
+    assert "192.0.2.1:6443" in line
+
+
+def test_data_dir_below_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A directory that cannot be made; the line names it."""
+    (tmp_path / "file").write_text("")
+    line = refused(capsys, "--data-dir", tmp_path / "file" / "data")
+    assert str(tmp_path / "file") in line
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_data_dir_not_writable(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The line names the directory."""
+    tmp_path.chmod(0o500)
+    try:
+        assert str(tmp_path) in refused(capsys, "--data-dir", tmp_path / "data")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+@pytest.mark.parametrize("content", [b"not a database, rather a letter" * 100, b"x"])
+def test_foreign_database(
+    capsys: pytest.CaptureFixture[str], data_dir: Path, content: bytes
+) -> None:
+    """A file that is not ours is named and left as it is."""
+    from kubetrio.store.database import FILE_NAME
+
+    data_dir.mkdir()
+    (data_dir / FILE_NAME).write_bytes(content)
+    line = refused(capsys, "--data-dir", data_dir, "--secure-port", "0")
+    assert FILE_NAME in line
+    assert (data_dir / FILE_NAME).read_bytes() == content
+
+
+def test_bad_certificate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The line names the file."""
+    bad = tmp_path / "bad.pem"
+    bad.write_text("no certificate")
+    flags = ["--tls-cert-file", bad, "--tls-private-key-file", bad]
+    assert "bad.pem" in refused(capsys, "--data-dir", tmp_path / "data", *flags)
+
+
+def test_certificate_and_key_of_different_pairs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, certificates: object
+) -> None:
+    """The line names a file."""
+    made = tmp_path / "pki"
+    from kubetrio import pki
+
+    assert isinstance(certificates, pki.Pki)
+    made.mkdir()
+    flags = [
+        "--tls-cert-file",
+        certificates.serving.cert,
+        "--tls-private-key-file",
+        certificates.admin.key,
+    ]
+    line = refused(capsys, "--data-dir", tmp_path / "data", *flags)
+    assert certificates.serving.cert.name in line or certificates.admin.key.name in line
+
+
+def test_certificate_without_key(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Both or none."""
+    line = refused(capsys, "--data-dir", tmp_path / "data", "--tls-cert-file", "cert.pem")
+    assert "--tls-private-key-file" in line
+
+
+def test_bad_client_ca(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The line names the file."""
+    bad = tmp_path / "ca.pem"
+    bad.write_text("no certificate")
+    assert "ca.pem" in refused(capsys, "--data-dir", tmp_path / "d", "--client-ca-file", bad)
+
+
+def test_token_file_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The line names the flag and the file."""
+    missing = tmp_path / "tokens.csv"
+    line = refused(capsys, "--data-dir", tmp_path / "d", "--token-auth-file", missing)
+    assert "--token-auth-file" in line
+    assert "tokens.csv" in line
+
+
+def test_bad_token_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The line names the file; no secret is printed."""
+    bad = tmp_path / "tokens.csv"
+    bad.write_text("secret,admin\n")
+    line = refused(
+        capsys, "--data-dir", tmp_path / "d", "--secure-port", "0", "--token-auth-file", bad
+    )
+    assert "tokens.csv" in line
+    assert "secret" not in line
+
+
+def test_bad_service_range(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
+    """The line names the flag."""
+    line = refused(capsys, "--data-dir", data_dir, "--service-cluster-ip-range", "banana")
+    assert "--service-cluster-ip-range" in line
+
+
+def test_kubeconfig_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The line names the file."""
+    (tmp_path / "file").write_text("")
+    target = tmp_path / "file" / "kubeconfig"
+    assert (
+        main(
+            [
+                "serve",
+                "--data-dir",
+                str(tmp_path / "d"),
+                "--secure-port",
+                "0",
+                "--write-kubeconfig",
+                str(target),
+            ]
+        )
+        == 1
+    )
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert str(tmp_path / "file") in said
+
+
+def test_the_module_is_a_command() -> None:
+    """`python -m kubetrio`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kubetrio", "--version"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.stdout == f"kubetrio {__version__}\n"
