@@ -55,6 +55,10 @@ class Gathered:
             yield from source()
 
 
+go_float: Callable[[float], str] = floatToGoString
+"""A bucket's bound as Prometheus writes it."""
+
+
 class _Histogram:
     """Counts by bucket; observing costs a bisection and two additions."""
 
@@ -75,7 +79,7 @@ class _Histogram:
         found, running = [], 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
             running += count
-            found.append((floatToGoString(bound), float(running)))
+            found.append((go_float(bound), float(running)))
         return found
 
 

@@ -6,13 +6,14 @@ does: what admission or the server adds later is owned by nobody.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cache
 from typing import Any
 
 from kubetrio.api.request import Request
 from kubetrio.machinery import managedfields
 from kubetrio.machinery.managedfields import Applied, Write
-from kubetrio.machinery.names import GroupVersion
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.ownership import Convert, Rules, excluding
 from kubetrio.machinery.typeschema import TypeSchema
 from kubetrio.schema import builtin, patchmeta
@@ -55,6 +56,27 @@ def rules_of(resource: ResourceType, subresource: str) -> Rules:
     return Rules(convert=_converter(resource), keep=keep)
 
 
+REMEMBERED_SHAPES = 2048
+# Owned fields of new objects by their shape.  Most objects a client creates have one of a few
+# shapes, and what is owned does not depend on the values.
+_SHAPES: dict[tuple[GroupVersionKind, str, Hashable], Object] = {}
+
+
+def shape(value: Any) -> Hashable:
+    """Keys of nested maps, and which scalars are zero; None for values that hold lists."""
+    if type(value) is dict:
+        found = []
+        for key, item in value.items():
+            inner = shape(item)
+            if inner is None:
+                return None
+            found.append((key, inner))
+        return tuple(found)
+    if type(value) is list:
+        return None
+    return bool(value)
+
+
 class FieldManager:
     """Tracks the fields one request sets.
 
@@ -79,7 +101,20 @@ class FieldManager:
 
     def created(self, obj: Object) -> None:
         """Note the owner of a new object's fields; changes the object."""
-        self._note(obj, managedfields.on_create(obj, self._write))
+        meta = obj.get("metadata") or {}
+        seen = None if "managedFields" in meta else shape(obj)
+        if seen is None:
+            self._note(obj, managedfields.on_create(obj, self._write))
+            return
+        key = (self._write.kind, self._write.subresource, seen)
+        fields = _SHAPES.get(key)
+        if fields is None:
+            entries = managedfields.on_create(obj, self._write)
+            self._note(obj, entries)
+            if len(entries) == 1 and len(_SHAPES) < REMEMBERED_SHAPES:
+                _SHAPES[key] = entries[0]["fieldsV1"]
+            return
+        self._note(obj, [self._write.entry(fields)])
 
     def updated(self, live: Object, new: Object) -> None:
         """Note who owns what after an update; changes the new object."""

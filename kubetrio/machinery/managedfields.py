@@ -85,6 +85,14 @@ class Write:
         version = self.api_version if operation == UPDATE else ""
         return Manager(name or self.manager or "unknown", operation, version, self.subresource)
 
+    def entry(self, fields_v1: Json) -> Json:
+        """The entry of an update by this writer that owns some fields."""
+        return {
+            **_head(self.owner(UPDATE), self.api_version, self.now),
+            "fieldsV1": fields_v1,
+            **({"subresource": self.subresource} if self.subresource else {}),
+        }
+
     def typed(self, obj: Mapping[str, Any]) -> Typed:
         """An object in the version of the request, without its entries."""
         return Typed(_without_entries(obj), self.schema, self.api_version)
@@ -152,15 +160,20 @@ def encode(owners: Owners) -> list[Json]:
     return [_entry(manager, owned) for manager, owned in found]
 
 
-def _entry(manager: Manager, owned: Owned) -> Json:
+def _head(manager: Manager, api_version: str, time: str | None) -> Json:
     entry: Json = {}
     if manager.name:
         entry["manager"] = manager.name
     entry["operation"] = manager.operation
-    entry["apiVersion"] = owned.api_version
-    if owned.time:
-        entry["time"] = owned.time
+    entry["apiVersion"] = api_version
+    if time:
+        entry["time"] = time
     entry["fieldsType"] = FIELDS_TYPE
+    return entry
+
+
+def _entry(manager: Manager, owned: Owned) -> Json:
+    entry = _head(manager, owned.api_version, owned.time)
     entry["fieldsV1"] = owned.fields.to_fields_v1()
     if manager.subresource:
         entry["subresource"] = manager.subresource
