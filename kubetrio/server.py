@@ -16,9 +16,18 @@ import trio
 
 from kubetrio import kubeconfig, pki
 from kubetrio.admission.chain import Chain as AdmissionChain
+from kubetrio.admission.classes import DefaultIngressClass, DefaultStorageClass
 from kubetrio.admission.lifecycle import NamespaceLifecycle
+from kubetrio.admission.limitranger import LimitRanger
+from kubetrio.admission.lookup import Lookup
+from kubetrio.admission.priority import Priority
+from kubetrio.admission.protection import StorageObjectInUseProtection
+from kubetrio.admission.runtimeclass import RuntimeClass
+from kubetrio.admission.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
+from kubetrio.admission.topology import PodTopologyLabels
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
+from kubetrio.api.flowpages import FlowPages
 from kubetrio.api.health import Health
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
@@ -31,6 +40,7 @@ from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
+from kubetrio.flow.exposition import families
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.h1 import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
@@ -92,6 +102,7 @@ class Server:
         self.state.stopping = True
         await trio.sleep(self.config.shutdown_delay_s)
         self.api.end_streams()
+        self.api.flow.close()
         await self.listener.drain()
         with trio.move_on_after(self.config.shutdown_grace_s):
             await self.listener.wait_idle()
@@ -202,9 +213,45 @@ def _flow_control(config: Config, env: Env, registry: Registry, hub: Hub) -> Flo
     return PriorityAndFairness(dispatcher, registry, hub, env.now, config.request_timeout_s)
 
 
+LOOKED_UP = (
+    "ingressclasses",
+    "limitranges",
+    "priorityclasses",
+    "resourcequotas",
+    "runtimeclasses",
+    "storageclasses",
+)
+
+
+def _observe_flow(api: Api) -> None:
+    """Pages and metrics of flow control."""
+    flow = api.flow
+    inflight = api.metrics.inflight
+    inflight.labels("readOnly").set_function(lambda: flow.executing()[0])
+    inflight.labels("mutating").set_function(lambda: flow.executing()[1])
+    if isinstance(flow, PriorityAndFairness):
+        gate = flow.gate
+        api.documents.flow_pages = FlowPages(gate, api.streams)
+        api.metrics.gathered.add(lambda: families(gate.snapshot()))
+
+
 def _admission(store: Store) -> AdmissionChain:
     phases = NamespacePhases(store)
-    return AdmissionChain([NamespaceLifecycle(phases.phase)])
+    lookup = Lookup(store, LOOKED_UP)
+    return AdmissionChain(
+        [
+            NamespaceLifecycle(phases.phase),
+            LimitRanger(lookup),
+            TaintNodesByCondition(),
+            Priority(lookup),
+            DefaultTolerationSeconds(),
+            DefaultStorageClass(lookup),
+            StorageObjectInUseProtection(),
+            RuntimeClass(lookup),
+            DefaultIngressClass(lookup),
+            PodTopologyLabels(lookup),
+        ]
+    )
 
 
 def _allocators(config: Config, store: Store, env: Env) -> dict[tuple[str, str], Allocator]:
@@ -267,6 +314,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             [
                 authorization.Masters(),
                 authorization.bootstrap_paths(builtin.load("bootstrap")),
+                authorization.basic_user(builtin.load("bootstrap")),
             ]
         ),
         documents=Documents(registry, health, metrics, address, pages, env.now),
@@ -275,6 +323,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         flow=_flow_control(config, env, registry, hub),
     )
     _gather(metrics, store, hub)
+    _observe_flow(api)
     return api
 
 

@@ -64,7 +64,9 @@ def applying_change(request: Request, resource: ResourceType, fields: FieldManag
         check_named(request, new)
         if applied.entries:
             new["metadata"]["managedFields"] = applied.entries
-        if live is not None:
+        if live is None:
+            new["metadata"].pop("resourceVersion", None)
+        else:
             new = unpinned(new, live)
         return stored_version(new, resource)
 

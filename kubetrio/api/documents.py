@@ -28,6 +28,7 @@ from kubetrio.schema import discovery, openapi
 from kubetrio.schema.registry import Registry
 
 if TYPE_CHECKING:
+    from kubetrio.api.flowpages import FlowPages
     from kubetrio.metrics import Metrics
 
 KUBERNETES_VERSION = "1.36.2"
@@ -85,6 +86,7 @@ class Documents:
         self._metrics = metrics
         self._address = address
         self._cache: dict[str, tuple[bytes, bytes]] = {}
+        self.flow_pages: FlowPages | None = None
 
     async def answer(self, request: Request) -> AnyResponse:
         """Answer a request for a path that is not a resource.
@@ -104,6 +106,8 @@ class Documents:
         if path in ("/version", "/version/"):
             self._only_get(request)
             return json_response(version_info())
+        if root == "debug" and self.flow_pages is not None:
+            return self.flow_pages.answer(request)
         if path == "/metrics":
             self._only_get(request)
             return Response(200, self._metrics.exposition(), METRICS_TYPE)

@@ -69,6 +69,14 @@ class FlowControl(Protocol):
         """Give the seat back, if there is one; may be called again."""
         ...
 
+    def executing(self) -> tuple[int, int]:
+        """Requests executing now: read-only, mutating."""
+        ...
+
+    def close(self) -> None:
+        """Let nobody wait from now on (shutdown)."""
+        ...
+
 
 class _SeatedRun:
     """Runs a stream and gives the seat back when it is over, or will never be run."""
@@ -126,7 +134,7 @@ class PriorityAndFairness:
         wall: Callable[[], float],
         request_timeout_s: float,
     ) -> None:
-        self.gate = Gate(dispatcher, digest, wall)
+        self.gate = Gate(dispatcher, digest, wall, patience_s=wait_limit(request_timeout_s))
         self.counts = ObjectCounts()
         self._registry = registry
         self._hub = hub
@@ -174,6 +182,14 @@ class PriorityAndFairness:
     def leave(self, request: Request, now: float) -> None:
         """See `FlowControl`."""
         self.gate.leave(request, now)
+
+    def executing(self) -> tuple[int, int]:
+        """See `FlowControl`."""
+        return self.gate.executing()
+
+    def close(self) -> None:
+        """See `FlowControl`."""
+        self.gate.close()
 
     def _about(self, request: Request) -> _About:
         info = request.info
@@ -289,8 +305,11 @@ class MaxInFlight:
             self._executing[kind] -= 1
 
     def executing(self) -> tuple[int, int]:
-        """Requests executing now: read-only, mutating."""
+        """See `FlowControl`."""
         return self._executing[0], self._executing[1]
+
+    def close(self) -> None:
+        """See `FlowControl`; nothing waits."""
 
 
 def held_by_stream(response: AnyResponse, method: str) -> TypeGuard[StreamResponse]:

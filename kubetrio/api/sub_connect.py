@@ -139,9 +139,9 @@ async def log(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     check_log_options(request.query, info.name)
     pod = await revising.read(api.store, resource, info.namespace, info.name)
     container_of(pod, request.query.get("container", ""))
-    if not pod["spec"].get("nodeName"):
-        return Response(204, b"", b"")
-    await _on_node(api, request, resource, pod)
+    if pod["spec"].get("nodeName"):
+        await _on_node(api, request, resource, pod)
+    return Response(204, b"", b"")
 
 
 async def stream(api: Api, request: Request, resource: ResourceType) -> AnyResponse:

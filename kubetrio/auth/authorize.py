@@ -66,6 +66,41 @@ class PathRules:
         return NO_OPINION
 
 
+class BasicUser:
+    """What every authenticated user may ask about itself, read from a bootstrap role.
+
+    Args:
+        rules: rules of the role.
+    """
+
+    def __init__(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        self._allowed = frozenset(
+            (verb, group, resource)
+            for rule in rules
+            for verb in rule.get("verbs", ())
+            for group in rule.get("apiGroups", ())
+            for resource in rule.get("resources", ())
+        )
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        """Allow reviews of oneself."""
+        if not attributes.resource_request or attributes.subresource:
+            return NO_OPINION
+        asked = (attributes.verb, attributes.api_group, attributes.resource)
+        if asked in self._allowed and AUTHENTICATED in attributes.user.groups:
+            return ALLOWED
+        return NO_OPINION
+
+
+def basic_user(objects: Mapping[str, Any]) -> BasicUser:
+    """The authorizer of a fresh cluster's ``system:basic-user``.
+
+    Args:
+        objects: bootstrap objects by ``Kind name``.
+    """
+    return BasicUser(objects["ClusterRole system:basic-user"]["rules"])
+
+
 def bootstrap_paths(objects: Mapping[str, Any]) -> PathRules:
     """Open paths of a fresh cluster.
 

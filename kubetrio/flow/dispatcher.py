@@ -212,7 +212,7 @@ class Dispatcher:
         if self._held:
             if level.config.kind is LevelKind.REJECT and not at_once:
                 level.seated[outcome] = None
-            if level not in self._backlog and level.ready:
+            if idle and level.ready:
                 self._backlog[level] = None
                 level.turn = max(level.turn, self._turn)
         self._read_write.change(t, waiting=waits, executing=not waits, mutating=request.mutating)
@@ -457,6 +457,7 @@ class Dispatcher:
             level.quiescing = name not in self._wanted
             if level.quiescing and level.queues.drained:
                 del self._levels[name]
+                self._backlog.pop(level, None)
             elif level.quiescing:
                 configs[name] = level.config
         share_sum = sum(config.shares for config in configs.values())

@@ -224,10 +224,15 @@ class QueueSet:
 
         Args:
             t: now.
-            only: start nothing but this one.
+            only: start nothing but this one, and count a tie as its turn.
         """
         self._sync(t)
-        return self._start_next(only)
+        if only is not None and self._waiting:
+            first, _ = self._next()
+            if first is not only and self._end(first) == self._end(only):
+                first = only
+            return self._start_next(only, first)
+        return self._start_next()
 
     def arrive(
         self,
@@ -537,11 +542,23 @@ class QueueSet:
                 started.append(ticket)
         return tuple(started)
 
-    def _start_next(self, only: Ticket | None = None) -> Ticket | None:
-        """Start the next request if it fits, and is the only one allowed if one is given."""
+    def _end(self, head: Ticket) -> int:
+        """Virtual finish of the head of a queue."""
+        queue = head.queue
+        assert queue is not None  # noqa: S101  (what waits has a queue)
+        return queue.start_r(self._now) + head.work
+
+    def _start_next(self, only: Ticket | None = None, first: Ticket | None = None) -> Ticket | None:
+        """Start the next request if it fits, and is the only one allowed if one is given.
+
+        Args:
+            only: the one allowed.
+            first: as good as the next.
+        """
         if not self._waiting or self._seats_in_use >= self._limit:
             return None
         ticket, least_start = self._next()
+        ticket = first or ticket
         if only not in (None, ticket):
             return None
         if not self._fits(ticket.seats):

@@ -169,6 +169,10 @@ class _Ending:
         await self._event.wait()
         await trio.sleep(ENDING_S)
 
+    async def clear(self) -> None:
+        """There is no way back."""
+        raise NotImplementedError
+
     async def set(self) -> None:
         """Begin the end."""
         self._event.set()
@@ -218,6 +222,7 @@ class Bridge:
     ) -> None:
         """Serve one connection until it ends."""
         app, config, context = await self._load()
+        from hypercorn.events import Closed
         from hypercorn.protocol.h2 import H2Protocol
         from hypercorn.trio.tcp_server import TCPServer
 
@@ -230,14 +235,14 @@ class Bridge:
                 super().__setattr__(name, value)
 
             async def protocol_send(self, event: Any) -> None:
-                # Cancelled with its request, it would lose frames that are taken and not sent;
-                # the stream's own deadline bounds it.
-                with trio.CancelScope(shield=True):
+                # Cancelled with its request, it would lose frames that are taken and not sent,
+                # or the timer of an idle connection; the stream's own deadline bounds it.
+                with trio.CancelScope(shield=not isinstance(event, Closed)):
                     await super().protocol_send(event)
 
-            async def _close(self) -> None:
-                await super()._close()
-                # Behind a protocol error it would sleep on for `keep_alive_timeout`.
+            async def _read_data(self) -> None:
+                await super()._read_data()
+                # The client is gone: an idle timer would sleep on for `keep_alive_timeout`.
                 await self.idle_task.stop()
 
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.

@@ -240,6 +240,8 @@ class ServiceAllocator:
         known = (old or {}).get("spec", {}).get("clusterIPs") or ()
         causes: list[Cause] = []
         cluster_ips(spec, causes, known)
+        if not causes and old is None and spec.get("ipFamilyPolicy") == "SingleStack":
+            causes = list(_too_many_families(spec))
         if not causes:
             causes = list(self._unserved_families(spec))
         if causes:
@@ -309,8 +311,8 @@ class ServiceAllocator:
                 values.holders.drop(number := int(ipaddress.ip_address(address)), claim)
                 values.holders.hold(number, IP_ADDRESSES)
                 if wanted:
-                    error = Taken("provided IP is already allocated")
-                    raise _refused(new, asked, wanted, error) from None
+                    taken = Taken("provided IP is already allocated")
+                    raise _refused(new, asked, wanted, taken) from None
                 continue
             except BaseException:
                 values.holders.drop(int(ipaddress.ip_address(address)), claim)
@@ -426,6 +428,14 @@ class ServiceAllocator:
             number = ports.take_any(claim, self._env.rng)
         claim.ports.append(number)
         return number
+
+
+def _too_many_families(spec: Object) -> Iterator[Cause]:
+    needed = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
+    for member, what in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")):
+        if len(spec.get(member) or ()) > 1:
+            detail = f"{needed} {what} are specified"
+            yield invalid_value("spec.ipFamilyPolicy", "SingleStack", detail)
 
 
 def _refused(new: Object, asked: list[str], wanted: str, error: Exception) -> ApiError:

@@ -111,6 +111,8 @@ def plan(
     pending = bool(finalizers) or (namespace and bool((obj.get("spec") or {}).get("finalizers")))
     if not pending and grace == 0:
         if strategy.graceful:
+            if not deleting and meta.get("generation"):
+                meta["generation"] += 1
             meta.setdefault("deletionTimestamp", format_time(now))
             meta["deletionGracePeriodSeconds"] = 0
         return Outcome.REMOVE, changed

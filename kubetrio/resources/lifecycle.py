@@ -56,7 +56,6 @@ CLEARED_ON_CREATE = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "selfLink",
-    "resourceVersion",
 )
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
 
@@ -213,6 +212,8 @@ class Lifecycle:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
             return Written(unversioned(obj), created=True, warnings=advice)
+        if meta.get("resourceVersion") not in (None, "", "0"):
+            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
             stored = await self._store.create(key, stamp(obj))
         except KeyExists:
@@ -338,13 +339,11 @@ class Lifecycle:
         new = await change(None)
         meta = new.setdefault("metadata", {})
         if meta.get("uid"):
-            key = resource.key(target.namespace, target.name)
             raise conflict(
                 resource.group_resource,
                 target.name,
-                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {meta['uid']}, "
-                "UID in object meta: ",
+                f"uid mismatch: the provided object specified uid {meta['uid']}, "
+                "and no existing object was found",
             )
         if not create_missing and (meta.get("resourceVersion") or "0") != "0":
             raise not_found(resource.group_resource, target.name)
@@ -390,7 +389,6 @@ class Lifecycle:
         stored_type = builtin.stored_type(resource)
         strategy = strategy_of(stored_type)
         context = Context(now=format_time(self._env.now()), user=options.user)
-        new = self._prepare_update(target, new, old, strategy, context)
         attributes = Attributes(
             operation=Operation.UPDATE,
             resource=resource,
@@ -402,7 +400,9 @@ class Lifecycle:
             old=old,
             dry_run=options.dry_run,
         )
+        # Plugins see what the client sent; what counts as a change is decided behind them.
         await self._admission.mutate(attributes)
+        new = attributes.obj = self._prepare_update(target, new, old, strategy, context)
         if target.subresource:
             return await self._store_changed(target, attributes, new, current, options)
         async with self._allocated(resource, new, old, dry_run=options.dry_run):

@@ -77,7 +77,5 @@ def restamp(value: bytes) -> Stamped:
 
 
 def unversioned(obj: Object) -> bytes:
-    """An object that is not stored (dry run) as bytes, without a resourceVersion."""
-    shaped = canonical(obj, obj["kind"], obj["apiVersion"])
-    shaped["metadata"].pop("resourceVersion", None)
-    return encode(shaped)
+    """An object that is not stored (dry run) as bytes, with the resourceVersion it came with."""
+    return encode(canonical(obj, obj["kind"], obj["apiVersion"]))

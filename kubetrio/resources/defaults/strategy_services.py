@@ -119,6 +119,7 @@ def _drop_dependent(spec: Json, was: Json) -> None:
             spec.pop("clusterIPs", None)
         _drop_same(spec, was, "ipFamilies")
         _drop_same(spec, was, "ipFamilyPolicy")
+        _drop_same(spec, was, "internalTrafficPolicy")
     same_ports = _node_ports(was) == _node_ports(spec)
     if _has_node_ports(was) and not _has_node_ports(spec) and same_ports:
         for port in spec.get("ports") or ():

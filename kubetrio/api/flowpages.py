@@ -1,0 +1,216 @@
+"""Pages about flow control, below ``/debug/api_priority_and_fairness/``.
+
+The dumps are kube-apiserver's, column by column; the page and the document it draws are our own.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from importlib import resources
+from typing import Any
+
+import trio
+
+from kubetrio.api.request import Request, truthy
+from kubetrio.api.response import (
+    JSON,
+    AnyResponse,
+    Channel,
+    Response,
+    StreamResponse,
+    json_bytes,
+    json_response,
+    page_not_found,
+    text_response,
+)
+from kubetrio.flow import observe
+from kubetrio.flow.gate import Gate
+from kubetrio.flow.observe import Histogram, Snapshot, Tally
+from kubetrio.flow.report import LevelStatistics, QueueStatistics, RequestStatistics
+from kubetrio.machinery.status import method_not_allowed
+
+ROOT = "/debug/api_priority_and_fairness"
+HTML = b"text/html; charset=utf-8"
+# The page brings all it needs and asks nobody else.
+POLICY = (
+    b"Content-Security-Policy",
+    b"default-src 'none'; connect-src 'self'; "
+    b"script-src 'unsafe-inline'; style-src 'unsafe-inline'",
+)
+SHOWN_FLOWS = 6
+STREAM_PERIOD_S = 0.5
+
+
+def stamp(snapshot_now: float, wall: float, t: float) -> str:
+    """A time of the monotonic clock as RFC 3339 with nanoseconds, without trailing zeros.
+
+    Args:
+        snapshot_now: a moment by the monotonic clock.
+        wall: the same moment in seconds since the epoch.
+        t: the time to print.
+    """
+    nanoseconds = round((wall - snapshot_now + t) * 1e9)
+    whole, rest = divmod(nanoseconds, 10**9)
+    text = dt.datetime.fromtimestamp(whole, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = f"{rest:09d}".rstrip("0")
+    return f"{text}.{fraction}Z" if fraction else f"{text}Z"
+
+
+class FlowPages:
+    """The pages of one server.
+
+    Args:
+        gate: what they are about.
+        open_scopes: where streams are found at shutdown.
+    """
+
+    def __init__(self, gate: Gate, open_scopes: set[trio.CancelScope]) -> None:
+        self._gate = gate
+        self._open_scopes = open_scopes
+        self._page = b""
+
+    def answer(self, request: Request) -> AnyResponse:
+        """Answer a request for a path below `ROOT`.
+
+        Raises:
+            ApiError: 405.
+        """
+        path = request.info.path
+        if not path.startswith(ROOT):
+            return page_not_found()
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        match path.removeprefix(ROOT):
+            case "":
+                return Response(301, b"", b"", ((b"Location", f"{ROOT}/".encode()),))
+            case "/":
+                return self._html()
+            case "/state":
+                return json_response(self.state())
+            case "/ws":
+                return StreamResponse(200, self._stream(request), JSON, long_running=True)
+            case "/dump_priority_levels":
+                rows = observe.priority_level_rows(self._gate.snapshot().statistics)
+                return text_response(observe.table(observe.PRIORITY_LEVEL_COLUMNS, rows))
+            case "/dump_queues":
+                found = observe.queue_rows(self._gate.queues())
+                return text_response(observe.table(observe.QUEUE_COLUMNS, found))
+            case "/dump_requests":
+                return self._requests(request)
+            case _:
+                return page_not_found()
+
+    def _html(self) -> Response:
+        if not self._page:
+            self._page = resources.files(__package__).joinpath("flowpage.html").read_bytes()
+        return Response(200, self._page, HTML, (POLICY,))
+
+    def _stream(self, request: Request) -> Callable[[Channel], Awaitable[None]]:
+        """The state, again and again; over WebSocket each time is a message."""
+
+        async def send(channel: Channel) -> None:
+            while True:
+                await channel.send(channel.frame(json_bytes(self.state())))
+                await trio.sleep(STREAM_PERIOD_S)
+
+        async def run(channel: Channel) -> None:
+            # Somebody who watches over the server must not take part in what is watched.
+            self._gate.leave(request, trio.current_time())
+            async with trio.open_nursery() as nursery:
+                self._open_scopes.add(nursery.cancel_scope)
+                try:
+                    nursery.start_soon(send, channel, name="flow control page")
+                    await channel.wait_closed()
+                finally:
+                    self._open_scopes.discard(nursery.cancel_scope)
+                    nursery.cancel_scope.cancel()
+
+        return run
+
+    def _requests(self, request: Request) -> Response:
+        details = truthy(request.query.get("includeRequestDetails") or "0")
+        columns: tuple[str, ...] = observe.REQUEST_COLUMNS
+        if details:
+            columns += observe.REQUEST_DETAIL_COLUMNS
+        snapshot = self._gate.snapshot()
+        rows = observe.request_rows(
+            self._gate.requests(),
+            lambda t: stamp(snapshot.now, snapshot.wall, t),
+            details=details,
+        )
+        return text_response(observe.table(columns, rows))
+
+    def state(self) -> dict[str, Any]:
+        """What the page draws."""
+        snapshot = self._gate.snapshot()
+        queues, requests = self._gate.queues(), self._gate.requests()
+        statistics = snapshot.statistics
+        return {
+            "time": snapshot.now,
+            "wall": stamp(snapshot.now, snapshot.wall, snapshot.now),
+            "serverSeats": statistics.server_limit,
+            "levels": [
+                _level(snapshot, level, queues[level.name], requests[level.name])
+                for level in statistics.levels
+            ],
+        }
+
+
+def _level(
+    snapshot: Snapshot,
+    level: LevelStatistics,
+    queues: tuple[QueueStatistics, ...],
+    requests: tuple[RequestStatistics, ...],
+) -> dict[str, Any]:
+    numbers = level.queues
+    reasons: Counter[str] = Counter()
+    for schema in numbers.schemas.values():
+        reasons.update(schema.rejected)
+    waiting: Counter[tuple[str, str]] = Counter()
+    executing: Counter[tuple[str, str]] = Counter()
+    for request in requests:
+        flows = waiting if request.started_at is None else executing
+        flows[request.schema, request.distinguisher] += 1
+    tallies = [tally for (_, name), tally in snapshot.tallies.items() if name == level.name]
+    return {
+        "name": level.name,
+        "kind": level.kind.value,
+        "quiescing": level.quiescing,
+        "nominal": level.limits.nominal,
+        "minimum": level.limits.minimum,
+        "maximum": level.limits.maximum,
+        "limit": level.current_limit,
+        "demand": round(level.demand.smoothed, 3),
+        "seatsInUse": numbers.seats_in_use,
+        "seatsWaiting": numbers.seats_waiting,
+        "waiting": numbers.waiting,
+        "executing": numbers.executing,
+        "lingering": numbers.lingering,
+        "dispatched": numbers.dispatched,
+        "rejected": {reason: count for reason, count in reasons.items() if count},
+        "waited": _waited(tallies),
+        "oldest": round(
+            max(
+                (snapshot.now - one.arrived_at for one in requests if one.started_at is None),
+                default=0.0,
+            ),
+            6,
+        ),
+        "queues": [[one.index, one.waiting, one.executing] for one in queues],
+        "flows": [
+            {"schema": key[0], "flow": key[1], "waiting": waiting[key], "executing": executing[key]}
+            for key, _ in (waiting + executing).most_common(SHOWN_FLOWS)
+        ],
+    }
+
+
+def _waited(tallies: list[Tally]) -> dict[str, Any]:
+    """Waiting times of a level as a histogram, so that the page can show what is recent."""
+    total = Histogram(observe.SECONDS_BOUNDS)
+    for tally in tallies:
+        for histogram in (tally.waited, tally.given_up):
+            total.total += histogram.total
+            total.counts = [a + b for a, b in zip(total.counts, histogram.counts, strict=True)]
+    return {"bounds": total.bounds, "counts": total.counts, "sum": round(total.total, 6)}
