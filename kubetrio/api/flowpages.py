@@ -34,11 +34,8 @@ from kubetrio.machinery.status import method_not_allowed
 ROOT = "/debug/api_priority_and_fairness"
 HTML = b"text/html; charset=utf-8"
 # The page brings all it needs and asks nobody else.
-POLICY = (
-    b"Content-Security-Policy",
-    b"default-src 'none'; connect-src 'self'; "
-    b"script-src 'unsafe-inline'; style-src 'unsafe-inline'",
-)
+_SOURCES = "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'"
+POLICY = (b"Content-Security-Policy", f"{_SOURCES}; style-src 'unsafe-inline'".encode())
 SHOWN_FLOWS = 6
 STREAM_PERIOD_S = 0.5
 

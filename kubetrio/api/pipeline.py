@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import trio
 
@@ -318,7 +319,7 @@ async def impersonate(api: Api, request: Request) -> AnyResponse | None:
     extra: dict[str, tuple[str, ...]] = {}
     for key, value in request.raw_headers:
         if key.startswith(b"impersonate-extra-"):
-            label = key.removeprefix(b"impersonate-extra-").decode("latin-1")
+            label = unquote(key.removeprefix(b"impersonate-extra-").decode("latin-1"))
             extra[label] = (*extra.get(label, ()), value.decode("latin-1"))
     if name != "system:anonymous" and "system:authenticated" not in groups:
         groups = (*groups, "system:authenticated")

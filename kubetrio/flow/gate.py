@@ -17,6 +17,8 @@ queue, and whoever has most connections would have most of every round.  So:
   the window allows: a few seats.  They run in the next round.  Requests that have started and
   wait for the store or their client hold their seats, which the levels' limits count, but no part
   of the window: they do not use the loop;
+- while others have been waiting, a newcomer who precedes them all, as one of a small flow does,
+  runs at once: it would be next in any case, and a round is long compared to it;
 - in a round that is not crowded everything that can arrive fits the window, so order does not
   matter and requests run at once.
 
@@ -57,7 +59,7 @@ from kubetrio.flow.ticket import Reason, Ticket, TicketState
 WINDOW_SEATS = 1
 # Tasks in a round of which no order need be made.
 CROWD_TASKS = 4
-# While requests wait, one is refused every so many rounds: most of the loop is for those to execute.
+# While requests wait, one is refused every so many rounds: the loop is for those that execute.
 ROUNDS_PER_REFUSAL = 4
 SWEEP_S = 0.5
 _REMEMBERED = 4096
@@ -168,11 +170,13 @@ class Gate:
         self._retry_after_s = 1  # of the last request that gave up
         self._batch = 0  # tasks that run in this round, at most
         self._direct = 0  # requests that ran at once in this round
+        self._backlogged = False  # whether requests waited when this round began
         self._more = False  # whether another start may succeed
         self._running = False
         self._closing = False
         self._pacer: trio.lowlevel.Task | None = None  # while it sleeps
         self._timer = trio.CancelScope()
+        self._due = 0.0  # when the timer looks around
 
     def __repr__(self) -> str:
         return f"<Gate {len(self._parked)} parked, {self._dispatcher!r}>"
@@ -262,8 +266,8 @@ class Gate:
         asked.seat = ticket
         ticket.entry = entry
         parks = ticket.state is TicketState.QUEUED or dispatcher.seated(ticket)
-        if parks and self._direct < self._window and dispatcher.overtakes(t, ticket):
-            parks = False
+        if parks and self._backlogged and self._direct < self._window:
+            parks = not dispatcher.overtakes(t, ticket)
         if not parks:
             self._direct += 1
             tally.waited.observe(0.0)
@@ -312,6 +316,8 @@ class Gate:
         if self._closing:
             return self._give_up(ticket, asked, entry, Reason.CANCELLED)
         self._parked[ticket] = Parked(trio.lowlevel.current_task(), asked)
+        if self._due > asked.started + SWEEP_S:
+            self._call_by(asked.started + SWEEP_S)
         self._kick()
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
@@ -367,8 +373,8 @@ class Gate:
             spent = now - (ticket.started_at or now)
             (entry.tally.watched if entry.watch else entry.tally.executed).observe(max(spent, 0.0))
         lingers_until = self._dispatcher.finish(now, ticket).lingers_until
-        if lingers_until is not None and lingers_until < self._timer.deadline:
-            self._timer.deadline = lingers_until
+        if lingers_until is not None and lingers_until < self._due:
+            self._call_by(lingers_until)
         if self._parked:
             self._kick()
 
@@ -431,6 +437,7 @@ class Gate:
             self._settle(trio.current_time())
         if self._parked and self._more:
             started = self._start(trio.current_time(), self._window)
+        self._backlogged = bool(self._parked)
         if self._line:
             self._refusing += 1
             if not self._parked or self._refusing % ROUNDS_PER_REFUSAL == 0:
@@ -502,7 +509,8 @@ class Gate:
                 break
             else:
                 due.append(now + self._patience_s)  # nobody's time is up before
-            with trio.CancelScope(deadline=min(due)) as self._timer:
+            self._due = min(due)
+            with trio.CancelScope(deadline=self._due) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
             self._settle(now)
@@ -512,6 +520,10 @@ class Gate:
                 adjust_at = now + ADJUSTMENT_PERIOD_S
             self._sweep(now)
             self._kick()
+
+    def _call_by(self, t: float) -> None:
+        """Have the timer look around no later than this."""
+        self._due = self._timer.deadline = t
 
     def _sweep(self, now: float) -> None:
         """Let go of parked requests whose time is up or whose clients have left."""

@@ -34,13 +34,19 @@ from kubetrio.http.messages import (
 )
 from kubetrio.http.transport import Transport
 from kubetrio.logs import Log
-from kubetrio.machinery.status import ApiError, bad_request, entity_too_large
+from kubetrio.machinery.status import (
+    ApiError,
+    bad_request,
+    entity_too_large,
+    method_not_allowed,
+)
 
 log = Log("kubetrio.http")
 MAX_PARKED_BYTES = 64 * 1024  # requests pipelined behind a stream
 DRAIN_BYTES = 256 * 1024  # unread body that is cheaper to read than to reconnect for
 LINGER_S = 0.5  # a socket closed on unread bytes resets, and the client may lose the answer
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+REASONS = {400: "BadRequest"}
 NO_CONTENT = frozenset({204, 304})
 
 Handle = Callable[[Request], Awaitable[AnyResponse]]
@@ -358,8 +364,10 @@ class Connection:
 
     async def _refuse(self, refused: Refused) -> None:
         """Answer what is not a request, and close."""
-        reason = "BadRequest" if refused.status == 400 else ""
-        body = error_response(ApiError(refused.status, reason, refused.why)).body
+        error = ApiError(refused.status, REASONS.get(refused.status, ""), refused.why)
+        if refused.status == 405:
+            error = method_not_allowed()
+        body = error_response(error).body
         framing = b"Content-Length: %d\r\nConnection: close\r\n" % len(body)
         date = self._date.line(self._env.now())
         answer = head(refused.status, b"application/json", (), framing, date, "") + body

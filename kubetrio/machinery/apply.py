@@ -64,14 +64,18 @@ def apply(
     """
     before = reconcile(owners, live, rules)
     last = before.get(manager)
-    claimed = rules.keep(field_set(config.value, config.schema)).difference(NEVER_OWNED)
+    sent = rules.keep(field_set(config.value, config.schema))
+    claimed = sent.difference(NEVER_OWNED)
     merged = live._replace(value=merge(live.value, config.value, live.schema))
     now = {
         **before,
         manager: Owned(claimed, config.api_version, None if last is None else last.time),
     }
     if last is not None and last.fields:
-        merged = _prune(merged, now, manager, last, rules)
+        # The name and its like are never owned, and yet claimed by whoever sends them: without
+        # that, giving up the last label would take all of metadata along.
+        asking = {**now, manager: now[manager]._replace(fields=sent)}
+        merged = _prune(merged, asking, manager, last, rules)
     after, _ = transfer(now, manager, live, merged, rules=rules, force=force)
     if merged.value == live.value:
         merged = live

@@ -27,7 +27,7 @@ def set_pod_condition(pod: Object, condition: Object, now: str) -> Object:
     was = next((each for each in conditions if each["type"] == condition["type"]), None)
     same = was is not None and was["status"] == condition["status"]
     moved = was["lastTransitionTime"] if was is not None and same else now
-    new = {
+    new: Object = {
         "type": condition["type"],
         "status": condition["status"],
         "lastProbeTime": None,

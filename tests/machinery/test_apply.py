@@ -22,6 +22,7 @@ from kubetrio.machinery.ownership import (
     excluding,
     track_update,
 )
+from kubetrio.schema import patchmeta
 
 KEYS = st.sampled_from("abc")
 BITS = st.sampled_from("01")
@@ -231,3 +232,23 @@ def test_many_conflicts_in_words():
         'Apply failed with 3 conflicts: conflicts with "one":\n- .a\n- .b\n'
         'conflicts with "two" with subresource "status" using apps/v1:\n- .c'
     )
+
+
+def test_giving_up_the_last_label_keeps_the_name():
+    """Fields that nobody can own are not pruned with what is given up beside them."""
+    schema = patchmeta.for_type("io.k8s.api.core.v1.ConfigMap")
+    labelled = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "o"}}
+    live = {**labelled, "metadata": {"name": "o", "uid": "u", "labels": {"l": "1"}}}
+    owner = Manager("one", "Apply", "", "")
+    owned = Owned(FieldSet.of(("f:metadata", "f:labels", "f:l")), "v1", None)
+    merged = apply(
+        Typed(live, schema, "v1"),
+        Typed(labelled, schema, "v1"),
+        {owner: owned},
+        owner,
+        rules=Rules(),
+        force=False,
+    )
+    assert merged.typed.value["metadata"]["name"] == "o"
+    assert merged.typed.value["metadata"]["uid"] == "u"
+    assert not merged.typed.value["metadata"].get("labels")

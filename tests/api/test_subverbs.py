@@ -1,0 +1,201 @@
+"""Subresources and reviews on a whole server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from kubetrio.api.sub_connect import check_log_options, container_of, proxyable, split_target
+from kubetrio.api.sub_reviews import spec_causes
+from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.machinery.status import ApiError
+from kubetrio.pki import Pki
+from kubetrio.testing.client import Client
+from kubetrio.testing.server import InProcess
+
+PODS = "/api/v1/namespaces/default/pods"
+REVIEWS = "/apis/authorization.k8s.io/v1"
+APPS = "/apis/apps/v1/namespaces/default"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+def pod(name: str, **more: Any) -> dict[str, Any]:
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    meta = {"name": name, "labels": {"a": "b"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, **more}
+
+
+async def test_scaling_counts_as_a_change_of_the_workload(client: Client) -> None:
+    """The generation goes up, and the scale's owner is noted under its subresource."""
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    await client.request("POST", f"{APPS}/deployments", json=body)
+    path = f"{APPS}/deployments/d"
+    patch = {"spec": {"replicas": 4}}
+    scaled = await client.request("PATCH", path + "/scale", headers=MERGE, json=patch)
+    assert scaled.json()["spec"] == {"replicas": 4}
+    now = (await client.request("GET", path)).json()
+    assert now["spec"]["replicas"] == 4
+    assert now["metadata"]["generation"] == 2
+    owners = [entry.get("subresource") for entry in now["metadata"]["managedFields"]]
+    assert owners == [None, "scale"]
+
+
+async def test_an_eviction_deletes_if_the_budget_allows(client: Client) -> None:
+    """A running pod under a budget without disruptions stays."""
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}
+    kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    budget = {**kind, "metadata": {"name": "b"}, "spec": spec}
+    await client.request("POST", budgets, json=budget)
+    await client.request("POST", PODS, json=pod("p"))
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    path = PODS + "/p"
+    await client.request("PATCH", path + "/status", headers=MERGE, json={"status": ready})
+    counted = {"status": {"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 1}}
+    await client.request("PATCH", budgets + "/b/status", headers=MERGE, json=counted)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+    refused = await client.request("POST", path + "/eviction", json=eviction)
+    assert refused.status == 429
+    allowed = {"status": {"disruptionsAllowed": 1}}
+    await client.request("PATCH", budgets + "/b/status", headers=MERGE, json=allowed)
+    done = await client.request("POST", path + "/eviction", json=eviction)
+    assert done.json()["code"] == 201
+    assert (await client.request("GET", path)).status == 404
+    after = (await client.request("GET", budgets + "/b")).json()
+    assert list(after["status"]["disruptedPods"]) == ["p"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/p/log", 204),
+        ("GET", "/none/log", 404),
+        ("GET", "/p/log?container=z", 400),
+        ("POST", "/p/exec?command=ls", 400),
+        ("POST", "/p/portforward", 400),
+        ("GET", "/p/proxy/", 400),
+    ],
+)
+async def test_a_pod_without_a_node(client: Client, method: str, path: str, status: int) -> None:
+    """There is nothing to connect to, and the answer says why."""
+    await client.request("POST", PODS, json=pod("p"))
+    assert (await client.request(method, PODS + path)).status == status
+
+
+async def test_a_pod_with_a_node_is_not_reached(client: Client) -> None:
+    """A clear 501, once the node is known to exist."""
+    await client.request("POST", PODS, json={**pod("p"), "spec": {
+        **pod("p")["spec"], "nodeName": "n"}})  # fmt: skip
+    assert (await client.request("GET", PODS + "/p/log")).status == 404
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    await client.request("POST", "/api/v1/nodes", json=node)
+    answer = await client.request("GET", PODS + "/p/log")
+    assert answer.status == 501
+    assert "does not connect to kubelets" in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a", ("", "a", "")),
+        ("a:80", ("", "a", "80")),
+        ("https:a:", ("https", "a", "")),
+        ("ftp:a:80", None),
+        ("a:b:c:d", None),
+    ],
+)
+def test_proxy_targets(text: str, found: tuple[str, str, str] | None) -> None:
+    """Name, port and scheme in one path element."""
+    assert split_target(text) == found
+
+
+@pytest.mark.parametrize(
+    ("address", "fine"), [("10.0.0.1", True), ("127.0.0.1", False), ("", False), ("::1", False)]
+)
+def test_proxies_go_to_pods_only(address: str, fine: bool) -> None:
+    """Not to the server's own machine."""
+    assert proxyable(address) is fine
+
+
+def test_one_of_several_containers_must_be_named() -> None:
+    """The message lists them."""
+    several = {
+        "metadata": {"name": "p"},
+        "spec": {
+            "containers": [{"name": "a"}, {"name": "b"}],
+            "initContainers": [{"name": "i"}],
+        },
+    }
+    with pytest.raises(ApiError) as caught:
+        container_of(several, "")
+    assert caught.value.message == (
+        "a container name must be specified for pod p, choose one of: [a b] "
+        "or one of the init containers: [i]"
+    )
+    assert container_of(several, "i") == "i"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"tailLines": "-1"},
+        {"limitBytes": "0"},
+        {"sinceSeconds": "0"},
+        {"sinceSeconds": "1", "sinceTime": "2026-01-01T00:00:00Z"},
+        {"stream": "Both"},
+    ],
+)
+def test_log_options_are_checked(query: dict[str, str]) -> None:
+    """422, before the pod is looked for."""
+    with pytest.raises(ApiError) as caught:
+        check_log_options(query, "p")
+    assert caught.value.code == 422
+
+
+async def test_access_reviews(client: Client) -> None:
+    """The administrator may, somebody may not."""
+    spec = {"resourceAttributes": {"verb": "get", "resource": "pods"}}
+    kind = {"apiVersion": "authorization.k8s.io/v1"}
+    mine = {**kind, "kind": "SelfSubjectAccessReview", "spec": spec}
+    answer = await client.request("POST", REVIEWS + "/selfsubjectaccessreviews", json=mine)
+    assert (answer.status, answer.json()["status"]) == (201, {"allowed": True})
+    theirs = {**kind, "kind": "SubjectAccessReview", "spec": {**spec, "user": "x"}}
+    answer = await client.request("POST", REVIEWS + "/subjectaccessreviews", json=theirs)
+    assert answer.json()["status"]["allowed"] is False
+
+
+def test_an_access_review_asks_one_question_about_somebody() -> None:
+    """Both kinds of attributes, none, or nobody: causes as kube-apiserver words them."""
+    both = {"resourceAttributes": {}, "nonResourceAttributes": {"path": "/"}, "user": "x"}
+    fields = [cause.field for cause in spec_causes(both, subject=True)]
+    assert fields == ["spec.nonResourceAttributes"]
+    fields = [cause.field for cause in spec_causes({}, subject=True)]
+    assert fields == ["spec.resourceAttributes", "spec.user"]
+
+
+async def test_tokens_of_service_accounts(
+    server: InProcess, client: Client, certificates: Pki
+) -> None:
+    """Ten minutes at least, and only with a key."""
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    await client.request("POST", accounts, json=body)
+    asked: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    path = accounts + "/a/token"
+    server.api.issuer = None
+    assert (await client.request("POST", path, json=asked)).status == 501
+    server.api.issuer = TokenIssuer(certificates.sa_key)
+    made = await client.request("POST", path, json=asked)
+    assert made.status == 201
+    assert made.json()["spec"]["expirationSeconds"] == 3600
+    assert made.json()["status"]["token"].count(".") == 2
+    short = orjson.loads(orjson.dumps({**asked, "spec": {"expirationSeconds": 5}}))
+    assert (await client.request("POST", path, json=short)).status == 422
