@@ -45,6 +45,7 @@ from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema import builtin
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.stored import JSON_STORED, empty_lists_to_null
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
 from kubetrio.store.model import KeyValue, Store
 
@@ -207,6 +208,7 @@ class Lifecycle:
         await self._admission.validate(attributes)
         advice = warnings(stored_type, obj, None)
         key = resource.key(target.namespace, meta["name"])
+        _as_stored(stored_type, obj)
         obj["metadata"] = order_metadata(meta)
         if options.dry_run:
             if await self._store.get(key) is not None:
@@ -423,6 +425,7 @@ class Lifecycle:
             self._check(target, self._validate_update(target, new, old), target.name)
         await self._admission.validate(attributes)
         advice = warnings(stored_type, new, old)
+        _as_stored(stored_type, new)
         new["metadata"] = order_metadata(new["metadata"])
         remove = deletion.finished(new, resource)
         if not remove and unchanged(new, old):
@@ -522,6 +525,12 @@ def _checked(resource: ResourceType, obj: Object) -> tuple[ResourceType, Object]
     if resource.group == stored_type.group:
         return stored_type, obj
     return resource, convert(obj, stored_type.group_version, resource.group_version)
+
+
+def _as_stored(stored_type: ResourceType, obj: Object) -> None:
+    """Do to an object what storing it does; changes it."""
+    if stored_type.schema_name and stored_type.group not in JSON_STORED:
+        empty_lists_to_null(stored_type.schema_name)(obj)
 
 
 def unchanged(new: Object, old: Object) -> bool:

@@ -1,0 +1,77 @@
+"""What storing does to an object of a built-in kind.
+
+kube-apiserver stores built-in kinds as protobuf, which cannot tell an empty list from none: a list
+that is always printed (no ``omitempty``) comes back as null.  Custom resources, their definitions
+and APIServices are stored as JSON and keep what they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from kubetrio.schema.structural_shapes import Kind, Shape, Struct, struct
+
+Json = dict[str, Any]
+Change = Callable[[Json], None]
+
+JSON_STORED = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+MAX_DEPTH = 12  # schemas that contain themselves (JSONSchemaProps) are not followed for ever
+
+
+def _nothing(_obj: Json) -> None:
+    """For types without such lists."""
+
+
+@cache
+def empty_lists_to_null(type_name: str) -> Change:
+    """Replaces empty lists that are always printed by null, in place.
+
+    Args:
+        type_name: full name of a built-in type.
+    """
+    change = _of_struct(struct(type_name), 0)
+    return _nothing if change is None else change
+
+
+def _of_struct(shape: Struct, depth: int) -> Change | None:
+    lists: list[str] = []
+    inner: list[tuple[str, Callable[[Any], None]]] = []
+    if depth > MAX_DEPTH:
+        return None
+    for name, field in shape.fields.items():
+        if field.shape.kind is Kind.LIST and not field.omit and not field.pointer:
+            lists.append(name)
+        nested = _of_shape(field.shape, depth + 1)
+        if nested is not None:
+            inner.append((name, nested))
+    if not lists and not inner:
+        return None
+
+    def change(obj: Json) -> None:
+        for name in lists:
+            if obj.get(name) == []:
+                obj[name] = None
+        for name, nested in inner:
+            value = obj.get(name)
+            if value:
+                nested(value)
+
+    return change
+
+
+def _of_shape(shape: Shape, depth: int) -> Callable[[Any], None] | None:
+    if shape.struct is not None:
+        return _of_struct(shape.struct, depth)
+    if shape.kind is not Kind.LIST or shape.element is None:
+        return None
+    element = _of_shape(shape.element, depth)
+    if element is None:
+        return None
+
+    def each(values: list[Any]) -> None:
+        for value in values:
+            element(value)
+
+    return each
