@@ -37,6 +37,7 @@ from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.bootstrap.unprotect import Unprotect
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
@@ -397,6 +398,8 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")
                     nursery.start_soon(keeper.run, name="flow control configuration")
+                unprotect = Unprotect(api.registry, api.lifecycle, store)
+                nursery.start_soon(unprotect.run, name="storage protection")
                 nursery.start_soon(listener.run, name="listener")
                 url = f"https://{_bracketed(config.public_address)}:{port}"
                 server = Server(

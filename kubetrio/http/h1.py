@@ -32,13 +32,12 @@ from kubetrio.http.messages import (
     chunk,
     head,
 )
-from kubetrio.http.transport import Transport
+from kubetrio.http.transport import Transport, peer_closed
 from kubetrio.logs import Log
 from kubetrio.machinery.status import (
     ApiError,
     bad_request,
     entity_too_large,
-    method_not_allowed,
 )
 
 log = Log("kubetrio.http")
@@ -46,7 +45,6 @@ MAX_PARKED_BYTES = 64 * 1024  # requests pipelined behind a stream
 DRAIN_BYTES = 256 * 1024  # unread body that is cheaper to read than to reconnect for
 LINGER_S = 0.5  # a socket closed on unread bytes resets, and the client may lose the answer
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-REASONS = {400: "BadRequest"}
 NO_CONTENT = frozenset({204, 304})
 
 Handle = Callable[[Request], Awaitable[AnyResponse]]
@@ -242,6 +240,7 @@ class Connection:
             self._certificate,
             message.complete,
         )
+        request.gone = self._peer_closed
         response = await self._handle(request)
         keep = message.keep_alive and not message.broken and not self._closing
         if keep and message.waiting():
@@ -253,6 +252,10 @@ class Connection:
         if not keep and message.waiting() and not message.broken:
             await self._linger()
         return keep
+
+    def _peer_closed(self) -> bool:
+        sock = getattr(self._transport, "socket", None)  # transports in memory have none
+        return sock is not None and peer_closed(sock)
 
     def _whole(self, request: Request, message: Message, response: Response, keep: bool) -> bytes:
         body = response.body
@@ -364,10 +367,8 @@ class Connection:
 
     async def _refuse(self, refused: Refused) -> None:
         """Answer what is not a request, and close."""
-        error = ApiError(refused.status, REASONS.get(refused.status, ""), refused.why)
-        if refused.status == 405:
-            error = method_not_allowed()
-        body = error_response(error).body
+        reason = "BadRequest" if refused.status == 400 else ""
+        body = error_response(ApiError(refused.status, reason, refused.why)).body
         framing = b"Content-Length: %d\r\nConnection: close\r\n" % len(body)
         date = self._date.line(self._env.now())
         answer = head(refused.status, b"application/json", (), framing, date, "") + body

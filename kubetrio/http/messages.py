@@ -13,7 +13,6 @@ from functools import cache
 import httptools
 
 from kubetrio.api.response import Headers
-from kubetrio.machinery.status import method_not_allowed
 
 HTTP_11 = "1.1"
 MAX_HEADERS = 1000  # fields of one message; each costs more memory than its bytes
@@ -125,9 +124,6 @@ class Parser:
             if not isinstance(cause, Refused):
                 raise
             self.failure = cause
-        except httptools.HttpParserInvalidMethodError:
-            # llhttp knows no such method, so nothing about the request can be told.
-            self.failure = Refused(405, method_not_allowed().message)
         except httptools.HttpParserError as error:
             self.failure = Refused(400, str(error))
         if self._in_fields and self._unseen > self._max_head:

@@ -6,12 +6,15 @@ task switch is paid only when the socket has nothing to give or to take.
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 from typing import Protocol
 
 import trio
 
+# The peer has closed its side, whatever it sent before; only Linux can tell.
+POLL_CLOSED = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 RECEIVE_BYTES = 64 * 1024
 WRITE_BYTES = 64 * 1024
 
@@ -46,6 +49,15 @@ class Transport(Protocol):
     def close(self) -> None:
         """Close both directions at once."""
         ...
+
+
+def peer_closed(sock: socket.socket) -> bool:
+    """Whether the peer has closed its side of a TCP connection, without reading."""
+    if sock.fileno() < 0:
+        return True
+    poll = select.poll()
+    poll.register(sock, POLL_CLOSED)
+    return any(found & POLL_CLOSED for _, found in poll.poll(0))
 
 
 class PlainTransport:

@@ -53,7 +53,7 @@ def test_claims() -> None:
         now=100,
         life_s=600,
         warn_after_s=0,
-        token_id="t",  # noqa: S106  (an identity)
+        token_id="t",
         bound={"pod": {"name": "p", "uid": "v"}},
     )
     assert claims["sub"] == "system:serviceaccount:n:a"

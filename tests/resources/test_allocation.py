@@ -80,7 +80,7 @@ async def test_changes_of_type_take_and_release(client: Client) -> None:
     path = SERVICES + "/a"
     first = (await client.request("POST", SERVICES, json=service("a", type="NodePort"))).json()
     port, ip = first["spec"]["ports"][0]["nodePort"], first["spec"]["clusterIP"]
-    patch = {"spec": {"type": "ExternalName", "externalName": "x.example.com"}}
+    patch: dict[str, Any] = {"spec": {"type": "ExternalName", "externalName": "x.example.com"}}
     external = await client.request("PATCH", path, headers=MERGE, json=patch)
     assert "clusterIP" not in external.json()["spec"]
     assert ip not in await addresses(client)

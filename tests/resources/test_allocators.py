@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.env import seeded
 from kubetrio.resources.allocators import (
     Addresses,
     Full,
@@ -27,7 +27,7 @@ def small() -> Addresses:
 
 def test_a_range_gives_every_address_once_and_then_none() -> None:
     """Neither the network's address nor the broadcast address is given."""
-    values, rng = small(), random.Random(1)
+    values, rng = small(), seeded(1).rng
     given_ = {values.text(values.take_any(n, rng)) for n in range(14)}
     assert given_ == {f"10.0.0.{n}" for n in range(1, 15)}
     with pytest.raises(Full, match="range is full"):
@@ -38,7 +38,7 @@ def test_a_range_gives_every_address_once_and_then_none() -> None:
 @settings(max_examples=30, deadline=None)
 def test_no_port_has_two_holders(seed: int, steps: list[int]) -> None:
     """Whatever is taken and given back, a port has one holder."""
-    ports, rng = Ports(30000, 30019), random.Random(seed)
+    ports, rng = Ports(30000, 30019), seeded(seed).rng
     held: dict[int, int] = {}
     for who, step in enumerate(steps):
         if step == 20 and held:
@@ -53,7 +53,7 @@ def test_no_port_has_two_holders(seed: int, steps: list[int]) -> None:
 
 def test_random_choices_leave_the_beginning_alone() -> None:
     """What people pick by hand stays free as long as there is something else."""
-    values, rng = Addresses(ipaddress.ip_network("10.0.0.0/24")), random.Random(2)
+    values, rng = Addresses(ipaddress.ip_network("10.0.0.0/24")), seeded(2).rng
     chosen = [values.take_any(n, rng) & 0xFF for n in range(238)]
     assert min(chosen) == 17
     assert values.take_any("more", rng) & 0xFF <= 16

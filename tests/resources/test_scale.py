@@ -71,7 +71,7 @@ def test_bad_scales_are_refused(wanted: dict[str, Any], code: int) -> None:
 
 def test_owners_of_replicas_move_between_workload_and_scale() -> None:
     """Whoever scales takes the replicas from their owner, and nothing else."""
-    mine = {"f:spec": {"f:replicas": {}, "f:paused": {}}}
+    mine: dict[str, Any] = {"f:spec": {"f:replicas": {}, "f:paused": {}}}
     old = {"manager": "a", "operation": "Apply", "apiVersion": "apps/v1", "fieldsV1": mine}
     assert [entry["apiVersion"] for entry in owners_of_scale([old])] == ["autoscaling/v1"]
     new = {

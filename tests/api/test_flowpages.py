@@ -1,0 +1,170 @@
+"""Pages and answers of flow control, through the whole pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubetrio.api.flowcontrol import MaxInFlight, PriorityAndFairness, timeout_of
+from kubetrio.api.flowpages import ROOT, stamp
+from kubetrio.auth.identity import UserInfo
+from kubetrio.config import Config
+from kubetrio.flow import observe
+from kubetrio.flow.observe import go_duration, table
+from kubetrio.schema import builtin
+from kubetrio.testing.server import open_api
+
+ALICE = UserInfo("alice", groups=("devs", "system:authenticated"))
+UIDS = (b"x-kubernetes-pf-flowschema-uid", b"x-kubernetes-pf-prioritylevel-uid")
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split(",")]
+
+
+def test_table_is_aligned_like_go_does() -> None:
+    """A comma behind each cell but the last, padded to the widest, at least eight places."""
+    text = table(("PriorityLevelName", "Is", "Last"), [("catch-all", "true", "0")])
+    assert text == "PriorityLevelName, Is,     Last\ncatch-all,         true,   0\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (0.005, "5ms"), (1.5, "1.5s"), (0.0025, "2.5ms"), (2e-6, "2µs"), (3e-9, "3ns")],
+)
+def test_durations_as_go_prints_them(seconds: float, text: str) -> None:
+    """Unit by size, no trailing zeros."""
+    assert go_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("10s", 10.0), ("1m30s", 90.0), ("0s", None), ("", None), ("x", None)]
+)
+def test_timeout_parameter(text: str, seconds: float | None) -> None:
+    """Go durations; what is none does not count."""
+    assert timeout_of(text) == seconds
+
+
+def test_stamp() -> None:
+    """Times of the monotonic clock come out as dates with what fraction they have."""
+    assert stamp(100.0, 1_700_000_000.0, 99.5) == "2023-11-14T22:13:19.5Z"
+    assert stamp(100.0, 1_700_000_000.0, 100.0) == "2023-11-14T22:13:20Z"
+
+
+async def test_dumps() -> None:
+    """Columns are kube-apiserver's; the request that asks is in the dump."""
+    async with open_api() as server, server.connect() as client:
+        for path, columns in (
+            (f"{ROOT}/dump_priority_levels", observe.PRIORITY_LEVEL_COLUMNS),
+            (f"{ROOT}/dump_queues", observe.QUEUE_COLUMNS),
+            (f"{ROOT}/dump_requests", observe.REQUEST_COLUMNS),
+            (
+                f"{ROOT}/dump_requests?includeRequestDetails=1",
+                observe.REQUEST_COLUMNS + observe.REQUEST_DETAIL_COLUMNS,
+            ),
+        ):
+            answer = await client.request("GET", path)
+            assert answer.status == 200
+            assert answer.head.get(b"content-type") == b"text/plain; charset=utf-8"
+            lines = answer.body.decode().splitlines()
+            assert tuple(cells(lines[0])) == columns
+            assert all(len(cells(line)) == len(cells(lines[0])) for line in lines)
+        assert cells(lines[1])[11:13] == ["get", f"{ROOT}/dump_requests"]
+
+
+async def test_pages_are_not_for_everybody() -> None:
+    """The pages are authorized like any path."""
+    async with open_api() as server, server.connect(certificate=ALICE) as client:
+        for page in ("", "/", "/state", "/ws", "/dump_queues"):
+            assert (await client.request("GET", ROOT + page)).status == 403
+
+
+async def test_page_and_its_data() -> None:
+    """The page asks nobody but its server, and its document has every level."""
+    async with open_api() as server, server.connect() as client:
+        page = await client.request("GET", f"{ROOT}/")
+        assert page.head.get(b"content-type") == b"text/html; charset=utf-8"
+        assert b"http://" not in page.body
+        assert b"https://" not in page.body
+        state = (await client.request("GET", f"{ROOT}/state")).json()
+        levels = {level["name"]: level for level in state["levels"]}
+        assert len(levels) == 8
+        assert len(levels["workload-low"]["queues"]) == 128
+        assert (await client.request("GET", f"{ROOT}/none")).status == 404
+        assert (await client.request("POST", f"{ROOT}/state")).status == 405
+
+
+async def test_stream_holds_no_seat() -> None:
+    """Who watches the page's stream is not executing."""
+    async with open_api() as server, server.connect() as client:
+        await client.send(b"GET %b/ws HTTP/1.1\r\nHost: x\r\n\r\n" % ROOT.encode())
+        assert (await client.head()).status == 200
+        assert b'"levels"' in await client.chunk()
+        assert isinstance(server.api.flow, PriorityAndFairness)
+        assert server.api.flow.executing() == (0, 0)
+        server.api.end_streams()
+        assert await client.chunk() == b""
+
+
+async def test_headers() -> None:
+    """Every answer behind authentication says what it was classified as, refusals too."""
+    async with open_api() as server:
+        async with server.connect(certificate=ALICE) as client:
+            answer = await client.request("GET", "/api/v1/secrets")
+            assert answer.status == 403
+            assert all(answer.head.get(name) for name in UIDS)
+        async with server.connect(certificate=None) as client:
+            wrong = {"Authorization": "Bearer wrong"}
+            answer = await client.request("GET", "/api/v1/secrets", wrong)
+            assert answer.status == 401
+            assert not any(answer.head.get(name) for name in UIDS)
+
+
+async def test_metrics_are_those_of_kube_apiserver() -> None:
+    """Every flow control metric of the reference is there, with its labels and buckets."""
+    async with open_api() as server, server.connect() as client:
+        await client.request("GET", "/api/v1/secrets")
+        text = (await client.request("GET", "/metrics")).body.decode()
+    for name, fact in builtin.load("metrics").items():
+        if not fact.get("flowControl") or name.endswith("epoch_advance_total"):
+            continue
+        kind = fact.get("observedType", fact["type"])
+        assert f"# TYPE {name} {kind}" in text, name
+        lines = [line for line in text.splitlines() if line.startswith((f"{name}{{", f"{name}_"))]
+        if not lines:
+            assert name.split("_", 2)[2] in {
+                "rejected_requests_total",
+                "request_dispatch_no_accommodation_total",
+                "watch_count_samples",
+                "seat_fair_frac",
+                "request_queue_length_after_enqueue",
+            }, name
+            continue
+        for label in fact["labels"]:
+            assert f'{label}="' in lines[0], (name, label)
+        for bound in fact.get("buckets", ()):
+            assert any(f'le="{float(bound)}"' in line for line in lines), (name, bound)
+
+
+async def test_max_in_flight(tmp_path: Path) -> None:
+    """Without priority and fairness: no headers, and 429 over the limit but for masters."""
+    config = Config(
+        data_dir=tmp_path, durability="normal", max_requests_inflight=1, priority_and_fairness=False
+    )
+    async with open_api(config=config) as server:
+        flow = server.api.flow
+        assert isinstance(flow, MaxInFlight)
+        async with server.connect(certificate=ALICE) as client, server.connect() as root:
+            assert (await client.request("GET", "/version")).status in (200, 403)
+            flow._executing[0] = 1  # somebody is executing
+            answer = await client.request("GET", "/version")
+            assert answer.status == 429
+            assert answer.body == b"Too many requests, please try again later.\n"
+            assert answer.head.get(b"retry-after") == b"1"
+            assert (await root.request("GET", "/version")).status == 200
+            flow._executing[0] = 0
+            answer = await client.request("GET", "/api/v1/secrets")
+            assert answer.status == 403
+            assert not any(answer.head.get(name) for name in UIDS)
+            assert flow.executing() == (0, 0)

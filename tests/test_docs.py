@@ -1,0 +1,201 @@
+"""The documentation says what the code has: names are there, lists agree, links lead somewhere."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubetrio import flags
+from kubetrio.api.pipeline import STAGES
+from kubetrio.config import Config
+from kubetrio.schema import builtin
+from kubetrio.testing.client import Client
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+LINKED = [*PAGES, ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md"]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+CODE = re.compile(r"`([^`]+)`")
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text()
+
+
+def shown(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def table_rows(text: str) -> Iterator[list[str]]:
+    """Cells of the rows of all tables of a page, without heads and rulers."""
+    previous = ""
+    for line in text.splitlines():
+        if line.startswith("|") and previous.startswith("|") and not line.startswith("| ---"):
+            yield [cell.strip() for cell in line.strip("|").split("|")]
+        previous = line
+
+
+def serve_actions() -> list[argparse.Action]:
+    top = argparse.ArgumentParser()
+    commands = top.add_subparsers()
+    flags.add_serve(commands)
+    parser: argparse.ArgumentParser = commands.choices["serve"]
+    return [action for action in parser._actions if action.dest != "help"]
+
+
+def long_name(action: argparse.Action) -> str:
+    return next(name for name in action.option_strings if name.startswith("--"))
+
+
+def flag_rows() -> dict[str, list[str]]:
+    """Rows of the table of flags by long name."""
+    rows = {}
+    for cells in table_rows(page("reference/flags.md")):
+        names = [name for name in CODE.findall(cells[0]) if name.startswith("--")]
+        if names:
+            rows[names[0]] = cells
+    return rows
+
+
+def status_reasons(source: str) -> set[tuple[int, str]]:
+    """Codes and reasons of the `ApiError(code, reason, ...)` calls of a module."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            continue
+        match node.func.id, node.args:
+            case "ApiError", [ast.Constant(value=int(code)), ast.Constant(value=str(reason)), *_]:
+                found.add((code, reason))
+    return found
+
+
+# ---------------------------------------------------------------- reference
+
+
+def test_every_flag_has_its_row_and_no_row_is_stale() -> None:
+    """The table of flags is the command line, in its order."""
+    assert list(flag_rows()) == [long_name(action) for action in serve_actions()]
+
+
+@pytest.mark.parametrize("action", serve_actions(), ids=long_name)
+def test_the_default_of_a_flag_is_the_one_written(action: argparse.Action) -> None:
+    """A cell, read as the command line reads it, gives the parser's default; empty for none."""
+    cell = flag_rows()[long_name(action)][1].strip("`")
+    if not cell:
+        assert not action.default
+    elif callable(action.type):
+        assert action.type(cell) == action.default
+    else:
+        assert cell == action.default
+
+
+def test_every_field_of_the_configuration_is_named() -> None:
+    """Embedders find the fields beside the flags."""
+    named = set(CODE.findall(page("reference/flags.md")))
+    assert {field.name for field in dataclasses.fields(Config)} <= named
+
+
+def test_the_flags_that_are_ignored_are_listed() -> None:
+    """Each flag of kube-apiserver that has no meaning here, and no other."""
+    text = page("reference/flags.md").partition("## Flags that are accepted")[2]
+    listed = [name for line in text.splitlines() if line[:2] == "- " for name in CODE.findall(line)]
+    ours = {"help", *(long_name(action)[2:] for action in serve_actions())}
+    assert sorted(listed) == sorted(set(builtin.load("flags")["flags"]) - ours)
+
+
+async def test_every_metric_is_described_and_none_is_invented(client: Client) -> None:
+    """The pages' first columns against what a server exports."""
+    exported = set()
+    for path in ("/metrics", "/metrics/slis"):
+        answer = await client.request("GET", path)
+        exported |= set(re.findall(r"^# TYPE (\w+) ", answer.body.decode(), re.MULTILINE))
+    text = page("reference/metrics.md")
+    assert exported <= set(CODE.findall(text))
+    rows = {name for cells in table_rows(text) for name in CODE.findall(cells[0])}
+    assert rows <= exported
+
+
+def test_every_reason_of_a_status_is_explained() -> None:
+    """Each has a row with its code; none is explained that the code does not give."""
+    cells_of = table_rows(page("reference/errors.md"))
+    rows = {(int(cells[1]), cells[0].strip("`")) for cells in cells_of}
+    modules = (ROOT / "kubetrio").rglob("*.py")
+    raised = {pair for module in modules for pair in status_reasons(module.read_text())}
+    assert rows == {(code, reason) for code, reason in raised if reason}
+
+
+# ---------------------------------------------------------------- design
+
+
+def test_the_stages_written_are_the_stages_walked() -> None:
+    """The numbered list of the design page is the pipeline's tuple, in its order."""
+    section = page("design/index.md").partition("## The pipeline")[2].partition("\n## ")[0]
+    written = re.findall(r"^\d+\. `(\w+)`", section, re.MULTILINE)
+    assert written == [stage.__name__ for stage in STAGES]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=shown)
+def test_modules_named_exist(path: Path) -> None:
+    """`room/file.py` in a page is a file of the package, or of the repository."""
+    bases = (ROOT, ROOT / "kubetrio", ROOT / "kubetrio" / "resources", ROOT / "tests")
+    for name in CODE.findall(FENCE.sub("", path.read_text())):
+        if re.fullmatch(r"[a-z_0-9]+(/[a-z_0-9]+)+\.py", name):
+            assert any((base / name).is_file() for base in bases), name
+
+
+# ---------------------------------------------------------------- pages
+
+
+def anchors(text: str) -> set[str]:
+    """What headings can be linked by, as the common renderers make it."""
+    found = set()
+    for heading in HEADING.findall(FENCE.sub("", text)):
+        plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
+        found.add(plain.replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("path", LINKED, ids=shown)
+def test_links_lead_somewhere(path: Path) -> None:
+    """Files exist, and headings where one is named."""
+    for target in LINK.findall(FENCE.sub("", path.read_text())):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        found = (path.parent / file).resolve() if file else path
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found.read_text()), target
+
+
+def test_every_page_can_be_reached() -> None:
+    """From the map, by links."""
+    seen: set[Path] = set()
+    waiting = [DOCS / "index.md"]
+    while waiting:
+        path = waiting.pop()
+        if path in seen or path.suffix != ".md":
+            continue
+        seen.add(path)
+        for target in LINK.findall(FENCE.sub("", path.read_text())):
+            file = target.partition("#")[0]
+            if file and "://" not in target:
+                waiting.append((path.parent / file).resolve())
+    fragments = DOCS / "newsfragments"
+    assert {p for p in PAGES if p.parent != fragments} <= seen
+
+
+@pytest.mark.parametrize("path", LINKED, ids=shown)
+def test_python_examples_compile(path: Path) -> None:
+    """Fenced `python` blocks are programs."""
+    for language, source in FENCE.findall(path.read_text()):
+        if language == "python":
+            compile(source, shown(path), "exec")
