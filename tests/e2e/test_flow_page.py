@@ -139,13 +139,14 @@ async def test_in_chromium(server: ServerProcess, tmp_path: Path) -> None:
             )
             port = proxies[0].socket.getsockname()[1]
             known = profile / "DevToolsActivePort"
-            while not known.exists() or len(known.read_text().split()) < 2:
+            while not known.exists() or len(known.read_text().split()) < 2:  # noqa: ASYNC110
                 await trio.sleep(0.1)
             devtools, path = known.read_text().split()
             async with open_websocket_url(f"ws://127.0.0.1:{devtools}{path}") as socket:
                 browser = Browser(socket)
                 await browser.open(f"http://127.0.0.1:{port}{PAGE}")
-                while (await browser.value("Number(document.body?.dataset.updates || 0)") or 0) < 3:
+                updates = "Number(document.body?.dataset.updates || 0)"
+                while (await browser.value(updates) or 0) < 3:  # noqa: ASYNC110
                     await trio.sleep(0.1)
                 assert await browser.value("document.querySelector('#link').className") == "live"
                 names = "[...document.querySelectorAll('.level')].map(e => e.dataset.level).join()"

@@ -1,0 +1,102 @@
+"""What objects count for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubetrio.admission.quotausage import (
+    CLAIMS,
+    PODS,
+    SERVICES,
+    counts_for,
+    missing_requests,
+    resource_of,
+    usage,
+)
+from kubetrio.machinery.names import GroupResource
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}], **spec}}
+
+
+def texts(resource: GroupResource, obj: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in usage(resource, obj).items()}
+
+
+def test_a_pod_that_is_over_uses_nothing_but_its_place() -> None:
+    """Compute counts while it can run."""
+    resources = {"requests": {"cpu": "1", "example.com/gpu": "2"}, "limits": {"memory": "1Gi"}}
+    running = pod(containers=[{"name": "c", "resources": resources}])
+    assert texts(PODS, running) == {
+        "count/pods": "1",
+        "pods": "1",
+        "cpu": "1",
+        "requests.cpu": "1",
+        "requests.example.com/gpu": "2",
+        "limits.memory": "1Gi",
+    }
+    assert texts(PODS, {**running, "status": {"phase": "Failed"}}) == {"count/pods": "1"}
+
+
+def test_services_and_claims() -> None:
+    """Node ports, load balancers and storage by class."""
+    service = {"spec": {"type": "LoadBalancer", "ports": [{}, {}]}}
+    assert texts(SERVICES, service)["services.nodeports"] == "2"
+    assert texts(SERVICES, service)["services.loadbalancers"] == "1"
+    resources = {"requests": {"storage": "5Gi"}}
+    claim = {"spec": {"storageClassName": "gold", "resources": resources}}
+    found = texts(CLAIMS, claim)
+    assert found["gold.storageclass.storage.k8s.io/requests.storage"] == "5Gi"
+
+
+@pytest.mark.parametrize(
+    ("name", "resource"),
+    [
+        ("count/deployments.apps", GroupResource("apps", "deployments")),
+        ("secrets", GroupResource("", "secrets")),
+        ("services.nodeports", SERVICES),
+        ("requests.storage", CLAIMS),
+        ("requests.cpu", PODS),
+        ("limits.memory", PODS),
+        ("nonsense", None),
+    ],
+)
+def test_names_belong_to_resources(name: str, resource: GroupResource | None) -> None:
+    """What a quota limits is known by its name."""
+    assert resource_of(name) == resource
+
+
+@pytest.mark.parametrize(
+    ("scope", "obj", "inside"),
+    [
+        ({"scopes": ["Terminating"]}, pod(activeDeadlineSeconds=1), True),
+        ({"scopes": ["NotTerminating"]}, pod(activeDeadlineSeconds=1), False),
+        ({"scopes": ["BestEffort"]}, pod(), True),
+        ({"scopes": ["NotBestEffort"]}, pod(), False),
+        ({"scopes": ["PriorityClass"]}, pod(priorityClassName="x"), True),
+        ({}, pod(), True),
+    ],
+)
+def test_scopes(scope: dict[str, Any], obj: dict[str, Any], inside: bool) -> None:
+    """A quota counts the pods in all of its scopes."""
+    assert counts_for(PODS, obj, {"spec": scope}) is inside
+
+
+def test_a_scope_selector() -> None:
+    """Priority classes by name; what is no pod is in no scope."""
+    expression = {"scopeName": "PriorityClass", "operator": "In", "values": ["a", "b"]}
+    quota = {"spec": {"scopeSelector": {"matchExpressions": [expression]}}}
+    assert counts_for(PODS, pod(priorityClassName="a"), quota)
+    assert not counts_for(PODS, pod(priorityClassName="c"), quota)
+    assert not counts_for(SERVICES, {}, quota)
+
+
+def test_what_containers_must_say() -> None:
+    """Every resource, and every container that does not name it."""
+    both = pod(containers=[{"name": "b"}, {"name": "a"}])
+    assert missing_requests(both, ["requests.cpu", "limits.memory", "pods"]) == (
+        "must specify limits.memory for: a,b; requests.cpu for: a,b"
+    )
