@@ -135,7 +135,7 @@ def _list_pause(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 @contextlib.contextmanager
 def _compaction_pause(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
-    flags = (server.COMPACTION_FLAG % COMPACTION_S,)
+    flags = tuple(flag % COMPACTION_S for flag in server.COMPACTION_FLAGS)
     with subject.running(objects=lab.plan.small, flags=flags) as run:
 
         def sample() -> Sample:

@@ -16,7 +16,7 @@ COMMAND = (sys.executable, "-m", "kubetrio", "serve")
 TOKEN = "bench-token"  # of a server on the loopback interface that lives for one row
 TOKENS = f'{TOKEN},bench,bench-uid,"system:masters"\n'
 READY_LINE = r"https://127\.0\.0\.1:(\d+)"
-COMPACTION_FLAG = "--etcd-compaction-interval=%ds"
+COMPACTION_FLAGS = ("--etcd-compaction-interval=%ds", "--history-window=%ds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,6 +139,10 @@ class Metrics:
         if size >= 0:
             series.size.observe(size)
 
+    def open_streams(self, key: RequestKey) -> Gauge:
+        """The number of open requests of a kind that have no end of their own."""
+        return self.longrunning.labels(*key[:1], *key[2:7], "apiserver")
+
     def _request_families(self) -> Iterable[Metric]:
         total = CounterMetricFamily(
             "apiserver_request_total",

@@ -16,12 +16,15 @@ import trio
 
 from kubetrio import kubeconfig, pki
 from kubetrio.admission.chain import Chain as AdmissionChain
+from kubetrio.admission.certificates import CertificateSubjectRestriction
 from kubetrio.admission.classes import DefaultIngressClass, DefaultStorageClass
 from kubetrio.admission.lifecycle import NamespaceLifecycle
 from kubetrio.admission.limitranger import LimitRanger
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.priority import Priority
 from kubetrio.admission.protection import StorageObjectInUseProtection
+from kubetrio.admission.quota import ResourceQuota
+from kubetrio.admission.resizing import PersistentVolumeClaimResize
 from kubetrio.admission.runtimeclass import RuntimeClass
 from kubetrio.admission.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
 from kubetrio.admission.topology import PodTopologyLabels
@@ -37,6 +40,7 @@ from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.bootstrap.quotas import QuotaKeeper
 from kubetrio.bootstrap.unprotect import Unprotect
 from kubetrio.config import Config
 from kubetrio.env import Env
@@ -52,6 +56,7 @@ from kubetrio.resources.allocation import ServiceAllocator
 from kubetrio.resources.lifecycle import Allocator, Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.namespaces import NamespacePhases
+from kubetrio.resources.quotas import StoredQuotas
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import Registry
 from kubetrio.store.model import Store
@@ -248,9 +253,12 @@ def _admission(store: Store) -> AdmissionChain:
             DefaultTolerationSeconds(),
             DefaultStorageClass(lookup),
             StorageObjectInUseProtection(),
+            PersistentVolumeClaimResize(lookup),
             RuntimeClass(lookup),
+            CertificateSubjectRestriction(),
             DefaultIngressClass(lookup),
             PodTopologyLabels(lookup),
+            ResourceQuota(lookup, StoredQuotas(store, builtin.registry())),
         ]
     )
 
@@ -367,6 +375,10 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
     """
     env = env or Env()
     try:
+        config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
+    try:
         made = _certificates(config, env)
         context = _tls(config, made)
     except pki.PkiError as error:
@@ -384,7 +396,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         async with open_store(config.data_dir, store_config(config), env) as store:
             state = State()
             api = build_api(config, env, store, state, port)
-            api.issuer = TokenIssuer(made.sa_key)
+            api.issuer = TokenIssuer(made.sa_key, config.service_account_issuer)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(
                 api.handle,
@@ -400,6 +412,8 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                     nursery.start_soon(keeper.run, name="flow control configuration")
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
                 nursery.start_soon(unprotect.run, name="storage protection")
+                keeper_of_quotas = QuotaKeeper(store, StoredQuotas(store, api.registry))
+                nursery.start_soon(keeper_of_quotas.run, name="resource quotas")
                 nursery.start_soon(listener.run, name="listener")
                 url = f"https://{_bracketed(config.public_address)}:{port}"
                 server = Server(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.plugin import Base
 
 
 class Plugin(Protocol):
@@ -41,8 +42,18 @@ class Chain:
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._by_operation = {
-            operation: tuple(plugin for plugin in plugins if operation in plugin.operations)
+        self._mutating = self._asked("mutate")
+        self._validating = self._asked("validate")
+
+    def _asked(self, phase: str) -> dict[Operation, tuple[Plugin, ...]]:
+        """Plugins by operation; those that leave a phase to the base class are not asked in it."""
+        idle = getattr(Base, phase)
+        return {
+            operation: tuple(
+                plugin
+                for plugin in self.plugins
+                if operation in plugin.operations and getattr(type(plugin), phase, None) is not idle
+            )
             for operation in Operation
         }
 
@@ -52,10 +63,10 @@ class Chain:
         Raises:
             ApiError: the first refusal.
         """
-        for plugin in self._by_operation[attributes.operation]:
+        for plugin in self._mutating[attributes.operation]:
             await plugin.mutate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         """Run validating plugins; raises as `mutate`."""
-        for plugin in self._by_operation[attributes.operation]:
+        for plugin in self._validating[attributes.operation]:
             await plugin.validate(attributes)

@@ -22,7 +22,14 @@ from kubetrio.api.cache import ByteCache
 from kubetrio.api.compress import compress
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
 from kubetrio.api.request import Request, parse_query, resolve
-from kubetrio.api.response import AnyResponse, Response, error_response, page_not_found
+from kubetrio.api.response import (
+    AnyResponse,
+    Channel,
+    Response,
+    StreamResponse,
+    error_response,
+    page_not_found,
+)
 from kubetrio.api.serializers import dump
 from kubetrio.api.sub_connect import CONNECTED
 from kubetrio.api.subverbs import SUBVERBS
@@ -53,6 +60,7 @@ ENCODED_BYTES = 16 * 1024 * 1024
 NO_CACHE = (b"Cache-Control", b"no-cache, private")
 
 Object = dict[str, Any]
+StreamRun = Callable[[Channel], Awaitable[None]]
 Stage = Callable[["Api", Request], Awaitable[AnyResponse | None]]
 
 
@@ -197,6 +205,19 @@ class Api:
                 return response
         raise AssertionError("the last stage answers")
 
+    def _counted(self, key: RequestKey, run: StreamRun) -> StreamRun:
+        """A stream that is among the open ones while it runs."""
+        gauge = self.metrics.open_streams(key)
+
+        async def counted(channel: Channel) -> None:
+            gauge.inc()
+            try:
+                await run(channel)
+            finally:
+                gauge.dec()
+
+        return counted
+
     def _finish(self, request: Request, response: AnyResponse, now: float) -> None:
         info = request.info
         size = len(response.body) if isinstance(response, Response) else -1
@@ -212,6 +233,8 @@ class Api:
             _scope(request),
             response.status,
         )
+        if isinstance(response, StreamResponse) and response.long_running:
+            response.run = self._counted(key, response.run)
         self.metrics.observe(key, now - request.started, size)
 
 
@@ -290,6 +313,7 @@ async def audit(api: Api, request: Request) -> AnyResponse | None:
     return None
 
 
+SERVICE_ACCOUNT = "system:serviceaccount:"
 IMPERSONATION = frozenset({b"impersonate-user", b"impersonate-group", b"impersonate-uid"})
 
 
@@ -321,6 +345,9 @@ async def impersonate(api: Api, request: Request) -> AnyResponse | None:
         if key.startswith(b"impersonate-extra-"):
             label = unquote(key.removeprefix(b"impersonate-extra-").decode("latin-1"))
             extra[label] = (*extra.get(label, ()), value.decode("latin-1"))
+    if not groups and name.startswith(SERVICE_ACCOUNT):
+        namespace = name.removeprefix(SERVICE_ACCOUNT).partition(":")[0]
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
     if name != "system:anonymous" and "system:authenticated" not in groups:
         groups = (*groups, "system:authenticated")
     request.user = UserInfo(name, request.header(b"impersonate-uid"), groups, extra)

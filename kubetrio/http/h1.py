@@ -72,7 +72,6 @@ class H1Config:
         head_timeout_s: seconds for a request head.
         body_timeout_s: seconds without progress in a request body.
         write_timeout_s: seconds without progress in a response.
-        stream_buffer_bytes: framed bytes a slow stream may have pending before it must pull.
     """
 
     max_head_bytes: int = 128 * 1024
@@ -81,7 +80,6 @@ class H1Config:
     head_timeout_s: float = 32.0
     body_timeout_s: float = 30.0
     write_timeout_s: float = 30.0
-    stream_buffer_bytes: int = 256 * 1024
 
     def limit(self, phase: Phase) -> float:
         """Seconds a phase may last without progress."""
@@ -335,6 +333,9 @@ class Connection:
         """Read a body nobody wanted, if that is cheap; whether the connection can go on."""
         if message.expects_continue and message.size == 0:
             return False  # it was never asked for
+        declared = message.headers.get(b"content-length")
+        if declared is not None and int(declared) > DRAIN_BYTES:
+            return False  # the answer must not wait for it
         self._enter(Phase.BODY)  # its time is for the whole of it: nobody vouches for this client
         while message.waiting():
             if message.broken or message.size > DRAIN_BYTES:
@@ -434,7 +435,6 @@ class H1Channel:
         self.broken = False
         self._connection = connection
         self._transport = transport
-        self._limit = config.stream_buffer_bytes
         self._write_timeout_s = config.write_timeout_s
         self._pending: list[bytes | memoryview] = []
         self._pending_bytes = 0

@@ -71,6 +71,8 @@ def create(path: Path, now_ms: int) -> None:
     """
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
+    # Secrets are in it: for the owner only, and SQLite gives its logs the same mode.
+    os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     connection = apsw.Connection(str(fresh))
     connection.pragma("auto_vacuum", 2)  # incremental: compaction returns file space in steps
     connection.pragma("application_id", sql.APPLICATION_ID)

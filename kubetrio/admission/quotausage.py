@@ -1,0 +1,220 @@
+"""What objects count for in resource quotas, and which quotas they count for.
+
+Source: docs "Resource Quotas" (compute, storage, object count, scopes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kubetrio.machinery import quantity
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.podresources import total
+from kubetrio.machinery.quantity import Quantity
+
+Object = dict[str, Any]
+Amounts = dict[str, Quantity]
+
+ONE, ZERO = quantity.parse("1"), quantity.parse("0")
+PODS = GroupResource("", "pods")
+SERVICES = GroupResource("", "services")
+CLAIMS = GroupResource("", "persistentvolumeclaims")
+# Counted under their plain name too, as they were before every resource could be.
+PLAIN = frozenset(
+    {
+        "configmaps",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "services",
+    }
+)
+COMPUTE = ("cpu", "memory", "ephemeral-storage")
+EXPLICIT = frozenset(
+    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)
+STORAGE_CLASS = ".storageclass.storage.k8s.io/"
+
+
+def count_name(resource: GroupResource) -> str:
+    """The name under which objects of a resource are counted."""
+    return f"count/{resource}"
+
+
+def _compute(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> Amounts:
+    used: Amounts = {}
+    for name, value in requests.items():
+        if name in COMPUTE or name.startswith("hugepages-"):
+            used[name] = used[f"requests.{name}"] = value
+        elif "/" in name:
+            used[f"requests.{name}"] = value
+    for name, value in limits.items():
+        if name in COMPUTE:
+            used[f"limits.{name}"] = value
+    return used
+
+
+def _pod(pod: Object) -> Amounts:
+    used = {count_name(PODS): ONE}
+    if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return used
+    spec = pod["spec"]
+    used.update(_compute(total(spec, "requests"), total(spec, "limits")))
+    used["pods"] = ONE
+    return used
+
+
+def _service(service: Object) -> Amounts:
+    used = {count_name(SERVICES): ONE, "services": ONE}
+    spec = service.get("spec") or {}
+    ports = quantity.parse(str(len(spec.get("ports") or ())))
+    given = sum(1 for port in spec.get("ports") or () if port.get("nodePort"))
+    match spec.get("type"):
+        case "NodePort":
+            used["services.nodeports"] = ports
+        case "LoadBalancer":
+            used["services.loadbalancers"] = ONE
+            free = spec.get("allocateLoadBalancerNodePorts") is False
+            used["services.nodeports"] = quantity.parse(str(given)) if free else ports
+    return used
+
+
+def _claim(claim: Object) -> Amounts:
+    name = "persistentvolumeclaims"
+    spec = claim.get("spec") or {}
+    used = {count_name(CLAIMS): ONE, name: ONE}
+    kind = spec.get("storageClassName")
+    if kind:
+        used[f"{kind}{STORAGE_CLASS}{name}"] = ONE
+    asked = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if asked is not None:
+        used["requests.storage"] = quantity.from_json(asked)
+        if kind:
+            used[f"{kind}{STORAGE_CLASS}requests.storage"] = quantity.from_json(asked)
+    return used
+
+
+def usage(resource: GroupResource, obj: Object) -> Amounts:
+    """What one object counts for."""
+    if resource == PODS:
+        return _pod(obj)
+    if resource == SERVICES:
+        return _service(obj)
+    if resource == CLAIMS:
+        return _claim(obj)
+    used = {count_name(resource): ONE}
+    if not resource.group and resource.resource in PLAIN:
+        used[resource.resource] = ONE
+    return used
+
+
+def resource_of(name: str) -> GroupResource | None:
+    """The resource whose objects count under a name of a quota, None for unknown names."""
+    if name.startswith("count/"):
+        plural, _, group = name.removeprefix("count/").partition(".")
+        return GroupResource(group, plural)
+    if name in PLAIN:
+        return GroupResource("", name)
+    if name.startswith("services."):
+        return SERVICES
+    if name == "requests.storage" or STORAGE_CLASS in name:
+        return CLAIMS
+    plain = name.removeprefix("requests.").removeprefix("limits.")
+    known = plain in COMPUTE or plain.startswith("hugepages-") or name.startswith("requests.")
+    return PODS if known else None
+
+
+def concerned(resource: GroupResource, names: Iterable[str]) -> list[str]:
+    """Those names of a quota under which a resource counts."""
+    return sorted(name for name in names if resource_of(name) == resource)
+
+
+def missing_requests(pod: Object, names: Iterable[str]) -> str:
+    """What containers must say because a quota counts it; empty when nothing is missing."""
+    needed = sorted(EXPLICIT.intersection(names))
+    missing: dict[str, set[str]] = {}
+    spec = pod["spec"]
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        resources = container.get("resources") or {}
+        requests = dict.fromkeys(resources.get("requests") or (), ZERO)
+        said = _compute(requests, dict.fromkeys(resources.get("limits") or (), ZERO))
+        for name in needed:
+            if name not in said:
+                missing.setdefault(name, set()).add(container["name"])
+    if not missing:
+        return ""
+    texts = [f"{name} for: {','.join(sorted(missing[name]))}" for name in needed if name in missing]
+    return f"must specify {'; '.join(texts)}"
+
+
+def _in_scope(pod: Object, scope: str, operator: str, values: Sequence[str]) -> bool:
+    spec = pod["spec"]
+    match scope:
+        case "Terminating":
+            return spec.get("activeDeadlineSeconds") is not None
+        case "NotTerminating":
+            return spec.get("activeDeadlineSeconds") is None
+        case "BestEffort":
+            return _best_effort(spec)
+        case "NotBestEffort":
+            return not _best_effort(spec)
+        case "PriorityClass":
+            return _selected(spec.get("priorityClassName") or "", operator, values)
+        case "CrossNamespacePodAffinity":
+            return _crosses_namespaces(spec)
+    return False
+
+
+def _best_effort(spec: Object) -> bool:
+    return not any(
+        (each.get("resources") or {}).get(member)
+        for each in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+        for member in ("requests", "limits")
+    )
+
+
+def _selected(value: str, operator: str, values: Sequence[str]) -> bool:
+    match operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "DoesNotExist":
+            return not value
+    return bool(value)
+
+
+def _crosses_namespaces(spec: Object) -> bool:
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        part = affinity.get(kind) or {}
+        terms = list(part.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
+        terms += [
+            weighted["podAffinityTerm"]
+            for weighted in part.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        ]
+        if any(term.get("namespaces") or term.get("namespaceSelector") is not None
+               for term in terms):  # fmt: skip
+            return True
+    return False
+
+
+def counts_for(resource: GroupResource, obj: Object, quota: Object) -> bool:
+    """Whether an object is in the scopes of a quota; only pods have scopes."""
+    spec = quota.get("spec") or {}
+    scopes = [(name, "Exists", ()) for name in spec.get("scopes") or ()]
+    scopes += [
+        (each["scopeName"], each["operator"], tuple(each.get("values") or ()))
+        for each in (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    ]
+    if not scopes:
+        return True
+    return resource == PODS and all(_in_scope(obj, *scope) for scope in scopes)
+
+
+def printed(amounts: Mapping[str, Quantity]) -> str:
+    """Amounts as messages print them."""
+    return ",".join(f"{name}={amounts[name]}" for name in sorted(amounts))
