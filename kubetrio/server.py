@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields
 import trio
 
 from kubetrio import kubeconfig, pki
-from kubetrio.admission.chain import Chain as AdmissionChain
 from kubetrio.admission.certificates import CertificateSubjectRestriction
+from kubetrio.admission.chain import Chain as AdmissionChain
 from kubetrio.admission.classes import DefaultIngressClass, DefaultStorageClass
 from kubetrio.admission.lifecycle import NamespaceLifecycle
 from kubetrio.admission.limitranger import LimitRanger
@@ -398,12 +398,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             api = build_api(config, env, store, state, port)
             api.issuer = TokenIssuer(made.sa_key, config.service_account_issuer)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
-            bridge = Bridge(
-                api.handle,
-                max_body_bytes=h1.max_body_bytes,
-                write_timeout_s=h1.write_timeout_s,
-                env=env,
-            )
+            bridge = Bridge(api.handle, write_timeout_s=h1.write_timeout_s, env=env)
             listener = Listener(listening, context, api.handle, h1, env, bridge)
             async with trio.open_nursery() as nursery:
                 keeper = await bootstrap(config, api, state, port)

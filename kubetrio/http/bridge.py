@@ -184,16 +184,12 @@ class Bridge:
 
     Args:
         handle: the pipeline.
-        max_body_bytes: largest request body.
         write_timeout_s: seconds without progress in a write.
         env: threads, for the import.
     """
 
-    def __init__(
-        self, handle: Handle, *, max_body_bytes: int, write_timeout_s: float, env: Env
-    ) -> None:
+    def __init__(self, handle: Handle, *, write_timeout_s: float, env: Env) -> None:
         self._handle = handle
-        self._max_body_bytes = max_body_bytes
         self._write_timeout_s = write_timeout_s
         self._env = env
         self._lock = trio.Lock()

@@ -87,12 +87,7 @@ async def open_api(
 def bridge_to(handle: Handle, env: Env, config: H1Config | None = None) -> Bridge:
     """What serves connections that the fast loop gives away."""
     config = config or H1Config()
-    return Bridge(
-        handle,
-        max_body_bytes=config.max_body_bytes,
-        write_timeout_s=config.write_timeout_s,
-        env=env,
-    )
+    return Bridge(handle, write_timeout_s=config.write_timeout_s, env=env)
 
 
 @asynccontextmanager

@@ -59,7 +59,7 @@ async def bridged(
     pair: Pair, received: bytes = b"", who: UserInfo | None = ADMIN
 ) -> AsyncIterator[tuple[Exchange, trio.Event]]:
     """A client whose connection Hypercorn serves, and the event of its end."""
-    bridge = Bridge(answer, max_body_bytes=1000, write_timeout_s=1, env=seeded(0))
+    bridge = Bridge(answer, write_timeout_s=1, env=seeded(0))
     ended = trio.Event()
 
     async def serve() -> None:
@@ -115,7 +115,7 @@ async def test_a_bad_request_gets_an_answer(pair: Pair) -> None:
 
 async def test_termination_ends_idle_connections(pair: Pair) -> None:
     """Shutdown does not wait for clients that want nothing."""
-    bridge = Bridge(answer, max_body_bytes=1000, write_timeout_s=1, env=seeded(0))
+    bridge = Bridge(answer, write_timeout_s=1, env=seeded(0))
     with trio.fail_after(5):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(bridge.serve, pair[0], b"", None)
