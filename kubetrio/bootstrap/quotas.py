@@ -16,6 +16,7 @@ log = Log("kubetrio.bootstrap")
 QUOTAS = "/registry/resourcequotas/"
 PODS = "/registry/pods/"
 RESYNC_S = 300.0
+RETRY_S = 5.0
 ENDED = (b'"phase":"Succeeded"', b'"phase":"Failed"')
 
 
@@ -54,7 +55,12 @@ class QuotaKeeper:
     async def run(self) -> None:
         """Count everything at start and now and then, else what changed."""
         while True:
-            found = await self._quotas.of("")
+            try:
+                found = await self._quotas.of("")
+            except StoreError as error:
+                log.warning("cannot read quotas", error=str(error))
+                await trio.sleep(RETRY_S)
+                continue
             self._limited = {quota["metadata"]["namespace"] for quota in found}
             self._dirty |= self._limited
             with trio.move_on_after(RESYNC_S):

@@ -22,11 +22,13 @@ from kubetrio.resources import revising
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Event, EventType, Store
 
 Object = dict[str, Any]
 log = Log("kubetrio.bootstrap")
 DELETING = b'"deletionTimestamp":"'
+ENDED = (b'"phase":"Succeeded"', b'"phase":"Failed"')
 RETRY_S = 5.0
 WHO = WriteOptions(
     user=UserInfo("system:serviceaccount:kube-system:pvc-protection-controller", groups=(MASTERS,)),
@@ -92,12 +94,16 @@ class Unprotect:
             if not event.key.startswith(self._prefixes):
                 continue
             gone = event.type is EventType.DELETED
-            if not event.key.startswith(self._pods.storage_prefix):
+            if event.key.startswith(self._pods.storage_prefix):
+                # Nothing else that happens to a pod can free a claim.
+                freeing = gone or any(phase in event.value for phase in ENDED)
+            else:
+                freeing = True
                 if gone:
                     self._deleting.discard(event.key)
                 elif DELETING in event.value:
                     self._deleting.add(event.key)
-            if self._deleting:
+            if freeing and self._deleting:
                 self._woken.set()
 
     async def run(self) -> None:
@@ -107,7 +113,6 @@ class Unprotect:
                 meta = obj["metadata"]
                 if "deletionTimestamp" in meta:
                     self._deleting.add(kind.key(meta.get("namespace", ""), meta["name"]))
-        pause = 0.0
         while True:
             pause = await self._sweep()
             with trio.move_on_after(pause):
@@ -121,9 +126,9 @@ class Unprotect:
             try:
                 if await self._release(key):
                     self._deleting.discard(key)
-            except ApiError as error:
-                if error.code not in (404, 409):
-                    log.warning("cannot release", key=key, error=error.message)
+            except (ApiError, StoreError) as error:
+                if not isinstance(error, ApiError) or error.code not in (404, 409):
+                    log.warning("cannot release", key=key, error=str(error))
                 pause = RETRY_S
         return pause
 

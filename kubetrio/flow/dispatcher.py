@@ -265,9 +265,10 @@ class Dispatcher:
     def dispatch(self, t: float, seats: int) -> Round:
         """Start what waits, where starts are held.
 
-        Levels take turns in proportion to their current limits, as by start-time fair queuing: a
+        Levels take turns in proportion to their nominal limits, as by start-time fair queuing: a
         level's ``turn`` grows by what it started over its limit, the least one is next, and a
-        level that had nothing to start does not save up turns.  Within a level its queues decide.
+        level that had nothing to start does not save up turns.  Turns not used are others'
+        anyway, so borrowing has no say in them.  Within a level its queues decide.
 
         Args:
             t: now.
@@ -284,8 +285,6 @@ class Dispatcher:
             if ticket is None:
                 ready.remove(level)
                 continue
-            self._turn = level.turn
-            level.turn += ticket.seats / max(level.queues.limit, 1)
             seats -= ticket.seats
             started.append(ticket)
             if not level.ready:
@@ -318,7 +317,7 @@ class Dispatcher:
             ticket = started
             self._read_write.change(t, waiting=-1, executing=1, mutating=_mutating(ticket))
         self._turn = level.turn
-        level.turn += ticket.seats / max(level.queues.limit, 1)
+        level.turn += ticket.seats / max(level.limits.nominal, 1)
         return ticket
 
     @property

@@ -38,8 +38,8 @@ its ticket then, as of its arrival.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import NoReturn, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn, Protocol
 
 import outcome
 import trio
@@ -60,7 +60,7 @@ WINDOW_SEATS = 1
 # Tasks in a round of which no order need be made.
 CROWD_TASKS = 4
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
-ROUNDS_PER_REFUSAL = 4
+ROUNDS_PER_REFUSAL = 8
 SWEEP_S = 0.5
 _REMEMBERED = 4096
 
@@ -106,12 +106,11 @@ class Entry:
     busy: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Parked:
-    """A request that waits: its task, and itself."""
+class Parked(NamedTuple):
+    """A request that waits: its task, and itself (a tuple: made for each under load)."""
 
     task: trio.lowlevel.Task
-    asked: Asked = field(repr=False)
+    asked: Asked
 
 
 class _Rounds(trio.abc.Instrument):

@@ -227,12 +227,7 @@ class QueueSet:
             only: start nothing but this one, and count a tie as its turn.
         """
         self._sync(t)
-        if only is not None and self._waiting:
-            first, _ = self._next()
-            if first is not only and self._end(first) == self._end(only):
-                first = only
-            return self._start_next(only, first)
-        return self._start_next()
+        return self._start_next(only, tie=True)
 
     def arrive(
         self,
@@ -548,19 +543,20 @@ class QueueSet:
         assert queue is not None  # noqa: S101  (what waits has a queue)
         return queue.start_r(self._now) + head.work
 
-    def _start_next(self, only: Ticket | None = None, first: Ticket | None = None) -> Ticket | None:
+    def _start_next(self, only: Ticket | None = None, *, tie: bool = False) -> Ticket | None:
         """Start the next request if it fits, and is the only one allowed if one is given.
 
         Args:
-            only: the one allowed.
-            first: as good as the next.
+            only: the one allowed, at the head of its queue.
+            tie: whether it is allowed also if it is as good as the next.
         """
         if not self._waiting or self._seats_in_use >= self._limit:
             return None
         ticket, least_start = self._next()
-        ticket = first or ticket
-        if only not in (None, ticket):
-            return None
+        if only is not None and ticket is not only:
+            if not tie or self._end(only) != self._end(ticket):
+                return None
+            ticket = only
         if not self._fits(ticket.seats):
             ticket.counts.no_accommodation += 1
             return None

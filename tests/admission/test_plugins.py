@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from kubetrio.testing.client import Client
 
@@ -188,3 +193,69 @@ async def test_limit_ranges(client: Client) -> None:
         'pods "q" is forbidden: [maximum cpu usage per Container is 1, but limit is 3, '
         "maximum cpu usage per Pod is 2, but limit is 3]"
     )
+
+
+def csr(organization: str) -> dict[str, Any]:
+    """A certificate signing request for a client certificate."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name(
+        [
+            x509.NameAttribute(NameOID.COMMON_NAME, "me"),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization),
+        ]
+    )
+    built = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    pem = built.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    return {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": "r"},
+        "spec": {
+            "request": base64.b64encode(pem).decode(),
+            "signerName": "kubernetes.io/kube-apiserver-client",
+            "usages": ["client auth"],
+        },
+    }
+
+
+@pytest.mark.parametrize(("organization", "status"), [("devs", 201), ("system:masters", 403)])
+async def test_nobody_is_certified_as_master(
+    client: Client, organization: str, status: int
+) -> None:
+    """The group is refused before anybody could approve it."""
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    answer = await client.request("POST", path, json=csr(organization))
+    assert answer.status == status
+
+
+async def test_claims_grow_where_their_class_allows(client: Client) -> None:
+    """Bound claims of a class that allows it."""
+    storage = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "provisioner": "x.example.com",
+    }
+    statuses = []
+    for name, allowed in (("yes", True), ("no", False)):
+        made = {**storage, "metadata": {"name": name}, "allowVolumeExpansion": allowed}
+        await client.request("POST", "/apis/storage.k8s.io/v1/storageclasses", json=made)
+        claim = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name},
+            "spec": {
+                "storageClassName": name,
+                "volumeName": "v",
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        }
+        path = f"{CORE}/namespaces/default/persistentvolumeclaims"
+        await client.request("POST", path, json=claim)
+        merge = {"Content-Type": "application/merge-patch+json"}
+        bound = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+        await client.request("PATCH", f"{path}/{name}/status", headers=merge, json=bound)
+        more = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
+        answer = await client.request("PATCH", f"{path}/{name}", headers=merge, json=more)
+        statuses.append(answer.status)
+    assert statuses == [200, 403]

@@ -395,3 +395,23 @@ def test_nothing_is_lost(requests: list[tuple[str, int, int, int]], seats: int) 
         assert ended == len(requests)
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def test_levels_take_turns_by_their_shares() -> None:
+    """Of what is started while two levels wait, each has its part by shares."""
+    dispatcher = Dispatcher(0.0, 600, held=True)
+    schemas = [
+        FlowSchema(
+            name=name,
+            level=name,
+            precedence=10,
+            rules=(PolicyRule((Subject("User", name),), EVERYTHING),),
+        )
+        for name in ("large", "small")
+    ]
+    dispatcher.reconfigure(0.0, schemas, [level("large", 300), level("small", 100)])
+    for name in ("large", "small"):
+        for _ in range(80):
+            assert isinstance(dispatcher.arrive(0.0, RequestDigest(name, (), "get")), Ticket)
+    started = [dispatcher.dispatch(0.0, 1).started[0] for _ in range(40)]
+    assert sum(ticket.level == "small" for ticket in started) == pytest.approx(10, abs=1)
