@@ -42,6 +42,7 @@ class CertificateSubjectRestriction(Base):
     """The plugin."""
 
     name = "CertificateSubjectRestriction"
+    resources = frozenset({REQUESTS})
 
     async def validate(self, attributes: Attributes) -> None:
         """Refuse client certificates of the group that may do everything."""

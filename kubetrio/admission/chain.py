@@ -11,6 +11,9 @@ from typing import Protocol
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
+from kubetrio.machinery.names import GroupResource
+
+Asked = dict[tuple[Operation, GroupResource], tuple["Plugin", ...]]
 
 
 class Plugin(Protocol):
@@ -23,6 +26,11 @@ class Plugin(Protocol):
 
     name: str
     operations: frozenset[Operation]
+
+    @property
+    def resources(self) -> frozenset[GroupResource] | None:
+        """Resources it is asked about; None for all."""
+        ...
 
     async def mutate(self, attributes: Attributes) -> None:
         """Change the object or raise an `ApiError`."""
@@ -37,25 +45,29 @@ class Chain:
     """Plugins in order.
 
     Args:
-        plugins: all enabled plugins; each operation gets those that handle it.
+        plugins: all enabled plugins; each write asks those that handle its like.
     """
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._mutating = self._asked("mutate")
-        self._validating = self._asked("validate")
+        self._mutating: Asked = {}
+        self._validating: Asked = {}
 
-    def _asked(self, phase: str) -> dict[Operation, tuple[Plugin, ...]]:
-        """Plugins by operation; those that leave a phase to the base class are not asked in it."""
-        idle = getattr(Base, phase)
-        return {
-            operation: tuple(
+    def _ask(self, asked: Asked, phase: str, attributes: Attributes) -> tuple[Plugin, ...]:
+        """Plugins with an opinion, remembered: there are few operations and resources."""
+        resource = attributes.resource.group_resource
+        key = (attributes.operation, resource)
+        found = asked.get(key)
+        if found is None:
+            idle = getattr(Base, phase)
+            found = asked[key] = tuple(
                 plugin
                 for plugin in self.plugins
-                if operation in plugin.operations and getattr(type(plugin), phase, None) is not idle
+                if attributes.operation in plugin.operations
+                and (plugin.resources is None or resource in plugin.resources)
+                and getattr(type(plugin), phase, None) is not idle
             )
-            for operation in Operation
-        }
+        return found
 
     async def mutate(self, attributes: Attributes) -> None:
         """Run mutating plugins.
@@ -63,10 +75,10 @@ class Chain:
         Raises:
             ApiError: the first refusal.
         """
-        for plugin in self._mutating[attributes.operation]:
+        for plugin in self._ask(self._mutating, "mutate", attributes):
             await plugin.mutate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         """Run validating plugins; raises as `mutate`."""
-        for plugin in self._validating[attributes.operation]:
+        for plugin in self._ask(self._validating, "validate", attributes):
             await plugin.validate(attributes)

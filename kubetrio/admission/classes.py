@@ -29,6 +29,7 @@ class DefaultStorageClass(Base):
     """
 
     name = "DefaultStorageClass"
+    resources = frozenset({CLAIMS})
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
@@ -54,6 +55,7 @@ class DefaultIngressClass(Base):
     """
 
     name = "DefaultIngressClass"
+    resources = frozenset({INGRESSES})
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.plugin import Base
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, Cause, forbidden, not_found
 
@@ -18,7 +19,7 @@ NAMESPACES = GroupResource("", "namespaces")
 NamespacePhase = Callable[[str], Awaitable[str | None]]
 
 
-class NamespaceLifecycle:
+class NamespaceLifecycle(Base):
     """The plugin.
 
     Args:
@@ -46,9 +47,6 @@ class NamespaceLifecycle:
             raise not_found(NAMESPACES, namespace)
         if phase == "Terminating" and not attributes.subresource:
             raise self._terminating(attributes)
-
-    async def validate(self, attributes: Attributes) -> None:
-        """Nothing more to say."""
 
     @staticmethod
     def _terminating(attributes: Attributes) -> ApiError:

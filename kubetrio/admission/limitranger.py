@@ -156,6 +156,7 @@ class LimitRanger(Base):
     """
 
     name = "LimitRanger"
+    resources = frozenset({PODS, CLAIMS})
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
     def __init__(self, lookup: Lookup) -> None:

@@ -16,9 +16,14 @@ POD_SPEC = "io.k8s.api.core.v1.PodSpec"
 
 
 class Base:
-    """A plugin that does nothing; others override what they do."""
+    """A plugin that does nothing; others override what they do.
+
+    Attributes:
+        resources: of the only resources it has an opinion on; None for all.
+    """
 
     name = ""
+    resources: frozenset[GroupResource] | None = None
     operations: frozenset[Operation] = frozenset({Operation.CREATE})
 
     async def mutate(self, attributes: Attributes) -> None:

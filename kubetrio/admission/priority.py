@@ -26,6 +26,7 @@ class Priority(Base):
     """
 
     name = "Priority"
+    resources = frozenset({PODS, CLASSES})
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE})
 
     def __init__(self, lookup: Lookup) -> None:

@@ -20,6 +20,7 @@ class StorageObjectInUseProtection(Base):
     """Puts a finalizer on new claims, volumes and volume classes."""
 
     name = "StorageObjectInUseProtection"
+    resources = frozenset(FINALIZERS)
 
     async def mutate(self, attributes: Attributes) -> None:
         """Add the finalizer."""

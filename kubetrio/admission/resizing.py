@@ -37,6 +37,7 @@ class PersistentVolumeClaimResize(Base):
     """
 
     name = "PersistentVolumeClaimResize"
+    resources = frozenset({CLAIMS})
     operations = frozenset({Operation.UPDATE})
 
     def __init__(self, lookup: Lookup) -> None:

@@ -31,6 +31,7 @@ class RuntimeClass(Base):
     """
 
     name = "RuntimeClass"
+    resources = frozenset({PODS})
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup

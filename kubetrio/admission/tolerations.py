@@ -30,6 +30,7 @@ class DefaultTolerationSeconds(Base):
     """Pods stay for a while on nodes that fail."""
 
     name = "DefaultTolerationSeconds"
+    resources = frozenset({PODS})
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
     async def mutate(self, attributes: Attributes) -> None:
@@ -57,6 +58,7 @@ class TaintNodesByCondition(Base):
     """New nodes get no pods before they are known to be ready."""
 
     name = "TaintNodesByCondition"
+    resources = frozenset({NODES})
 
     async def mutate(self, attributes: Attributes) -> None:
         """Taint a new node."""

@@ -26,6 +26,7 @@ class PodTopologyLabels(Base):
     """
 
     name = "PodTopologyLabels"
+    resources = frozenset({PODS, BINDINGS})
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup

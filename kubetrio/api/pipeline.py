@@ -134,7 +134,8 @@ class Api:
         """Gives a watch's seat back once its initial state is sent."""
 
         def release() -> None:
-            self.flow.leave(request, trio.current_time())
+            if request.seat is not None:  # collected after the loop, there is no time to ask for
+                self.flow.leave(request, trio.current_time())
 
         return release
 

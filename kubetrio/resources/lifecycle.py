@@ -20,7 +20,7 @@ import trio
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
-from kubetrio.machinery import managedfields, objectmeta
+from kubetrio.machinery import objectmeta
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
@@ -37,6 +37,7 @@ from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.defaults.context import Context
 from kubetrio.resources.defaults.strategy import prepare_create, prepare_update
 from kubetrio.resources.deletion import Outcome
+from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
@@ -156,6 +157,7 @@ class Lifecycle:
         generated = not meta.get("name") and bool(meta.get("generateName"))
         prefix = meta.get("generateName") or ""
         for attempt in range(GENERATE_ATTEMPTS):
+            meta = obj["metadata"]  # an attempt that got as far as the store replaced it
             if generated:
                 meta["name"] = objectmeta.generate_name(prefix, self._suffix())
             try:
@@ -531,79 +533,6 @@ def _as_stored(stored_type: ResourceType, obj: Object) -> None:
     """Do to an object what storing it does; changes it."""
     if stored_type.schema_name and stored_type.group not in JSON_STORED:
         empty_lists_to_null(stored_type.schema_name)(obj)
-
-
-def unchanged(new: Object, old: Object) -> bool:
-    """Whether a write would change nothing but times of managedFields."""
-    if new == old:
-        return True
-    entries, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
-    if not entries or not before or not managedfields.same_but_times(entries, before):
-        return False
-    meta = {**new["metadata"], "managedFields": before}
-    return {**new, "metadata": meta} == old
-
-
-def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
-    """What the client may change of an object; the rest comes from the stored one.
-
-    Args:
-        new: what the client wants.
-        old: what is stored.
-        subresource: ``status`` and its like write their part only; subresources that are a part
-            of the spec are isolated by the kind (``defaults.strategy``).
-        strategy: rules of the kind.
-    """
-    was, meta = old["metadata"], dict(new["metadata"])
-    meta.setdefault("uid", was["uid"])
-    meta["creationTimestamp"] = was["creationTimestamp"]
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if name in was:  # never removed; setting one is refused by validation
-            meta[name] = was[name]
-    meta["resourceVersion"] = was["resourceVersion"]
-    meta.setdefault("name", was["name"])
-    meta.pop("selfLink", None)
-    result = {**new, "metadata": meta}
-    if subresource == "status":
-        result = {key: value for key, value in old.items() if key != "status"}
-        if "status" in new:
-            result["status"] = new["status"]
-        result["metadata"] = meta
-    elif subresource == "finalize":
-        finalizers = (new.get("spec") or {}).get("finalizers")
-        spec = {key: v for key, v in (old.get("spec") or {}).items() if key != "finalizers"}
-        if finalizers:
-            spec["finalizers"] = finalizers
-        result = {**old, "spec": spec, "metadata": meta}
-    elif strategy.status and not subresource:
-        result.pop("status", None)
-        if "status" in old:
-            result["status"] = old["status"]
-    return result
-
-
-def count_generation(new: Object, old: Object, strategy: Strategy) -> Object:
-    """Count changes of the desired state in ``metadata.generation``; changes the new object."""
-    meta, was = new["metadata"], old["metadata"]
-    if "generation" in was:
-        meta["generation"] = was["generation"]
-        watched = strategy.generation_metadata
-        if strategy.generation and (
-            _spec(new) != _spec(old) or any(meta.get(name) != was.get(name) for name in watched)
-        ):
-            meta["generation"] += 1
-    else:
-        meta.pop("generation", None)
-    return new
-
-
-def _spec(obj: Object) -> Object:
-    """What counts as the desired state: everything but identity, metadata and status."""
-    return {
-        key: value
-        for key, value in obj.items()
-        if key not in ("kind", "apiVersion", "metadata", "status")
-    }
 
 
 def _no_unique_name(target: Target, name: str) -> ApiError:

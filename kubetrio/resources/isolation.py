@@ -1,0 +1,86 @@
+"""What an update may change of a stored object, whether it did, and how changes are counted.
+
+Source: API conventions ("Spec and Status", ``metadata.generation``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetrio.machinery import managedfields
+from kubetrio.resources.strategy import Strategy
+
+Object = dict[str, Any]
+
+
+def unchanged(new: Object, old: Object) -> bool:
+    """Whether a write would change nothing but times of managedFields."""
+    if new == old:
+        return True
+    entries, before = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    if not entries or not before or not managedfields.same_but_times(entries, before):
+        return False
+    meta = {**new["metadata"], "managedFields": before}
+    return {**new, "metadata": meta} == old
+
+
+def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
+    """What the client may change of an object; the rest comes from the stored one.
+
+    Args:
+        new: what the client wants.
+        old: what is stored.
+        subresource: ``status`` and its like write their part only; subresources that are a part
+            of the spec are isolated by the kind (``defaults.strategy``).
+        strategy: rules of the kind.
+    """
+    was, meta = old["metadata"], dict(new["metadata"])
+    meta.setdefault("uid", was["uid"])
+    meta["creationTimestamp"] = was["creationTimestamp"]
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if name in was:  # never removed; setting one is refused by validation
+            meta[name] = was[name]
+    meta["resourceVersion"] = was["resourceVersion"]
+    meta.setdefault("name", was["name"])
+    meta.pop("selfLink", None)
+    result = {**new, "metadata": meta}
+    if subresource == "status":
+        result = {key: value for key, value in old.items() if key != "status"}
+        if "status" in new:
+            result["status"] = new["status"]
+        result["metadata"] = meta
+    elif subresource == "finalize":
+        finalizers = (new.get("spec") or {}).get("finalizers")
+        spec = {key: v for key, v in (old.get("spec") or {}).items() if key != "finalizers"}
+        if finalizers:
+            spec["finalizers"] = finalizers
+        result = {**old, "spec": spec, "metadata": meta}
+    elif strategy.status and not subresource:
+        result.pop("status", None)
+        if "status" in old:
+            result["status"] = old["status"]
+    return result
+
+
+def count_generation(new: Object, old: Object, strategy: Strategy) -> Object:
+    """Count changes of the desired state in ``metadata.generation``; changes the new object."""
+    meta, was = new["metadata"], old["metadata"]
+    if "generation" in was:
+        meta["generation"] = was["generation"]
+        watched = strategy.generation_metadata
+        if strategy.generation and (
+            _spec(new) != _spec(old) or any(meta.get(name) != was.get(name) for name in watched)
+        ):
+            meta["generation"] += 1
+    else:
+        meta.pop("generation", None)
+    return new
+
+
+def _spec(obj: Object) -> Object:
+    """What counts as the desired state: everything but identity, metadata and status."""
+    return {
+        key: value
+        for key, value in obj.items()
+        if key not in ("kind", "apiVersion", "metadata", "status")
+    }
