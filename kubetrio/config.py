@@ -23,6 +23,7 @@ class Config:
         tls_private_key_file: its key.
         client_ca_file: CA of client certificates instead of the self-made one.
         token_auth_file: static tokens, ``token,user,uid,"group,group"`` a line.
+        allow_privileged: whether containers may be privileged.
         anonymous_auth: whether requests without credentials are served as ``system:anonymous``.
         durability: ``full`` or ``normal`` (see `store.revisions.StoreConfig`).
         history_window_s: seconds of history kept for watches and exact reads.
@@ -51,6 +52,7 @@ class Config:
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
     token_auth_file: Path | None = None
+    allow_privileged: bool = False
     anonymous_auth: bool = True
     durability: str = "full"
     history_window_s: float = 300.0

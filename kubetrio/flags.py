@@ -165,6 +165,15 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="issuer named in service account tokens (default: %(default)s)",
     )
     auth.add_argument(
+        "--allow-privileged",
+        type=boolean,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="BOOL",
+        help="accept pods with privileged containers (default: false)",
+    )
+    auth.add_argument(
         "--anonymous-auth", type=boolean, nargs="?", const=True, default=True, metavar="BOOL"
     )
     generic = parser.add_argument_group("generic")
@@ -251,6 +260,7 @@ def to_config(options: argparse.Namespace) -> Config:
         tls_private_key_file=options.tls_private_key_file,
         client_ca_file=options.client_ca_file,
         token_auth_file=options.token_auth_file,
+        allow_privileged=options.allow_privileged,
         anonymous_auth=options.anonymous_auth,
         durability=options.durability,
         history_window_s=options.history_window,

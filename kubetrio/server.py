@@ -317,7 +317,13 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         store=store,
         hub=hub,
         listing=Listing(store, hub),
-        lifecycle=Lifecycle(store, _admission(store), env, _allocators(config, store, env)),
+        lifecycle=Lifecycle(
+            store,
+            _admission(store),
+            env,
+            _allocators(config, store, env),
+            allow_privileged=config.allow_privileged,
+        ),
         authenticator=Authenticator(_tokens(config), anonymous=config.anonymous_auth),
         authorizer=authorization.Chain(
             [

@@ -212,18 +212,23 @@ async def stream_body(response: StreamResponse) -> AsyncIterator[bytes]:
     async def write() -> None:
         try:
             await response.run(channel)
-        except ClientGone:
-            return
+        except* ClientGone:
+            pass  # the stream's own nursery wraps it
         finally:
             channel.ended = True
             channel.offer(b"")
             channel.close()
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(write, name="stream writer")
-        try:
-            while data := await channel.next():
-                yield data
-        finally:
-            channel.close()
-            nursery.cancel_scope.cancel()
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(write, name="stream writer")
+            try:
+                while data := await channel.next():
+                    yield data
+            finally:
+                channel.close()
+                nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        rest = group.split(GeneratorExit)[1]  # closed early: nothing more to do
+        if rest is not None:
+            raise rest from None

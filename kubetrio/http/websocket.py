@@ -75,8 +75,8 @@ async def _pump(response: StreamResponse, protocol: str | None) -> None:
     async def write() -> None:
         try:
             await response.run(channel)
-        except ClientGone:
-            return
+        except* ClientGone:
+            pass  # the stream's own nursery wraps it
         finally:
             channel.close()
 

@@ -103,6 +103,7 @@ class Lifecycle:
         admission: plugins to ask.
         env: wall clock, identities and names.
         allocators: by group and plural name, for the kinds that need one.
+        allow_privileged: whether containers may be privileged.
     """
 
     def __init__(
@@ -111,11 +112,14 @@ class Lifecycle:
         admission: Chain,
         env: Env,
         allocators: Mapping[tuple[str, str], Allocator] | None = None,
+        *,
+        allow_privileged: bool = False,
     ) -> None:
         self._store = store
         self._admission = admission
         self._env = env
         self.allocators = dict(allocators or {})
+        self._allow_privileged = allow_privileged
 
     async def admit(self, attributes: Attributes) -> None:
         """Ask admission about a request that stores no object of its own.
@@ -249,18 +253,17 @@ class Lifecycle:
             return deletion.being_deleted(resource.group_resource, name)
         return translate(KeyExists(name), resource.group_resource, name)
 
-    @staticmethod
-    def _validate_create(target: Target, strategy: Strategy, obj: Object) -> list[Cause]:
+    def _validate_create(self, target: Target, strategy: Strategy, obj: Object) -> list[Cause]:
         causes = objectmeta.validate_object_meta(
             obj["metadata"],
             namespaced=target.resource.namespaced,
             name_check=NAME_CHECKS[strategy.name_rule],
             standard_finalizers=strategy.standard_finalizers,
         )
-        return causes + validate_create(*_checked(target.resource, obj))
+        checked, shown = _checked(target.resource, obj)
+        return causes + validate_create(checked, shown, allow_privileged=self._allow_privileged)
 
-    @staticmethod
-    def _validate_update(target: Target, new: Object, old: Object) -> list[Cause]:
+    def _validate_update(self, target: Target, new: Object, old: Object) -> list[Cause]:
         standard = strategy_of(builtin.stored_type(target.resource)).standard_finalizers
         meta, was = new["metadata"], old["metadata"]
         causes = objectmeta.validate_object_meta_update(meta, was, standard_finalizers=standard)
@@ -277,7 +280,9 @@ class Lifecycle:
             )
         checked, shown = _checked(target.resource, new)
         _, before = _checked(target.resource, old)
-        return causes + validate_update(checked, shown, before, target.subresource)
+        return causes + validate_update(
+            checked, shown, before, target.subresource, allow_privileged=self._allow_privileged
+        )
 
     @staticmethod
     def _check(target: Target, causes: list[Cause], name: str) -> None:

@@ -64,7 +64,8 @@ def documents() -> list[Any]:
 
 
 def serve(directory: Path) -> Iterator[Kubectl]:
-    server = process.start(directory / "data", directory / "log", "--durability", "normal")
+    flags = ("--durability", "normal", "--allow-privileged")
+    server = process.start(directory / "data", directory / "log", *flags)
     try:
         yield Kubectl(server, directory)
         assert "Traceback" not in server.log.read_text()
@@ -258,9 +259,6 @@ def test_an_unknown_kind_is_told(kubectl: Kubectl) -> None:
     assert 'no matches for kind "No" in version "v1"' in said.err
 
 
-@pytest.mark.xfail(
-    strict=True, reason="--allow-privileged is missing, and its default forbids the container"
-)
 def test_a_privileged_agent_is_applied(kubectl: Kubectl) -> None:
     """As on every cluster that runs a network plugin."""
     kubectl("create", "namespace", "agents")
@@ -281,7 +279,7 @@ def test_generators(kubectl: Kubectl) -> None:
         "create job from-tick --from=cronjob/tick",
         "create configmap gen --from-literal=a=1",
         "create secret generic gen --from-literal=p=q",
-        "create secret docker-registry reg --docker-server=r --docker-username=u --docker-password=p",
+        "create secret docker-registry reg --docker-username=u --docker-password=p",
         "create service clusterip c1 --tcp=80:8080",
         "create service clusterip c2 --clusterip=None",
         "create service nodeport n1 --tcp=80",
