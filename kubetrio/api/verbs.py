@@ -23,6 +23,7 @@ from kubetrio.resources.lifecycle import Written
 from kubetrio.resources.listing import ListOptions, RestOfList
 from kubetrio.resources.representation import Encoder, ListMeta
 from kubetrio.resources.watching import Watch
+from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.model import KeyValue, Range
@@ -202,6 +203,7 @@ async def delete(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     encoder = _encoder(api, request, resource, OBJECT)
     raw = request.body if request.body is not None else options.delete_query(request)
     chosen = delete_options(raw)
+    _warn_of_orphans(request, resource, chosen)
     target = _target(request, resource)
     last, gone = await api.lifecycle.delete(target, chosen, _who(request, chosen))
     if not gone or api.returns_deleted(resource):
@@ -215,11 +217,18 @@ async def delete(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     return api.status_response(request, success(details), 200)
 
 
+def _warn_of_orphans(request: Request, resource: ResourceType, chosen: DeleteOptions) -> None:
+    warning = strategy_of(resource).orphan_warning
+    if warning and not chosen.propagation:
+        request.warn([warning])
+
+
 async def deletecollection(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """Every object of a collection that the selectors choose."""
     encoder = _encoder(api, request, resource, COLLECTION)
     raw = request.body if request.body is not None else options.delete_query(request)
     chosen = delete_options(raw)
+    _warn_of_orphans(request, resource, chosen)
     listed: ListOptions = options.list_options(request, resource)
     keys = Range.prefix(resource.prefix(object_namespace(request, resource)))
     deleted: list[KeyValue] = []

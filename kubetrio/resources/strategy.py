@@ -27,6 +27,7 @@ class Strategy:
         unconditional_update: whether an update may leave out the resourceVersion.
         returns_deleted: whether DELETE answers with the object instead of a Status.
         orphan_by_default: whether dependents stay when no propagation policy is given.
+        orphan_warning: what to tell a client that left the policy out, or empty.
         graceful: whether deletion waits for a kubelet.
         standard_finalizers: whether finalizers without a domain must be standard ones.
     """
@@ -39,11 +40,19 @@ class Strategy:
     unconditional_update: bool = True
     returns_deleted: bool = False
     orphan_by_default: bool = False
+    orphan_warning: str = ""
     graceful: bool = False
     standard_finalizers: bool = True
 
 
 ORPHAN_BY_DEFAULT = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
+ORPHAN_WARNINGS = {
+    ("batch", "jobs"): (
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
+        "this warning"
+    )
+}
 GRACEFUL = frozenset({("", "pods")})
 FREE_FINALIZERS = frozenset(
     {"apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io"}
@@ -94,6 +103,7 @@ def _key_strategy(path: str, group: str, name: str, has_status: bool) -> Strateg
         base,
         status=has_status,
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
+        orphan_warning=ORPHAN_WARNINGS.get(key, ""),
         graceful=key in GRACEFUL,
         standard_finalizers=group not in FREE_FINALIZERS,
         generation=base.generation or group in GENERATION_GROUPS,
