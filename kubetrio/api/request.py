@@ -6,6 +6,7 @@ URIs): which paths are about resources, which verb a method stands for, where th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,9 @@ VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class RequestInfo(NamedTuple):
@@ -172,8 +176,14 @@ class Request:
     started: float = field(init=False, default=0.0)
 
     def warn(self, texts: Iterable[str]) -> None:
-        """Add ``Warning`` headers (RFC 7234) to the answer, each text once."""
+        """Add ``Warning`` headers (RFC 7234) to the answer, each text once.
+
+        Texts with control characters, such as line breaks, are left out, as by kube-apiserver:
+        they must not end a header.
+        """
         for text in texts:
+            if CONTROL.search(text):
+                continue
             quoted = text.replace("\\", "\\\\").replace('"', '\\"')
             header = (b"Warning", b'299 - "%b"' % quoted.encode("utf-8", "replace"))
             if header not in self.response_headers:

@@ -91,7 +91,11 @@ async def test_dry_runs_store_nothing(
     """Of any verb."""
     await client.request("POST", CONFIGMAPS, json=named("one"))
     revision = server.api.store.revision
-    body = None if method == "DELETE" else named("two" if method == "POST" else "one", labels={"a": "b"})
+    body = (
+        None
+        if method == "DELETE"
+        else named("two" if method == "POST" else "one", labels={"a": "b"})
+    )
     answer = await client.request(method, path + "?dryRun=All", json=body)
     assert answer.status in (200, 201)
     assert server.api.store.revision == revision

@@ -1,0 +1,74 @@
+"""Request bodies: one object, whatever it is written in; fields nobody knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from kubetrio.api import serializers
+from kubetrio.api.bodies import decode_object
+from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.machinery.status import ApiError
+from kubetrio.testing.client import Client
+from kubetrio.wire import cborwire, yamlwire
+from kubetrio.wire.negotiate import Accepted
+
+GVK = GroupVersionKind("", "v1", "ConfigMap")
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+OBJECT: dict[str, Any] = {
+    "kind": "ConfigMap",
+    "apiVersion": "v1",
+    "metadata": {"name": "n"},
+    "data": {"a": "1"},
+}
+
+
+def protobuf(obj: dict[str, Any]) -> bytes:
+    return serializers.dump(obj, Accepted(serializer="protobuf", media_type="x"))
+
+
+def test_every_media_type_is_the_same_object() -> None:
+    """JSON, YAML, CBOR and protobuf."""
+    assert decode_object(orjson.dumps(OBJECT), GVK, "json").value == OBJECT
+    assert decode_object(yamlwire.encode(OBJECT), GVK, "yaml").value == OBJECT
+    assert decode_object(cborwire.encode(OBJECT), GVK, "cbor").value == OBJECT
+    assert decode_object(protobuf(OBJECT), GVK, "protobuf").value == OBJECT
+
+
+@pytest.mark.parametrize("codec", ["json", "yaml", "cbor", "protobuf"])
+def test_a_body_that_is_none(codec: Any) -> None:
+    """400."""
+    with pytest.raises(ApiError) as caught:
+        decode_object(b"\xff{", GVK, codec)
+    assert caught.value.code == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "warned"),
+    [
+        ("", 201, True),
+        ("?fieldValidation=Warn", 201, True),
+        ("?fieldValidation=Ignore", 201, False),
+        ("?fieldValidation=Strict", 400, False),
+    ],
+)
+async def test_unknown_fields(client: Client, query: str, status: int, warned: bool) -> None:
+    """Warned of, ignored or refused (docs: "API concepts", field validation)."""
+    answer = await client.request("POST", CONFIGMAPS + query, json={**OBJECT, "nonsense": 1})
+    assert answer.status == status
+    assert (b'unknown field \\"nonsense\\"' in answer.head.get(b"warning")) is warned
+
+
+async def test_a_media_type_nobody_knows(client: Client) -> None:
+    """415."""
+    answer = await client.request("POST", CONFIGMAPS, {"Content-Type": "text/csv"}, b"a,b")
+    assert answer.status == 415
+
+
+async def test_delete_options_of_another_kind(client: Client) -> None:
+    """400; an object sent by mistake deletes nothing."""
+    await client.request("POST", CONFIGMAPS, json=OBJECT)
+    assert (await client.request("DELETE", CONFIGMAPS + "/n", json=OBJECT)).status == 400
+    assert (await client.request("GET", CONFIGMAPS + "/n")).status == 200

@@ -1,0 +1,54 @@
+"""Who owns which fields of new objects, and shapes that are remembered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubetrio.api import fieldmanager
+from kubetrio.api.fieldmanager import FieldManager, shape
+from kubetrio.api.request import Request, resolve
+from kubetrio.schema import builtin
+
+CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
+PATH = "/api/v1/namespaces/ns/configmaps"
+
+
+def created(data: dict[str, str], manager: str = "me") -> Any:
+    request = Request("POST", PATH, "", {}, [])
+    request.info = resolve("POST", PATH, {})
+    obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "n"}, "data": data}
+    FieldManager(request, CONFIGMAPS, manager, "2023-11-14T22:13:20Z").created(obj)
+    return obj["metadata"]["managedFields"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": "x"}, (("a", True),)),
+        ({"a": ""}, (("a", False),)),
+        ({"a": {"b": 1}}, (("a", (("b", True),)),)),
+        ({"a": []}, None),
+        ({"a": {"b": [1]}}, None),
+    ],
+)
+def test_shapes(value: Any, expected: Any) -> None:
+    """Keys and which values are zero; lists have none."""
+    assert shape(value) == expected
+
+
+@settings(max_examples=40)
+@given(data=st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "x", "y"]), max_size=3))
+def test_a_remembered_shape_owns_the_same(data: dict[str, str]) -> None:
+    """As an object that is looked at in full."""
+    first, second = created(data), created(data)
+    fieldmanager._SHAPES.clear()
+    assert first == second == created(data)
+
+
+def test_the_manager_is_that_of_the_request() -> None:
+    """Also when the shape was seen with another one."""
+    assert [created({"a": "1"}, who)[0]["manager"] for who in ("one", "two")] == ["one", "two"]

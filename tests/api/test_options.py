@@ -1,0 +1,229 @@
+"""Query parameters of the verbs, in kube-apiserver's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.api import options
+from kubetrio.api.request import Request, parse_query, resolve
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources.listing import ListOptions
+from kubetrio.schema import builtin
+from kubetrio.wire.negotiate import APPLY_PATCH, MERGE_PATCH
+
+CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
+PATH = "/api/v1/namespaces/ns/configmaps"
+
+
+def request(query: str = "", path: str = PATH, agent: str = "tool/1.0 x") -> Request:
+    headers = {b"user-agent": agent.encode()}
+    made = Request("GET", path, query, headers, list(headers.items()))
+    made.query = parse_query(query)
+    made.info = resolve("GET", path, made.query)
+    return made
+
+
+@pytest.mark.parametrize(("text", "value"), [("7", 7), ("-7", -7), ("+7", 7), ("007", 7)])
+def test_integers(text: str, value: int) -> None:
+    """As Go's strconv reads them."""
+    assert options.integer(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("ten", "invalid syntax"),
+        ("1_0", "invalid syntax"),
+        ("٣", "invalid syntax"),
+        ("", "invalid syntax"),
+        ("99999999999999999999", "value out of range"),
+    ],
+)
+def test_what_is_no_integer(text: str, why: str) -> None:
+    """400 in Go's words."""
+    with pytest.raises(ApiError) as caught:
+        options.integer(text)
+    assert caught.value.message == f'strconv.ParseInt: parsing "{text}": {why}'
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ListOptions()),
+        ("limit=2", ListOptions(limit=2)),
+        ("limit=-1", ListOptions()),
+        ("limit=2&resourceVersion=0", ListOptions(resource_version="0")),
+        ("limit=2&continue=abc", ListOptions(limit=2, continue_token="abc")),
+        (
+            "resourceVersion=5&resourceVersionMatch=Exact",
+            ListOptions(resource_version="5", match="Exact"),
+        ),
+        ("labelSelector=&fieldSelector=", ListOptions()),
+    ],
+)
+def test_lists(query: str, expected: ListOptions) -> None:
+    """What they ask for; version zero does not page."""
+    assert options.list_options(request(query), CONFIGMAPS) == expected
+
+
+FORBIDDEN = "resourceVersionMatch: Forbidden: resourceVersionMatch "
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("resourceVersionMatch=Exact", "is forbidden unless resourceVersion is provided"),
+        (
+            "resourceVersion=0&resourceVersionMatch=Exact",
+            'forbidden for resourceVersion "0"',
+        ),
+        (
+            "resourceVersion=5&resourceVersionMatch=Sloppy",
+            'Unsupported value: "Sloppy": supported values: "Exact", "NotOlderThan", ""',
+        ),
+        (
+            "continue=x&resourceVersion=5&resourceVersionMatch=Exact",
+            "is forbidden when continue is provided",
+        ),
+        ("sendInitialEvents=true", "sendInitialEvents is forbidden for list"),
+    ],
+)
+def test_lists_that_contradict_themselves(query: str, words: str) -> None:
+    """422 with the member at fault."""
+    with pytest.raises(ApiError) as caught:
+        options.list_options(request(query), CONFIGMAPS)
+    assert caught.value.code == 422
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["labelSelector=a===b", "fieldSelector=spec.foo=bar", "limit=ten", "timeoutSeconds=x"],
+)
+def test_what_does_not_parse_is_400(query: str) -> None:
+    """Selectors and numbers."""
+    with pytest.raises(ApiError) as caught:
+        options.list_options(request(query), CONFIGMAPS)
+    assert caught.value.code == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "start", "begin_now", "mark", "wait"),
+    [
+        ("watch=1", None, False, False, 0),
+        ("watch=1&resourceVersion=0", None, False, False, 0),
+        ("watch=1&resourceVersion=5", 5, False, False, 0),
+        (
+            ("watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+            "&resourceVersion=5&allowWatchBookmarks=true"),
+            None, False, True, 5,
+        ),
+        (
+            "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+            None, False, False, 0,
+        ),
+        (
+            "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
+            None, True, False, 0,
+        ),
+        (
+            "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=5",
+            5, False, False, 0,
+        ),
+    ],
+)  # fmt: skip
+def test_where_watches_begin(
+    query: str, start: int | None, begin_now: bool, mark: bool, wait: int
+) -> None:
+    """With the state, behind a version, or now (KEP-3157)."""
+    found = options.watch_options(request(query), CONFIGMAPS, "ns", 60.0)
+    assert (found.start, found.begin_now) == (start, begin_now)
+    assert (found.initial_bookmark, found.not_older_than) == (mark, wait)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("sendInitialEvents=true", 422),
+        ("sendInitialEvents=true&resourceVersionMatch=Exact", 422),
+        ("resourceVersionMatch=NotOlderThan", 422),
+        ("continue=abc", 422),
+        ("resourceVersion=abc", 500),
+        ("timeoutSeconds=abc", 400),
+    ],
+)
+def test_watches_that_are_refused(query: str, code: int) -> None:
+    """With the codes that were recorded."""
+    with pytest.raises(ApiError) as caught:
+        options.watch_options(request("watch=1&" + query), CONFIGMAPS, "ns", 60.0)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("query", "seconds"), [("", 60.0), ("timeoutSeconds=7", 7.0), ("timeoutSeconds=0", 60.0)]
+)
+def test_how_long_a_watch_lasts(query: str, seconds: float) -> None:
+    """As long as the client says, else the server's time."""
+    found = options.watch_options(request(query), CONFIGMAPS, "ns", 60.0)
+    assert found.timeout_s == seconds
+
+
+def test_a_watch_of_one_object() -> None:
+    """By the deprecated path."""
+    path = "/api/v1/watch/namespaces/ns/configmaps/one"
+    found = options.watch_options(request("", path), CONFIGMAPS, "ns", 60.0)
+    assert found.prefix == CONFIGMAPS.key("ns", "one")
+
+
+def test_a_client_that_names_no_manager() -> None:
+    """Is called by its user agent, up to the slash."""
+    assert options.write_options(request(), "CreateOptions").field_manager == "tool"
+    named = options.write_options(request("fieldManager=me"), "CreateOptions")
+    assert named.field_manager == "me"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("dryRun=Some", 'dryRun: Unsupported value: ["Some"]: supported values: "All"'),
+        ("dryRun=", 'dryRun: Unsupported value: [""]'),
+        ("fieldValidation=Maybe", 'supported values: "", "Ignore", "Strict", "Warn"'),
+        ("fieldManager=" + "x" * 129, "may not be more than 128 bytes"),
+        ("fieldManager=a%01", "invalid character U+0001 (at position 1)"),
+    ],
+)
+def test_writes_that_are_refused(query: str, words: str) -> None:
+    """422 about the options, not the object."""
+    with pytest.raises(ApiError) as caught:
+        options.write_options(request(query), "CreateOptions")
+    assert caught.value.code == 422
+    assert caught.value.message.startswith('CreateOptions.meta.k8s.io "" is invalid: ')
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("media", "query", "words"),
+    [
+        (APPLY_PATCH, "force=true", "fieldManager: Required value: is required for apply patch"),
+        (MERGE_PATCH, "force=true", "force: Forbidden: may not be specified for non-apply patch"),
+    ],
+)
+def test_patches_that_are_refused(media: str, query: str, words: str) -> None:
+    """Apply needs a manager; only apply can be forced."""
+    made = request(query)
+    made.patch_type = media
+    with pytest.raises(ApiError) as caught:
+        options.patch_options(made)
+    assert words in caught.value.message
+
+
+def test_delete_options_in_the_query() -> None:
+    """For clients that send no body."""
+    query = "gracePeriodSeconds=5&propagationPolicy=Orphan&dryRun=All&orphanDependents=false"
+    assert options.delete_query(request(query)) == {
+        "gracePeriodSeconds": 5,
+        "propagationPolicy": "Orphan",
+        "dryRun": ["All"],
+        "orphanDependents": False,
+    }
+    assert options.delete_query(request()) == {}

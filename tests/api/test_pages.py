@@ -1,0 +1,45 @@
+"""Pages around the API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubetrio.api.pages import duration, jwks
+from kubetrio.testing.client import Client
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0s"), (59.9, "59s"), (61, "1m1s"), (3600, "1h0m0s")]
+)
+def test_durations_as_go_prints_them(seconds: float, text: str) -> None:
+    """Whole seconds."""
+    assert duration(seconds) == text
+
+
+def test_a_server_without_a_key_has_an_empty_set(tmp_path: Path) -> None:
+    """It signs no tokens."""
+    assert jwks(tmp_path / "missing") == {"keys": []}
+
+
+async def test_issuer_discovery_leads_to_the_keys(client: Client) -> None:
+    """OpenID Connect discovery of service account tokens."""
+    found = (await client.request("GET", "/.well-known/openid-configuration")).json()
+    assert found["jwks_uri"].endswith("/openid/v1/jwks")
+    answer = await client.request("GET", "/openid/v1/jwks")
+    assert answer.head.get(b"content-type") == b"application/jwk-set+json"
+    assert "keys" in answer.json()
+
+
+@pytest.mark.parametrize("path", ["/statusz", "/flagz"])
+async def test_pages_for_people(client: Client, path: str) -> None:
+    """They say that they are not for machines."""
+    answer = await client.request("GET", path)
+    assert b"not meant to be machine parseable" in answer.body
+
+
+async def test_health_as_metrics(client: Client) -> None:
+    """One sample a check (KEP-3466)."""
+    body = (await client.request("GET", "/metrics/slis")).body
+    assert b'kubernetes_healthcheck{name="' in body

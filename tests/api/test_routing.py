@@ -1,0 +1,82 @@
+"""Which path takes which verb."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.api import routing
+from kubetrio.api.request import Request, parse_query, resolve
+from kubetrio.machinery.status import ApiError
+from kubetrio.schema import builtin
+
+REGISTRY = builtin.registry()
+
+
+def request(method: str, target: str) -> Request:
+    path, _, query = target.partition("?")
+    made = Request(method, path, query, {}, [])
+    made.query = parse_query(query)
+    made.info = resolve(method, path, made.query)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "plural"),
+    [
+        ("GET", "/api/v1/pods", "pods"),
+        ("GET", "/api/v1/namespaces/ns/pods/p", "pods"),
+        ("GET", "/api/v1/namespaces/ns/pods/p/status", "pods"),
+        ("POST", "/api/v1/namespaces/ns/pods", "pods"),
+        ("DELETE", "/api/v1/namespaces/ns/pods", "pods"),
+        ("GET", "/api/v1/namespaces/ns", "namespaces"),
+        ("PUT", "/api/v1/namespaces/ns/finalize", "namespaces"),
+        ("GET", "/apis/apps/v1/namespaces/ns/deployments/d/scale", "deployments"),
+        ("GET", "/api/v1/watch/namespaces/ns/pods/p", "pods"),
+        ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Dp", "pods"),
+        ("GET", "/api/v1/nodes/n/proxy/a/b/c", "nodes"),
+    ],
+)
+def test_paths_that_lead_somewhere(method: str, target: str, plural: str) -> None:
+    """The resource they name."""
+    assert routing.find(REGISTRY, request(method, target)).resource == plural
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "code"),
+    [
+        ("GET", "/api/v1/things", 404),
+        ("GET", "/api/v9/pods", 404),
+        ("GET", "/apis/apps/v9/deployments", 404),
+        ("GET", "/api/v1/namespaces/ns/nodes", 404),
+        ("GET", "/api/v1/pods/p", 404),
+        ("GET", "/api/v1/namespaces/ns/pods/p/nothing", 404),
+        ("GET", "/api/v1/namespaces/ns/pods/p/status/more", 404),
+        ("POST", "/api/v1/pods", 405),
+        ("POST", "/api/v1/namespaces/ns/pods/p", 405),
+        ("PUT", "/api/v1/namespaces/ns/pods", 405),
+        ("PATCH", "/api/v1/namespaces/ns/pods", 405),
+        ("DELETE", "/api/v1/namespaces", 405),
+        ("HEAD", "/api/v1/namespaces/ns/pods/p", 405),
+        ("OPTIONS", "/api/v1/pods", 405),
+        ("BREW", "/api/v1/pods", 405),
+        ("DELETE", "/api/v1/namespaces/ns/pods/p/status", 405),
+        ("GET", "/api/v1/namespaces/ns/pods/..", 400),
+    ],
+)
+def test_paths_that_do_not(method: str, target: str, code: int) -> None:
+    """404 for what is not there, 405 for a verb it does not take."""
+    with pytest.raises(ApiError) as caught:
+        routing.find(REGISTRY, request(method, target))
+    assert caught.value.code == code
+
+
+def test_a_group_nobody_serves() -> None:
+    """A plain 404 without a Status, as Go's mux answers."""
+    with pytest.raises(routing.NotServed):
+        routing.find(REGISTRY, request("GET", "/apis/example.com/v1/things"))
+
+
+def test_deprecated_resources_exist() -> None:
+    """A warning for something that is not served would never be seen."""
+    served = {resource.group_resource for resource in REGISTRY.resources.values()}
+    assert set(routing.DEPRECATED) <= served

@@ -1,0 +1,57 @@
+"""Who asks: certificate, token, nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.auth.authenticate import KNOWN_HEADERS, Authenticator
+from kubetrio.auth.identity import ANONYMOUS, AUTHENTICATED, UserInfo
+from kubetrio.auth.tokens import parse_token_file
+from kubetrio.machinery.status import ApiError
+
+TOKENS = parse_token_file(b'secret,alice,7,"devs"\nother,bob,8\n', "tokens.csv")
+CERTIFICATE = UserInfo("carol", groups=("ops",))
+
+
+@pytest.fixture
+def authenticator() -> Authenticator:
+    """Two tokens and anonymous clients."""
+    return Authenticator(TOKENS)
+
+
+def test_a_certificate_comes_first(authenticator: Authenticator) -> None:
+    """Whatever else is sent, even a token that is wrong."""
+    for header in (b"", b"Bearer secret", b"Bearer wrong"):
+        user = authenticator.authenticate(CERTIFICATE, header)
+        assert (user.name, user.groups) == ("carol", ("ops", AUTHENTICATED))
+
+
+def test_a_token_is_its_user(authenticator: Authenticator) -> None:
+    """Each time, also when the header was seen before."""
+    for _ in range(2):
+        user = authenticator.authenticate(None, b"Bearer secret")
+        assert (user.name, user.uid, user.groups) == ("alice", "7", ("devs", AUTHENTICATED))
+
+
+def test_a_wrong_token_is_401(authenticator: Authenticator) -> None:
+    """Nobody becomes anonymous by a bad token."""
+    with pytest.raises(ApiError) as caught:
+        authenticator.authenticate(None, b"Bearer wrong")
+    assert (caught.value.code, caught.value.message) == (401, "Unauthorized")
+
+
+@pytest.mark.parametrize("header", [b"", b"Basic YTpi", b"Bearer", b"Bearer "])
+def test_without_credentials_of_a_known_kind(authenticator: Authenticator, header: bytes) -> None:
+    """Anonymous, where that is allowed."""
+    assert authenticator.authenticate(None, header) is ANONYMOUS
+    with pytest.raises(ApiError) as caught:
+        Authenticator(TOKENS, anonymous=False).authenticate(None, header)
+    assert caught.value.code == 401
+
+
+def test_what_is_remembered_is_bounded(authenticator: Authenticator) -> None:
+    """Many spellings of one good header do not fill the memory."""
+    for number in range(KNOWN_HEADERS + 10):
+        user = authenticator.authenticate(None, b"Bearer secret" + b" " * (number + 1))
+        assert user.name == "alice"
+    assert len(authenticator._known) <= KNOWN_HEADERS

@@ -1,0 +1,158 @@
+"""Who may do what: authorizers in order, and the words of a refusal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kubetrio.auth.authorize import (
+    Chain,
+    Masters,
+    PathRules,
+    basic_user,
+    bootstrap_paths,
+    forbidden,
+)
+from kubetrio.auth.identity import ANONYMOUS, MASTERS, Attributes, Decision, UserInfo, Verdict
+from kubetrio.schema import builtin
+
+ALICE = UserInfo("alice", groups=("devs", "system:authenticated"))
+ADMIN = UserInfo("root", groups=(MASTERS,))
+GET_POD = Attributes(
+    user=ALICE, verb="get", namespace="ns", api_version="v1", resource="pods", name="p"
+)
+OBJECTS = builtin.load("bootstrap")
+
+
+def path(user: UserInfo, text: str, verb: str = "get") -> Attributes:
+    return Attributes(user=user, verb=verb, resource_request=False, path=text)
+
+
+class Fixed:
+    """An authorizer with one answer."""
+
+    def __init__(self, decision: Decision, reason: str = "") -> None:
+        self.verdict = Verdict(decision, reason)
+        self.asked = 0
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        """The answer."""
+        self.asked += 1
+        return self.verdict
+
+
+def test_the_first_opinion_counts() -> None:
+    """Those behind it are not asked."""
+    first, second = Fixed(Decision.NO_OPINION), Fixed(Decision.DENY, "no")
+    third = Fixed(Decision.ALLOW)
+    assert Chain([first, second, third]).authorize(GET_POD) == Verdict(Decision.DENY, "no")
+    assert (first.asked, second.asked, third.asked) == (1, 1, 0)
+
+
+def test_no_opinion_at_all() -> None:
+    """Is no permission."""
+    for chain in (Chain([]), Chain([Fixed(Decision.NO_OPINION)])):
+        assert chain.authorize(GET_POD).decision is Decision.NO_OPINION
+
+
+def test_masters_may_do_everything() -> None:
+    """Nobody else gets an opinion from it."""
+    assert Masters().authorize(replace(GET_POD, user=ADMIN)).decision is Decision.ALLOW
+    assert Masters().authorize(GET_POD).decision is Decision.NO_OPINION
+
+
+@pytest.mark.parametrize(
+    ("user", "where", "allowed"),
+    [
+        (ANONYMOUS, "/version", True),
+        (ANONYMOUS, "/healthz", True),
+        (ANONYMOUS, "/readyz", True),
+        (ANONYMOUS, "/api", False),
+        (ANONYMOUS, "/metrics", False),
+        (ALICE, "/version", True),
+        (ALICE, "/api", True),
+        (ALICE, "/apis/apps/v1", True),
+        (ALICE, "/openapi/v3", True),
+        (ALICE, "/metrics", False),
+    ],
+)
+def test_open_paths_of_a_fresh_cluster(user: UserInfo, where: str, allowed: bool) -> None:
+    """Health and version for all, discovery for those who say who they are."""
+    decision = bootstrap_paths(OBJECTS).authorize(path(user, where)).decision
+    assert (decision is Decision.ALLOW) is allowed
+
+
+@pytest.mark.parametrize(
+    ("attributes", "allowed"),
+    [
+        (path(ALICE, "/a"), True),
+        (path(ALICE, "/a", "head"), True),
+        (path(ALICE, "/a", "post"), False),
+        (path(ALICE, "/a/b"), False),
+        (path(ALICE, "/tree/"), True),
+        (path(ALICE, "/tree/x/y"), True),
+        (path(ALICE, "/tree"), False),
+        (replace(GET_POD, path="/a"), False),
+    ],
+)
+def test_path_rules(attributes: Attributes, allowed: bool) -> None:
+    """Exact or with a star at the end, for reading, never for resources."""
+    rules = PathRules({"devs": ["/a", "/tree/*"]})
+    assert (rules.authorize(attributes).decision is Decision.ALLOW) is allowed
+
+
+@pytest.mark.parametrize(
+    ("user", "group", "plural", "allowed"),
+    [
+        (ALICE, "authorization.k8s.io", "selfsubjectaccessreviews", True),
+        (ALICE, "authorization.k8s.io", "selfsubjectrulesreviews", True),
+        (ALICE, "authentication.k8s.io", "selfsubjectreviews", True),
+        (ALICE, "authorization.k8s.io", "subjectaccessreviews", False),
+        (ANONYMOUS, "authorization.k8s.io", "selfsubjectaccessreviews", False),
+    ],
+)
+def test_everybody_may_ask_about_themselves(
+    user: UserInfo, group: str, plural: str, allowed: bool
+) -> None:
+    """Everybody who is somebody."""
+    asked = Attributes(user=user, verb="create", api_group=group, resource=plural)
+    assert (basic_user(OBJECTS).authorize(asked).decision is Decision.ALLOW) is allowed
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        (
+            GET_POD,
+            (
+                'pods "p" is forbidden: User "alice" cannot get resource "pods" in API '
+                'group "" in the '
+                'namespace "ns"'
+            ),
+        ),
+        (
+            Attributes(user=ALICE, verb="list", api_group="apps", resource="deployments"),
+            (
+                'deployments.apps is forbidden: User "alice" cannot list resource '
+                '"deployments" in API '
+                'group "apps" at the cluster scope'
+            ),
+        ),
+        (
+            replace(GET_POD, subresource="log"),
+            (
+                'pods "p" is forbidden: User "alice" cannot get resource "pods/log" in '
+                'API group "" in '
+                'the namespace "ns"'
+            ),
+        ),
+        (path(ANONYMOUS, "/api"), 'forbidden: User "system:anonymous" cannot get path "/api"'),
+    ],
+)
+def test_the_words_of_a_refusal(attributes: Attributes, message: str) -> None:
+    """403 in kube-apiserver's words, with the reason behind them where there is one."""
+    error = forbidden(attributes)
+    assert (error.code, error.reason, error.message) == (403, "Forbidden", message)
+    assert forbidden(attributes, "why").message == message + ": why"
+    assert (b"X-Content-Type-Options", b"nosniff") in error.headers

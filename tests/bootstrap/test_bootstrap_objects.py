@@ -1,0 +1,97 @@
+"""Objects every cluster has from its start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubetrio.bootstrap.objects import NAMESPACES, PRIORITY_CLASSES, service_ip
+from kubetrio.config import Config
+from kubetrio.testing.client import Client
+from kubetrio.testing.server import ADDRESS, PORT, InProcess, open_api
+
+CORE = "/api/v1"
+LOCAL = "127.0.0.1"  # advertised when nothing else is said
+SERVICE = CORE + "/namespaces/default/services/kubernetes"
+
+
+@pytest.mark.parametrize(
+    ("cidr", "address"),
+    [
+        ("10.0.0.0/24", "10.0.0.1"),
+        ("10.96.0.0/12", "10.96.0.1"),
+        ("fd00::/108", "fd00::1"),
+        ("10.0.0.7/24", "10.0.0.1"),
+    ],
+)
+def test_the_first_address_is_that_of_the_api(cidr: str, address: str) -> None:
+    """Of each range (docs: "Service" and kube-apiserver's reference)."""
+    assert service_ip(cidr) == address
+
+
+async def get(client: Client, path: str) -> Any:
+    answer = await client.request("GET", path)
+    assert answer.status == 200, path
+    return answer.json()
+
+
+async def test_system_namespaces_exist(client: Client) -> None:
+    """Active, with the label that selectors of namespaces use."""
+    for name in NAMESPACES:
+        found = await get(client, f"{CORE}/namespaces/{name}")
+        assert found["status"]["phase"] == "Active"
+        assert found["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
+
+
+async def test_the_api_is_a_service(client: Client) -> None:
+    """With endpoints that lead to this server."""
+    spec = (await get(client, SERVICE))["spec"]
+    assert spec["clusterIP"] == "10.0.0.1"
+    subset = (await get(client, CORE + "/namespaces/default/endpoints/kubernetes"))["subsets"][0]
+    assert (subset["addresses"][0]["ip"], subset["ports"][0]["port"]) == (LOCAL, PORT)
+    path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+    sliced = await get(client, path)
+    assert sliced["endpoints"][0]["addresses"] == [LOCAL]
+    assert sliced["ports"][0]["port"] == PORT
+
+
+async def test_system_priorities_exist(client: Client) -> None:
+    """Described, for ``kubectl describe`` shows it."""
+    for name, description in PRIORITY_CLASSES.items():
+        found = await get(client, f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")
+        assert found["value"] >= 2_000_000_000
+        assert found["description"] == description
+
+
+async def test_an_apiservice_for_each_group_and_version(server: InProcess, client: Client) -> None:
+    """What the aggregator of kube-apiserver would list."""
+    found = await get(client, "/apis/apiregistration.k8s.io/v1/apiservices")
+    names = {item["metadata"]["name"] for item in found["items"]}
+    assert {"v1.", "v1.apps", "v1.batch", "v2.autoscaling"} <= names
+
+
+async def test_a_second_start_writes_nothing(tmp_path: Path) -> None:
+    """What exists is left alone."""
+    config = Config(data_dir=tmp_path, secure_port=PORT, advertise_address=ADDRESS)
+    async with open_api(config=config) as first:
+        revision = first.api.store.revision
+    async with open_api(config=config) as second:
+        assert second.api.store.revision == revision
+
+
+async def test_another_address_is_corrected(tmp_path: Path) -> None:
+    """A server that moved must be found; changes of others are kept."""
+    config = Config(data_dir=tmp_path, secure_port=PORT, advertise_address=ADDRESS)
+    namespace = CORE + "/namespaces/kube-public"
+    async with open_api(config=config) as server, server.connect() as client:
+        patch = b'{"metadata":{"labels":{"mine":"yes"}}}'
+        media = {"Content-Type": "application/merge-patch+json"}
+        assert (await client.request("PATCH", namespace, media, patch)).status == 200
+    moved = Config(data_dir=tmp_path, secure_port=PORT, advertise_address="192.0.2.77")
+    async with open_api(config=moved) as server, server.connect() as client:
+        path = CORE + "/namespaces/default/endpoints/kubernetes"
+        subset = (await get(client, path))["subsets"][0]
+        assert subset["addresses"] == [{"ip": "192.0.2.77"}]
+        assert (await get(client, namespace))["metadata"]["labels"]["mine"] == "yes"

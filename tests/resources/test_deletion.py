@@ -1,0 +1,255 @@
+"""What a deletion does to an object: grace, finalizers, propagation, namespaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources import deletion
+from kubetrio.resources.deletion import FOREGROUND, ORPHAN, Object, Outcome
+from kubetrio.resources.strategy import strategy_of
+from kubetrio.resources.writes import DeleteOptions
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import ResourceType
+
+NOW = 1_700_000_000.0
+THEN = "2023-11-14T22:13:20Z"
+CORE = {name: builtin.registry().resources["", "v1", name] for name in (
+    "configmaps", "pods", "namespaces", "replicationcontrollers"
+)}  # fmt: skip
+CONFIGMAPS, PODS, NAMESPACES = CORE["configmaps"], CORE["pods"], CORE["namespaces"]
+
+
+def meta(**more: Any) -> Object:
+    return {"name": "n", "uid": "u", "resourceVersion": "5", **more}
+
+
+def plan(
+    resource: ResourceType, obj: Object, options: DeleteOptions | None = None
+) -> tuple[Outcome, Object]:
+    strategy = strategy_of(resource)
+    return deletion.plan(resource, obj, strategy, options or DeleteOptions(), NOW)
+
+
+def running(**spec: Any) -> Object:
+    return {"metadata": meta(), "spec": {"nodeName": "node", **spec}, "status": {}}
+
+
+# ---------------------------------------------------------------- grace
+
+
+@pytest.mark.parametrize(
+    ("pod", "asked", "seconds"),
+    [
+        (running(), None, 30),
+        (running(terminationGracePeriodSeconds=7), None, 7),
+        (running(terminationGracePeriodSeconds=7), 3, 3),
+        (running(), 0, 0),
+        (running(), -5, 1),
+        (running(terminationGracePeriodSeconds=-1), None, 1),
+        (running(nodeName=""), 20, 0),
+        ({**running(), "status": {"phase": "Succeeded"}}, 20, 0),
+        ({**running(), "status": {"phase": "Failed"}}, None, 0),
+        ({**running(), "status": {"phase": "Running"}}, None, 30),
+    ],
+)
+def test_how_long_a_kubelet_gets(pod: Object, asked: int | None, seconds: int) -> None:
+    """The request, else the pod, else 30 s; nothing where no kubelet runs it."""
+    options = DeleteOptions(grace_period_s=asked)
+    assert deletion.grace_period(pod, strategy_of(PODS), options) == seconds
+
+
+def test_other_kinds_get_no_grace() -> None:
+    """Nobody would end it."""
+    outcome, _ = plan(CONFIGMAPS, {"metadata": meta()}, DeleteOptions(grace_period_s=30))
+    assert outcome is Outcome.REMOVE
+
+
+def test_a_running_pod_is_marked_for_when_its_time_is_up() -> None:
+    """The timestamp is in the future by the grace period."""
+    outcome, last = plan(PODS, running(terminationGracePeriodSeconds=10))
+    assert outcome is Outcome.MARK
+    assert last["metadata"]["deletionTimestamp"] == "2023-11-14T22:13:30Z"
+    assert last["metadata"]["deletionGracePeriodSeconds"] == 10
+
+
+def test_a_pod_goes_at_once_with_grace_zero() -> None:
+    """Its last state says so."""
+    outcome, last = plan(PODS, running(), DeleteOptions(grace_period_s=0))
+    assert outcome is Outcome.REMOVE
+    assert last["metadata"]["deletionTimestamp"] == THEN
+    assert last["metadata"]["deletionGracePeriodSeconds"] == 0
+
+
+@pytest.mark.parametrize(("asked", "expected"), [(5, 5), (40, 30), (None, 30)])
+def test_grace_can_only_get_shorter(asked: int | None, expected: int) -> None:
+    """A second deletion may hurry, not delay."""
+    _, marked = plan(PODS, running())
+    _, again = plan(PODS, marked, DeleteOptions(grace_period_s=asked))
+    assert again["metadata"]["deletionGracePeriodSeconds"] == expected
+
+
+def test_a_second_deletion_does_nothing() -> None:
+    """The same object comes back, and nothing is written."""
+    _, marked = plan(PODS, running())
+    assert plan(PODS, marked) == (Outcome.NOTHING, marked)
+
+
+# ---------------------------------------------------------------- finalizers, propagation
+
+
+@pytest.mark.parametrize(
+    ("resource", "current", "policy", "after"),
+    [
+        ("configmaps", [], "", []),
+        ("configmaps", ["a/b"], "", ["a/b"]),
+        ("configmaps", [], "Orphan", [ORPHAN]),
+        ("configmaps", [], "Foreground", [FOREGROUND]),
+        ("configmaps", [ORPHAN], "", [ORPHAN]),
+        ("configmaps", [FOREGROUND, "a/b"], "", [FOREGROUND, "a/b"]),
+        ("configmaps", [ORPHAN, "a/b"], "Background", ["a/b"]),
+        ("configmaps", [ORPHAN], "Foreground", [FOREGROUND]),
+        ("configmaps", [FOREGROUND, "a/b"], "Orphan", ["a/b", ORPHAN]),
+        ("replicationcontrollers", [], "", [ORPHAN]),
+        ("replicationcontrollers", [], "Background", []),
+    ],
+)
+def test_propagation_is_a_finalizer(
+    resource: str, current: list[str], policy: str, after: list[str]
+) -> None:
+    """The garbage collector finds its order there; the newest order counts."""
+    obj = {"metadata": meta(finalizers=current)}
+    options = DeleteOptions(propagation=policy)
+    assert deletion.new_finalizers(obj, strategy_of(CORE[resource]), options) == after
+
+
+def test_an_object_with_finalizers_waits() -> None:
+    """It is marked, and its finalizers stay."""
+    outcome, last = plan(CONFIGMAPS, {"metadata": meta(finalizers=["a/b"])})
+    assert outcome is Outcome.MARK
+    assert last["metadata"]["finalizers"] == ["a/b"]
+    assert last["metadata"]["deletionTimestamp"] == THEN
+    assert last["metadata"]["deletionGracePeriodSeconds"] == 0
+
+
+def test_a_deletion_marks_a_new_generation() -> None:
+    """Where generations count, once; nowhere else."""
+    resource = CORE["replicationcontrollers"]
+    _, marked = plan(resource, {"metadata": meta(generation=3, finalizers=["a/b"]), "spec": {}})
+    assert marked["metadata"]["generation"] == 4
+    _, again = plan(resource, marked)
+    assert again["metadata"]["generation"] == 4
+
+
+@settings(max_examples=60)
+@given(
+    finalizers=st.lists(st.sampled_from(["a/b", "c/d", ORPHAN, FOREGROUND]), unique=True),
+    policy=st.sampled_from(["", "Orphan", "Background", "Foreground"]),
+    name=st.sampled_from(sorted(CORE)),
+)
+def test_planning_changes_nothing_it_is_given(
+    finalizers: list[str], policy: str, name: str
+) -> None:
+    """The stored object stays as it was read, and own finalizers are never lost."""
+    obj = {"metadata": meta(finalizers=list(finalizers)), "spec": {}, "status": {}}
+    _, last = plan(CORE[name], obj, DeleteOptions(propagation=policy))
+    assert obj == {"metadata": meta(finalizers=finalizers), "spec": {}, "status": {}}
+    own = [each for each in finalizers if each not in (ORPHAN, FOREGROUND)]
+    kept = last["metadata"].get("finalizers", [])
+    assert [each for each in kept if each not in (ORPHAN, FOREGROUND)] == own
+
+
+# ---------------------------------------------------------------- namespaces
+
+
+def test_a_namespace_terminates() -> None:
+    """Its phase says so while its content goes; there is no grace period."""
+    obj = {
+        "metadata": meta(),
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+    outcome, last = plan(NAMESPACES, obj)
+    assert outcome is Outcome.MARK
+    assert last["status"] == {"phase": "Terminating"}
+    assert "deletionGracePeriodSeconds" not in last["metadata"]
+    assert plan(NAMESPACES, last) == (Outcome.NOTHING, last)
+
+
+def test_a_finalized_namespace_goes() -> None:
+    """When neither kind of finalizer is left."""
+    outcome, _ = plan(NAMESPACES, {"metadata": meta(), "spec": {}, "status": {}})
+    assert outcome is Outcome.REMOVE
+
+
+# ---------------------------------------------------------------- the end
+
+
+@pytest.mark.parametrize(
+    ("resource", "obj", "done"),
+    [
+        ("configmaps", {"metadata": meta()}, False),
+        ("configmaps", {"metadata": meta(deletionTimestamp=THEN)}, True),
+        ("configmaps", {"metadata": meta(deletionTimestamp=THEN, finalizers=["a/b"])}, False),
+        ("configmaps", {"metadata": meta(deletionTimestamp=THEN, finalizers=[])}, True),
+        ("pods", {"metadata": meta(deletionTimestamp=THEN, deletionGracePeriodSeconds=30)}, False),
+        ("pods", {"metadata": meta(deletionTimestamp=THEN, deletionGracePeriodSeconds=0)}, True),
+        (
+            "namespaces",
+            {"metadata": meta(deletionTimestamp=THEN), "spec": {"finalizers": ["kubernetes"]}},
+            False,
+        ),
+        ("namespaces", {"metadata": meta(deletionTimestamp=THEN), "spec": {}}, True),
+    ],
+)
+def test_when_nothing_is_left_to_wait_for(resource: str, obj: Object, done: bool) -> None:
+    """The update that takes the last obstacle away removes the object."""
+    assert deletion.finished(obj, CORE[resource]) is done
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            DeleteOptions(uid="other"),
+            (
+                "the UID in the precondition (other) does not match the UID in record (u). "
+                "The object might have been deleted and then recreated"
+            ),
+        ),
+        (
+            DeleteOptions(resource_version="3"),
+            (
+                "the ResourceVersion in the precondition (3) does not match the ResourceVersion in "
+                "record (5). The object might have been modified"
+            ),
+        ),
+    ],
+)
+def test_another_object_than_the_one_meant_stays(options: DeleteOptions, words: str) -> None:
+    """409 in kube-apiserver's words, which name the kind."""
+    with pytest.raises(ApiError) as caught:
+        deletion.check_preconditions(CONFIGMAPS, {"metadata": meta()}, options)
+    expected = f'Operation cannot be fulfilled on ConfigMap "n": {words}'
+    assert (caught.value.code, caught.value.message) == (409, expected)
+
+
+def test_preconditions_that_hold() -> None:
+    """Both may be given."""
+    options = DeleteOptions(uid="u", resource_version="5")
+    deletion.check_preconditions(CONFIGMAPS, {"metadata": meta()}, options)
+
+
+def test_a_name_in_deletion_is_taken() -> None:
+    """A create hears that its predecessor is not gone yet."""
+    error = deletion.being_deleted(GroupResource("apps", "deployments"), "d")
+    assert (error.code, error.reason) == (409, "AlreadyExists")
+    assert error.message == 'object is being deleted: deployments.apps "d" already exists'

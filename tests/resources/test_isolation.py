@@ -1,0 +1,83 @@
+"""What an update may change: each path its part, generations, changes that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubetrio.resources.isolation import count_generation, isolate, unchanged
+from kubetrio.resources.strategy import Strategy
+
+Object = dict[str, Any]
+COUNTING = Strategy(generation=True, generation_metadata=("annotations",), status=True)
+
+
+def counted(**more: Any) -> Object:
+    meta = {"name": "n", "generation": 4, "annotations": {"a": "b"}}
+    return {"kind": "K", "metadata": meta, "spec": {"x": 1}, "status": {"y": 1}, **more}
+
+
+@pytest.mark.parametrize(
+    ("new", "generation"),
+    [
+        (counted(), 4),
+        (counted(spec={"x": 2}), 5),
+        (counted(status={"y": 2}), 4),
+        (counted(extra=1), 5),
+        (counted(metadata={"name": "n", "annotations": {"a": "c"}}), 5),
+        (counted(metadata={"name": "n", "annotations": {"a": "b"}, "labels": {"l": "m"}}), 4),
+        (counted(metadata={"name": "n", "annotations": {"a": "b"}, "generation": 99}), 4),
+    ],
+)
+def test_generations_count_changes_of_the_desired_state(new: Object, generation: int) -> None:
+    """Not status, not labels, and never what the client says."""
+    assert count_generation(new, counted(), COUNTING)["metadata"]["generation"] == generation
+
+
+def test_what_has_no_generation_gets_none() -> None:
+    """A client cannot make one up."""
+    new, old = counted(), counted(metadata={"name": "n"})
+    assert "generation" not in count_generation(new, old, Strategy())["metadata"]
+
+
+def full(**more: Any) -> Object:
+    meta = {"name": "n", "uid": "u", "resourceVersion": "5", "creationTimestamp": "t"}
+    spec = {"x": 1, "finalizers": ["kubernetes"]}
+    return {"kind": "K", "metadata": meta, "spec": spec, "status": {"y": 1}, **more}
+
+
+@pytest.mark.parametrize(
+    ("subresource", "status", "spec", "phase"),
+    [
+        ("", True, 2, 1),  # the object, where status has its own path
+        ("", False, 2, 2),  # the object, where it has none
+        ("status", True, 1, 2),
+        ("finalize", True, 1, 1),
+    ],
+)
+def test_each_path_writes_its_part(
+    subresource: str,
+    status: bool,
+    spec: int,
+    phase: int,
+) -> None:
+    """The rest comes from the stored object."""
+    new = full(spec={"x": 2}, status={"y": 2})
+    result = isolate(new, full(), subresource, Strategy(status=status))
+    assert (result["spec"]["x"], result["status"]["y"]) == (spec, phase)
+    assert ("finalizers" in result["spec"]) is (subresource == "status")
+
+
+def test_times_of_managed_fields_are_no_change() -> None:
+    """An apply that changes nothing but when it was made writes nothing."""
+    entry = {"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+    fields: Object = {"fieldsV1": {"f:data": {}}}
+
+    def at(time: str, manager: str = "m") -> Object:
+        one = {**entry, "manager": manager, "time": time, **fields}
+        return {"metadata": {"name": "n", "managedFields": [one]}}
+
+    assert unchanged(at("2001-01-01T00:00:00Z"), at("2002-01-01T00:00:00Z"))
+    assert not unchanged(at("2001-01-01T00:00:00Z"), at("2001-01-01T00:00:00Z", "other"))
+    assert not unchanged({**at("x"), "data": {}}, at("y"))

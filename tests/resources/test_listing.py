@@ -1,0 +1,400 @@
+"""Lists: pages, continue tokens, which revision is read."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import orjson
+import pytest
+import trio
+import trio.testing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubetrio.api.cache import ByteCache
+from kubetrio.api.encoders import ObjectEncoder, json_encoder
+from kubetrio.machinery import fields, labels
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources import listing
+from kubetrio.resources.listing import Listing, ListOptions, decode_token, encode_token
+from kubetrio.resources.objects import stamp
+from kubetrio.resources.representation import Encoder
+from kubetrio.resources.selection import Selection
+from kubetrio.schema import builtin
+from kubetrio.testing.store_model import MemoryStore
+from kubetrio.watch.hub import Hub
+from kubetrio.wire.negotiate import Accepted
+
+CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
+PLAIN = json_encoder(CONFIGMAPS)
+PREFIX = CONFIGMAPS.prefix("ns")
+
+
+class World:
+    """A store with a listing on it."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.hub = Hub(self.store)
+        self.listing = Listing(self.store, self.hub)
+
+    async def put(self, name: str, namespace: str = "ns", **tags: str) -> int:
+        """Create or change a ConfigMap; its revision."""
+        meta = {"name": name, "namespace": namespace, "labels": tags}
+        value = stamp({"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta})
+        key = CONFIGMAPS.key(namespace, name)
+        found = await self.store.get(key)
+        if found is None:
+            return (await self.store.create(key, value)).revision
+        return (await self.store.update(key, value, expected=found.revision)).revision
+
+    async def raw(self, encoder: Encoder = PLAIN, namespace: str = "ns", **options: Any) -> bytes:
+        """A whole list as bytes."""
+        begin, rest = await self.listing.open(
+            CONFIGMAPS, namespace, ListOptions(**options), encoder
+        )
+        more = rest is not None
+        while rest is not None and more:
+            body, more = await rest.next()
+            begin += body
+        return begin
+
+    async def list(self, namespace: str = "ns", **options: Any) -> Any:
+        """A list as JSON."""
+        return orjson.loads(await self.raw(namespace=namespace, **options))
+
+
+@pytest.fixture
+async def world() -> World:
+    """Five ConfigMaps, at revisions 1 to 5."""
+    world = World()
+    for number in range(1, 6):
+        await world.put(f"c{number}", tier="a" if number % 2 else "b")
+    return world
+
+
+def names(found: Any) -> list[str]:
+    return [item["metadata"]["name"] for item in found["items"]]
+
+
+def by_label(text: str) -> Selection:
+    return Selection(labels.parse(text), None, lambda obj: {})
+
+
+def by_name(text: str) -> Selection:
+    return Selection(None, fields.parse(text), lambda obj: fields.values(obj, "/v1/configmaps"))
+
+
+async def refusal(world: World, **options: Any) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        await world.list(**options)
+    return caught.value
+
+
+# ---------------------------------------------------------------- tokens
+
+
+@settings(max_examples=60)
+@given(revision=st.integers(1, 2**63 - 1), name=st.from_regex(r"\A[a-z0-9.-]{1,20}\Z"))
+def test_a_token_says_where_to_go_on(revision: int, name: str) -> None:
+    """Behind the last key, at the same revision."""
+    name = name.replace("..", "x")
+    position = decode_token(encode_token(revision, PREFIX + name, PREFIX))
+    assert (position.revision, position.start) == (revision, name + "\0")
+
+
+def token(value: Any) -> str:
+    raw = value if isinstance(value, bytes) else orjson.dumps(value)
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+BROKEN = "invalid continue token: continue key is not valid: "
+GOOD = {"v": "meta.k8s.io/v1", "rv": 5, "start": "c2\0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("%%%", BROKEN),
+        # As a kube-apiserver answered it.
+        ("garbage", BROKEN + "invalid character '\\u0081' looking for beginning of value"),
+        (token([]), BROKEN),
+        (token(b"{"), BROKEN),
+        (token({**GOOD, "v": "v9"}), BROKEN + "server does not recognize this encoded version v9"),
+        (token({**GOOD, "rv": 0}), BROKEN + "incorrect encoded start resourceVersion"),
+        (token({**GOOD, "rv": "5"}), BROKEN),
+        (token({**GOOD, "start": ""}), BROKEN + "encoded start key empty"),
+        (token({**GOOD, "start": "../../secrets/ns/"}), BROKEN + "encoded start key"),
+        (token({**GOOD, "start": "a/.."}), BROKEN + "encoded start key"),
+    ],
+)
+def test_a_tampered_token_is_refused(text: str, message: str) -> None:
+    """400; it can never lead out of the collection."""
+    with pytest.raises(ApiError) as caught:
+        decode_token(text)
+    assert caught.value.code == 400
+    assert caught.value.message.startswith(message)
+
+
+def test_a_token_with_padding_is_read() -> None:
+    """Some clients keep it."""
+    padded = base64.urlsafe_b64encode(orjson.dumps(GOOD)).decode()
+    assert decode_token(padded) == decode_token(token(GOOD))
+
+
+def test_an_inconsistent_token_names_no_revision() -> None:
+    """A negative one asks for the newest state."""
+    assert decode_token(token({**GOOD, "rv": -1})).revision is None
+
+
+async def test_a_token_cannot_leave_its_namespace(world: World) -> None:
+    """A start beyond the collection finds nothing of others."""
+    await world.put("x", "zz")
+    start = token({**GOOD, "rv": -1, "start": "zzz"})
+    assert names(await world.list(continue_token=start, limit=5)) == []
+
+
+# ---------------------------------------------------------------- pages
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 9])
+async def test_pages_are_the_list(world: World, limit: int) -> None:
+    """Each page at most so long, all at the first one's revision, none left out or twice."""
+    found: list[str] = []
+    page = await world.list(limit=limit)
+    while True:
+        assert page["metadata"]["resourceVersion"] == "5"
+        found += names(page)
+        rest = page["metadata"].get("remainingItemCount", 0)
+        assert len(found) + rest == 5
+        if "continue" not in page["metadata"]:
+            break
+        await world.put(f"new-{len(found)}")  # not seen by this list
+        page = await world.list(limit=limit, continue_token=page["metadata"]["continue"])
+    assert found == ["c1", "c2", "c3", "c4", "c5"]
+
+
+async def test_the_rest_may_come_at_once(world: World) -> None:
+    """A token needs no limit."""
+    page = await world.list(limit=2)
+    await world.put("c25")
+    rest = await world.list(continue_token=page["metadata"]["continue"])
+    assert names(rest) == ["c3", "c4", "c5"]
+    assert rest["metadata"] == {"resourceVersion": "5"}
+
+
+async def test_a_limit_counts_what_a_selector_chooses(world: World) -> None:
+    """A page is full of matches; how many are left nobody knows."""
+    page = await world.list(limit=2, selection=by_label("tier=a"))
+    assert names(page) == ["c1", "c3"]
+    assert page["metadata"]["continue"]
+    assert "remainingItemCount" not in page["metadata"]
+    token_ = page["metadata"]["continue"]
+    rest = await world.list(limit=2, selection=by_label("tier=a"), continue_token=token_)
+    assert names(rest) == ["c5"]
+    assert "continue" not in rest["metadata"]
+
+
+async def test_pages_through_many_that_do_not_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects are looked at in steps; a match behind many steps is found."""
+    monkeypatch.setattr(listing, "SELECT_KEYS", 3)
+    world = World()
+    for number in range(20):
+        await world.put(f"n{number:02}", tier="a" if number in (2, 17) else "b")
+    page = await world.list(limit=2, selection=by_label("tier=a"))
+    assert names(page) == ["n02", "n17"]
+
+
+async def test_a_large_list_is_the_same_in_pieces(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store's chunks do not show."""
+    whole = await world.raw()
+    monkeypatch.setattr(listing, "CHUNK_BYTES", 1)
+    assert await world.raw() == whole
+
+
+async def test_joining_equals_encoding_item_by_item(world: World) -> None:
+    """The short way of JSON and the long way of every other encoder say the same bytes."""
+    accepted = Accepted(serializer="json", media_type="application/json")
+    slow = ObjectEncoder(CONFIGMAPS, accepted, "Metadata", lambda: 0.0, ByteCache(0))
+    assert await world.raw() == await world.raw(slow)
+    everything = by_label("tier in (a,b)")
+    assert await world.raw() == await world.raw(selection=everything)
+    assert await world.raw() == await world.raw(slow, selection=everything)
+
+
+async def test_an_empty_list(world: World) -> None:
+    """Has items, none of them."""
+    expected = b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},'
+    assert await world.raw(namespace="void") == expected + b'"items":[]}\n'
+
+
+async def test_all_namespaces(world: World) -> None:
+    """In key order; a neighbour whose name begins alike is another namespace."""
+    await world.put("x", "ns-2")
+    await world.put("y", "a")
+    assert names(await world.list()) == ["c1", "c2", "c3", "c4", "c5"]
+    assert set(names(await world.list(""))) == {"y", "c1", "c2", "c3", "c4", "c5", "x"}
+
+
+async def test_a_pinned_name_reads_one_key(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else is decoded."""
+    seen: list[bytes] = []
+    matches = Selection.matches_bytes
+
+    def counting(self: Selection, value: bytes) -> bool:
+        seen.append(value)
+        return matches(self, value)
+
+    monkeypatch.setattr(Selection, "matches_bytes", counting)
+    assert names(await world.list(selection=by_name("metadata.name=c3"))) == ["c3"]
+    assert len(seen) == 1
+
+
+# ---------------------------------------------------------------- revisions
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "at"),
+    [
+        ({}, 5, "5"),
+        ({"resource_version": "0"}, 5, "5"),
+        ({"resource_version": "3"}, 5, "5"),
+        ({"resource_version": "3", "match": "NotOlderThan"}, 5, "5"),
+        ({"resource_version": "3", "match": "Exact"}, 3, "3"),
+        ({"resource_version": "3", "match": "Exact", "limit": 9}, 3, "3"),
+        # The legacy rule: with a limit, a version alone is exact.
+        ({"resource_version": "3", "limit": 9}, 3, "3"),
+        ({"resource_version": "3", "limit": 9, "match": "NotOlderThan"}, 5, "5"),
+    ],
+)
+async def test_which_revision_is_read(
+    world: World, options: dict[str, Any], expected: int, at: str
+) -> None:
+    """The table of docs "API concepts", semantics for get and list."""
+    found = await world.list(**options)
+    assert len(names(found)) == expected
+    assert found["metadata"]["resourceVersion"] == at
+
+
+async def test_an_exact_read_shows_what_is_gone(world: World) -> None:
+    """And the values of that time."""
+    await world.put("c1", tier="new")
+    key = CONFIGMAPS.key("ns", "c2")
+    found = await world.store.get(key)
+    assert found is not None
+    gone = stamp({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "c2"}})
+    await world.store.delete(key, gone, expected=found.revision)
+    then = await world.list(resource_version="5", match="Exact")
+    assert names(then) == ["c1", "c2", "c3", "c4", "c5"]
+    assert then["items"][0]["metadata"]["labels"] == {"tier": "a"}
+    assert names(await world.list()) == ["c1", "c3", "c4", "c5"]
+
+
+@pytest.mark.parametrize("match", ["Exact", "NotOlderThan", ""])
+async def test_a_revision_that_never_comes(
+    world: World, match: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    """504 after three seconds, with advice to come back."""
+    start = trio.current_time()
+    error = await refusal(world, resource_version="99", match=match)
+    assert trio.current_time() - start == listing.FUTURE_WAIT_S
+    assert error.code == 504
+    assert error.message == "Timeout: Too large resource version: 99, current: 5"
+
+
+async def test_a_revision_that_comes_is_waited_for(
+    world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Another server may have made it already."""
+
+    async def write() -> None:
+        await trio.sleep(1)
+        await world.put("c6")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(write)
+        found = await world.list(resource_version="6")
+    assert names(found)[-1] == "c6"
+
+
+@pytest.mark.parametrize("text", ["abc", "-1", "1.5", "٣", " 1"])
+async def test_a_malformed_revision_is_refused(world: World, text: str) -> None:
+    """400 in the words of Go's strconv."""
+    error = await refusal(world, resource_version=text)
+    assert error.code == 400
+    assert error.message == (
+        f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+        f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    )
+
+
+async def test_a_token_and_a_revision_exclude_each_other(world: World) -> None:
+    """The token has one; zero means nothing and is let through."""
+    page = await world.list(limit=2)
+    text = page["metadata"]["continue"]
+    error = await refusal(world, continue_token=text, resource_version="5")
+    assert error.message == "specifying resource version is not allowed when using continue"
+    assert names(await world.list(continue_token=text, resource_version="0")) == ["c3", "c4", "c5"]
+
+
+# ---------------------------------------------------------------- compaction
+
+
+async def test_an_exact_read_of_lost_history_is_410(world: World) -> None:
+    """The client lists anew."""
+    await world.store.compact(4)
+    error = await refusal(world, resource_version="3", match="Exact")
+    assert (error.code, error.reason) == (410, "Expired")
+
+
+async def test_an_expired_token_offers_an_inconsistent_one(world: World) -> None:
+    """The rest of the list as it is now, behind the same key."""
+    page = await world.list(limit=2)
+    await world.put("c0")
+    await world.put("c25")
+    await world.store.compact(7)
+    error = await refusal(world, limit=2, continue_token=page["metadata"]["continue"])
+    assert (error.code, error.reason) == (410, "Expired")
+    assert error.message.startswith("The provided continue parameter is too old to display")
+    offered = error.status()["metadata"]["continue"]
+    rest = await world.list(continue_token=offered)
+    assert names(rest) == ["c25", "c3", "c4", "c5"]
+    assert rest["metadata"]["resourceVersion"] == "7"
+
+
+# ---------------------------------------------------------------- one object
+
+
+async def test_a_get_not_older_than_now(world: World) -> None:
+    """It reads the newest state, whatever older version is named."""
+    key = CONFIGMAPS.key("ns", "c1")
+    await world.put("c1", tier="new")
+    for version in ("", "0", "1", "6"):
+        found = await world.listing.get(key, version)
+        assert found is not None
+        assert found.revision == 6
+
+
+async def test_a_get_of_a_malformed_version_is_an_error_of_the_server(world: World) -> None:
+    """500, as kube-apiserver has it."""
+    with pytest.raises(ApiError) as caught:
+        await world.listing.get(CONFIGMAPS.key("ns", "c1"), "abc")
+    assert caught.value.code == 500
+
+
+async def test_a_snapshot_in_steps(world: World) -> None:
+    """Each step goes on behind the last key at the first one's revision."""
+    items, more, at = await world.listing.snapshot(PREFIX, 3, "", None)
+    await world.put("c9")
+    rest, end, again = await world.listing.snapshot(PREFIX, 3, items[-1].key, at)
+    assert (len(items), more, at) == (3, True, 5)
+    assert (len(rest), end, again) == (2, False, 5)
+
+
+async def test_a_snapshot_of_one_key(world: World) -> None:
+    """A watch of one object begins with it alone."""
+    items, more, _ = await world.listing.snapshot(CONFIGMAPS.key("ns", "c1"), 9, "", None)
+    assert ([item.key for item in items], more) == ([CONFIGMAPS.key("ns", "c1")], False)

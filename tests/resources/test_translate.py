@@ -1,0 +1,62 @@
+"""Store errors to API errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.machinery.names import GroupResource
+from kubetrio.resources.translate import translate
+from kubetrio.store import errors
+
+DEPLOYMENTS = GroupResource("apps", "deployments")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "reason", "message"),
+    [
+        (errors.KeyExists("k"), 409, "AlreadyExists", 'deployments.apps "d" already exists'),
+        (errors.KeyMissing("k"), 404, "NotFound", 'deployments.apps "d" not found'),
+        (
+            errors.RevisionMismatch("k", 7),
+            409,
+            "Conflict",
+            (
+                'Operation cannot be fulfilled on deployments.apps "d": the object has '
+                "been modified; "
+                "please apply your changes to the latest version and try again"
+            ),
+        ),
+        (
+            errors.FutureRevision(9, 7),
+            504,
+            "Timeout",
+            "Timeout: Too large resource version: 9, current: 7",
+        ),
+        (
+            errors.Compacted(3, 7),
+            410,
+            "Expired",
+            "The resourceVersion for the provided list is too old.",
+        ),
+    ],
+)
+def test_each_store_error_is_one_api_error(
+    error: errors.StoreError, code: int, reason: str, message: str
+) -> None:
+    """In kube-apiserver's words."""
+    found = translate(error, DEPLOYMENTS, "d")
+    assert (found.code, found.reason, found.message) == (code, reason, message)
+
+
+def test_a_closed_store_is_worth_another_try() -> None:
+    """503 with Retry-After: another server, or the same one soon, will answer."""
+    found = translate(errors.StoreClosed(), DEPLOYMENTS, "d")
+    assert (found.code, found.retry_after) == (503, 1)
+
+
+@pytest.mark.parametrize("kind", [errors.StoreUnavailable, errors.DatabaseUnusable])
+def test_a_failing_store_is_an_internal_error(kind: type[errors.StoreError]) -> None:
+    """500, and the text says why."""
+    found = translate(kind("disk full"), DEPLOYMENTS, "d")
+    assert found.code == 500
+    assert "disk full" in found.message

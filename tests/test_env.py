@@ -1,0 +1,89 @@
+"""Environments: identities, clocks, blocking calls; the seeded one is a function of its seed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from random import Random  # noqa: TID251  (a type)
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubetrio.env import Env, monotonic, run_inline, seeded
+
+
+@settings(max_examples=50)
+@given(seed=st.integers(0, 2**32))
+def test_uids_are_version_4(seed: int) -> None:
+    """RFC 9562, in canonical text."""
+    text = seeded(seed).new_uid()
+    parsed = uuid.UUID(text)
+    assert (str(parsed), parsed.version, parsed.variant) == (text, 4, uuid.RFC_4122)
+
+
+def test_the_same_seed_gives_the_same_identities() -> None:
+    """And another seed others."""
+    first = [env.new_uid() for env in [seeded(7)] for _ in range(3)]
+    again = [env.new_uid() for env in [seeded(7)] for _ in range(3)]
+    assert first == again
+    assert len(set(first)) == 3
+    assert seeded(8).new_uid() not in first
+
+
+def test_the_real_one_is_not_predictable() -> None:
+    """Its randomness is the system's."""
+    assert type(Env().rng) is not Random
+    assert Env().new_uid() != Env().new_uid()
+
+
+async def test_the_wall_clock_follows_trios(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """A mock clock moves both."""
+    env = seeded(1, start=1000.0)
+    assert env.now() == 1000.0
+    await trio.sleep(3600)
+    assert env.now() == 4600.0
+
+
+def test_the_wall_clock_stands_outside_trio() -> None:
+    """While a server is being built."""
+    assert seeded(1, start=1000.0).now() == 1000.0
+
+
+def test_the_wall_clock_is_utc() -> None:
+    """An aware datetime."""
+    found = seeded(1, start=0.0).utcnow()
+    assert found == dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def fail(text: str) -> int:
+    raise ValueError(text)
+
+
+async def test_inline_calls_are_checkpoints() -> None:
+    """As those in threads are."""
+    with trio.testing.assert_checkpoints():
+        assert await run_inline(int, "7") == 7
+
+
+async def test_errors_of_blocking_calls_arrive() -> None:
+    """Inline and in threads."""
+    for run in (run_inline, Env().run_blocking):
+        with pytest.raises(ValueError, match="oops"):
+            await run(fail, "oops")
+
+
+async def test_threads_return_values() -> None:
+    """The real environment runs blocking calls elsewhere."""
+    import threading  # noqa: TID251  (to tell threads apart)
+
+    assert await Env().run_blocking(threading.get_ident) != threading.get_ident()
+
+
+def test_the_monotonic_clock_does_not_go_back() -> None:
+    """For measuring work."""
+    assert monotonic() <= monotonic()
