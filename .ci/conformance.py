@@ -28,7 +28,7 @@ def replay(conformance: Path, url: str, tokens: Path, names: list[str], report: 
     goldens = sorted(str(path) for path in (conformance / "golden").glob("*.json"))
     command = [
         sys.executable, str(conformance / "replay.py"), "check", "--server", url, "--insecure",
-        "--token-file", str(tokens), "--quiet", "--jobs", "4", "--max-wait", "2", "--no-pf",
+        "--token-file", str(tokens), "--quiet", "--jobs", "4", "--max-wait", "2",
         "--json", str(report), *only, *goldens,
     ]  # fmt: skip
     return subprocess.run(command, check=False, timeout=900).returncode
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     conformance, update = Path(arguments[0]).resolve(), "--update" in arguments
     must = LIST.read_text().split() if LIST.exists() else []
     with tempfile.TemporaryDirectory() as folder:
-        tokens, output = Path(folder, "tokens.csv"), Path(folder, "output")
+        tokens = Path(folder, "tokens.csv")
         tokens.write_text(TOKENS)
         command = [
             sys.executable, "-m", "kubetrio", "serve", "--data-dir", str(Path(folder, "data")),

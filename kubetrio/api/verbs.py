@@ -22,8 +22,8 @@ from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Written
 from kubetrio.resources.listing import ListOptions, RestOfList
 from kubetrio.resources.representation import Encoder, ListMeta
-from kubetrio.resources.watching import Watch
 from kubetrio.resources.strategy import strategy_of
+from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.model import KeyValue, Range
