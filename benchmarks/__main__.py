@@ -19,6 +19,7 @@ from benchmarks import (
     report,
     results,
     rows_growth,
+    rows_isolation,
     rows_list,
     rows_request,
     rows_start,
@@ -29,7 +30,14 @@ from benchmarks.rows import FULL, QUICK, Lab
 from benchmarks.subjects import Kubetrio, Remote, Subject
 from benchmarks.yardsticks import Yardsticks
 
-ROWS = rows_start.ROWS + rows_request.ROWS + rows_list.ROWS + rows_watch.ROWS + rows_growth.ROWS
+ROWS = (
+    rows_start.ROWS
+    + rows_request.ROWS
+    + rows_list.ROWS
+    + rows_watch.ROWS
+    + rows_isolation.ROWS
+    + rows_growth.ROWS
+)
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 
 
@@ -90,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if options.list:
         for row in ROWS:
-            print(f"{row.name:<18}{row.title}" + (f"  [{row.target}]" if row.target else ""))
+            print(f"{row.name:<22}{row.title}" + (f"  [{row.goal}]" if row.goal else ""))
         return 0
     names = options.only.split(",") if options.only else [row.name for row in ROWS]
     unknown = set(names) - {row.name for row in ROWS}

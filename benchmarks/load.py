@@ -39,6 +39,7 @@ class LoadSpec:
         seconds: how long to measure; 0 to go by `count`.
         warmup: seconds before measuring.
         count: how many requests to send at most; 0 for no limit.
+        announce: answer `{"connected": N}` first, once all connections are open.
     """
 
     endpoint: Endpoint
@@ -47,6 +48,7 @@ class LoadSpec:
     seconds: float = 0.0
     warmup: float = 0.0
     count: int = 0
+    announce: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +163,8 @@ class Generator:
             connection = Connection(spec.endpoint, self._context)
             connections[connection.fd] = connection
             self._poll.register(connection.fd, select.EPOLLIN)
+        if spec.announce:
+            tools.report({"connected": len(connections)})
         # Collections would show as latency of the server.
         gc.collect()
         gc.disable()

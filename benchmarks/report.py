@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchmarks.results import Result
+from benchmarks.results import Cell, Result
 
 GAP = "  "
 
@@ -57,6 +57,13 @@ def table(results: Sequence[Result], labels: Sequence[str]) -> Iterator[str]:
         yield f"{result.row.name}: {result.row.title}{aside}"
 
 
+def _ratios(cell: Cell) -> str:
+    """The ratio, and those of the latency where the row compares it."""
+    latency = {name: cell.median(f"{name}_ratio") for name in ("p50", "p99")}
+    found = [f"{name} {number(by, 'x')}" for name, by in latency.items() if by is not None]
+    return ", ".join([number(cell.median("ratio"), "x"), *found])
+
+
 def _line(result: Result, label: str, labels: Sequence[str]) -> list[str]:
     row, cell = result.row, result.cells[label]
     value = cell.median("value")
@@ -71,8 +78,8 @@ def _line(result: Result, label: str, labels: Sequence[str]) -> list[str]:
         number(cell.median("p50_ms")),
         number(cell.median("p99_ms")),
         yardstick,
-        number(cell.median("ratio"), "x"),
-        str(row.target) if row.target else "",
+        _ratios(cell),
+        row.goal,
         verdict,
     ]
     if len(labels) > 1:

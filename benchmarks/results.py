@@ -44,7 +44,7 @@ class Cell:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for --json."""
-        medians = ("value", "yardstick", "ratio", "p50_ms", "p99_ms")
+        medians = ("value", "yardstick", "ratio", "p50_ms", "p99_ms", "p50_ratio", "p99_ratio")
         return {
             "problem": self.problem,
             "failed": self.failed,
@@ -61,12 +61,11 @@ class Result:
     cells: dict[str, Cell]
 
     def met(self, label: str) -> bool | None:
-        """Whether a server meets the row's target; None without a target or a number."""
+        """Whether a server meets all of the row's targets; None without any or without a number."""
         cell = self.cells.get(label)
-        value = cell.median("value") if cell else None
-        if cell is None or self.row.target is None or value is None:
+        if cell is None or not self.row.targets or cell.median("value") is None:
             return None
-        return self.row.target.met(value, cell.median("ratio"))
+        return all(target.met(cell.median(target.on)) for target in self.row.targets)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for --json."""
@@ -77,6 +76,7 @@ class Result:
             "unit": row.unit,
             "yardstick": row.yardstick,
             "target": dataclasses.asdict(row.target) if row.target else None,
+            "latency": [dataclasses.asdict(target) for target in row.latency],
             "met": {label: self.met(label) for label in self.cells},
             "servers": {label: cell.as_json() for label, cell in self.cells.items()},
         }

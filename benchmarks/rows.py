@@ -69,6 +69,7 @@ class Sample:
         value: the number, in the row's unit.
         yardstick: the yardstick's number in the same unit, None for rows without.
         p50_ms, p99_ms: latency, None where there is none.
+        p50_yardstick_ms, p99_yardstick_ms: the yardstick's, for rows that compare it.
         note: numbers worth knowing beside.
     """
 
@@ -76,12 +77,28 @@ class Sample:
     yardstick: float | None = None
     p50_ms: float | None = None
     p99_ms: float | None = None
+    p50_yardstick_ms: float | None = None
+    p99_yardstick_ms: float | None = None
     note: str = ""
 
     @property
     def ratio(self) -> float | None:
         """Value by yardstick."""
-        return self.value / self.yardstick if self.yardstick else None
+        return _by(self.value, self.yardstick)
+
+    @property
+    def p50_ratio(self) -> float | None:
+        """Median latency by the yardstick's."""
+        return _by(self.p50_ms, self.p50_yardstick_ms)
+
+    @property
+    def p99_ratio(self) -> float | None:
+        """Latency of the slowest hundredth by the yardstick's."""
+        return _by(self.p99_ms, self.p99_yardstick_ms)
+
+
+def _by(number: float | None, yardstick: float | None) -> float | None:
+    return number / yardstick if number is not None and yardstick else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +111,18 @@ class Target:
         bound: with what.
     """
 
-    on: Literal["value", "ratio"]
+    on: Literal["value", "ratio", "p50_ratio", "p99_ratio"]
     sense: Literal["<", "<=", ">="]
     bound: float
 
-    def met(self, value: float, ratio: float | None) -> bool:
-        """Whether a result is good enough."""
-        number = value if self.on == "value" else ratio
+    def met(self, number: float | None) -> bool:
+        """Whether a number is good enough; none is not."""
         compare = {"<": operator.lt, "<=": operator.le, ">=": operator.ge}[self.sense]
         return number is not None and bool(compare(number, self.bound))
 
     def __str__(self) -> str:
-        return f"{self.sense}{self.bound:g}" + ("x" if self.on == "ratio" else "")
+        of = {"p50_ratio": "p50 ", "p99_ratio": "p99 "}.get(self.on, "")
+        return f"{of}{self.sense}{self.bound:g}" + ("" if self.on == "value" else "x")
 
 
 Opened = AbstractContextManager[Callable[[], Sample]]
@@ -122,6 +139,7 @@ class Row:
         yardstick: what the value is divided by, empty for nothing.
         open: prepares a server; what it yields is called once a round.
         target: None where the number is only reported.
+        latency: targets of the latency beside the yardstick's, for rows that compare it.
         most_rounds: for rows that take long or hardly vary.
     """
 
@@ -131,4 +149,15 @@ class Row:
     open: Callable[[Lab, Subject], Opened]
     yardstick: str = ""
     target: Target | None = None
+    latency: tuple[Target, ...] = ()
     most_rounds: int = 99
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """All that has to be met."""
+        return ((self.target,) if self.target else ()) + self.latency
+
+    @property
+    def goal(self) -> str:
+        """The targets as text, empty for none."""
+        return ", ".join(map(str, self.targets))

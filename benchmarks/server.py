@@ -14,7 +14,10 @@ from benchmarks.process import Background
 
 COMMAND = (sys.executable, "-m", "kubetrio", "serve")
 TOKEN = "bench-token"  # of a server on the loopback interface that lives for one row
-TOKENS = f'{TOKEN},bench,bench-uid,"system:masters"\n'
+VISITORS = ("elephant", "mouse", "other")  # may do nothing; each name is the token as well
+TOKENS = f'{TOKEN},bench,bench-uid,"system:masters"\n' + "".join(
+    f'{name},{name},{name}-uid,"zoo"\n' for name in VISITORS
+)
 READY_LINE = r"https://127\.0\.0\.1:(\d+)"
 COMPACTION_FLAGS = ("--etcd-compaction-interval=%ds", "--history-window=%ds")
 

@@ -31,11 +31,13 @@ class Running:
         endpoint: where.
         pids: its processes, empty when unknown.
         namespace: ours alone; holds the ConfigMaps asked for, numbered from 0.
+        visitors: users without any permission, whose names are their tokens; may be empty.
     """
 
     endpoint: Endpoint
     pids: tuple[int, ...]
     namespace: str
+    visitors: tuple[str, ...] = ()
 
     @property
     def collection(self) -> str:
@@ -120,7 +122,10 @@ class Kubetrio:
         started = server.start(data_dir, (*self._flags, *flags))
         try:
             run = Running(
-                endpoint=started.endpoint, pids=(started.process.pid,), namespace=NAMESPACE
+                endpoint=started.endpoint,
+                pids=(started.process.pid,),
+                namespace=NAMESPACE,
+                visitors=server.VISITORS,
             )
             if not kept:
                 create_namespace(run)
