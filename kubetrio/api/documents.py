@@ -9,6 +9,8 @@ import platform
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import trio
+
 from kubetrio import __version__
 from kubetrio.api.health import Health
 from kubetrio.api.pages import METRICS_TYPE, Pages
@@ -24,8 +26,9 @@ from kubetrio.api.response import (
 )
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import ApiError, method_not_allowed, unknown_path
-from kubetrio.schema import discovery, openapi
+from kubetrio.schema import discovery, openapi, openapi2_proto
 from kubetrio.schema.registry import Registry
+from kubetrio.wire.accept import parse_accept
 
 if TYPE_CHECKING:
     from kubetrio.api.flowpages import FlowPages
@@ -102,7 +105,7 @@ class Documents:
         if root in ("api", "apis"):
             return self._discovery(request, parts)
         if root == "openapi":
-            return self._openapi(request, parts)
+            return await self._openapi(request, parts)
         if path in ("/version", "/version/"):
             self._only_get(request)
             return json_response(version_info())
@@ -199,19 +202,14 @@ class Documents:
 
     # ------------------------------------------------------------------ OpenAPI
 
-    def _openapi(self, request: Request, parts: list[str]) -> AnyResponse:
+    async def _openapi(self, request: Request, parts: list[str]) -> AnyResponse:
         self._only_get(request)
         if parts == ["openapi", "v2"]:
-            accept = request.header(b"accept")
-            if PROTO_OPENAPI in accept and "json" not in accept and "*/*" not in accept:
-                raise ApiError(
-                    406,
-                    "NotAcceptable",
-                    "only the following media types are accepted: application/json",
-                )
-            body, tag = self._document(
-                "openapi/v2", lambda: openapi.swagger_v2(self._registry, version=GIT_VERSION)
-            )
+            if wants_protobuf(request.header(b"accept")):
+                body, tag = await self._swagger_protobuf()
+                media = openapi2_proto.MEDIA_TYPE.encode()
+                return self._tagged(request, body, tag, media, (VARY,))
+            body, tag = self._document("openapi/v2", self._swagger)
             return self._tagged(request, body, tag, JSON, (VARY,))
         if parts == ["openapi", "v3"]:
             body, tag = self._document(
@@ -221,6 +219,24 @@ class Documents:
         if parts[:2] == ["openapi", "v3"]:
             return self._openapi_document(request, "/".join(parts[2:]))
         return page_not_found()
+
+    def _swagger(self) -> dict[str, Any]:
+        return openapi.swagger_v2(self._registry, version=GIT_VERSION)
+
+    async def _swagger_protobuf(self) -> tuple[bytes, bytes]:
+        """The Swagger document as protobuf, made once; other tasks run while it is."""
+        key = "openapi/v2;protobuf"
+        if key not in self._cache:
+            work = openapi2_proto.steps(self._swagger())
+            while True:
+                await trio.lowlevel.checkpoint()
+                try:
+                    next(work)
+                except StopIteration as done:
+                    body: bytes = done.value
+                    break
+            self._cache[key] = (body, discovery.etag(body).encode())
+        return self._cache[key]
 
     def _openapi_document(self, request: Request, path: str) -> AnyResponse:
         key = f"openapi/v3/{path}"
@@ -263,3 +279,23 @@ def discovery_version(accept: str) -> str:
     raise ApiError(
         406, "NotAcceptable", "only the following media types are accepted: application/json"
     )
+
+
+def wants_protobuf(accept: str) -> bool:
+    """Whether a client prefers the Swagger document as protobuf to JSON.
+
+    Raises:
+        ApiError: 406 when it wants protobuf of another kind and takes nothing else.
+    """
+    for clause in parse_accept(accept):
+        media = f"{clause.type}/{clause.subtype}"
+        if media in openapi2_proto.ASKED_FOR:
+            return True
+        if media in ("application/json", "application/*", "*/*"):
+            return False
+    if PROTO_OPENAPI in accept:
+        offered = ", ".join(("application/json", *openapi2_proto.ASKED_FOR))
+        raise ApiError(
+            406, "NotAcceptable", f"only the following media types are accepted: {offered}"
+        )
+    return False

@@ -6,12 +6,13 @@ import re
 
 import pytest
 
-from kubetrio.api.documents import GIT_VERSION, discovery_version
+from kubetrio.api.documents import GIT_VERSION, discovery_version, wants_protobuf
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+SWAGGER = "application/com.github.proto-openapi.spec.v2{}v1.0+protobuf"
 
 
 def test_the_version_is_semantic() -> None:
@@ -41,6 +42,48 @@ def test_a_form_that_does_not_exist_is_406() -> None:
     with pytest.raises(ApiError) as caught:
         discovery_version(AGGREGATED.replace("v=v2", "v=v9"))
     assert caught.value.code == 406
+
+
+@pytest.mark.parametrize(
+    ("accept", "protobuf"),
+    [
+        ("", False),
+        ("*/*", False),
+        ("application/json", False),
+        (SWAGGER.format("@"), True),
+        (SWAGGER.format("."), True),
+        (SWAGGER.format("@") + ", application/json", True),
+        ("application/json, " + SWAGGER.format("."), False),
+        (SWAGGER.format(".") + ";q=0.5, application/json", False),
+        (SWAGGER.replace("v1.0", "v9.0").format(".") + ", */*", False),
+    ],
+)
+def test_the_swagger_form_a_client_prefers(accept: str, protobuf: bool) -> None:
+    """JSON unless it names protobuf first."""
+    assert wants_protobuf(accept) is protobuf
+
+
+def test_a_swagger_form_that_does_not_exist_is_406() -> None:
+    """Protobuf of another version, and nothing else would do."""
+    with pytest.raises(ApiError) as caught:
+        wants_protobuf(SWAGGER.replace("v1.0", "v9.0").format("."))
+    assert caught.value.code == 406
+
+
+@pytest.mark.parametrize("separator", ["@", "."])
+async def test_swagger_as_protobuf(client: Client, separator: str) -> None:
+    """With a type that is valid, and an entity tag of its own."""
+    plain = await client.request("GET", "/openapi/v2")
+    asked = {"Accept": SWAGGER.format(separator)}
+    answer = await client.request("GET", "/openapi/v2", asked)
+    assert answer.status == 200
+    assert answer.head.get(b"content-type") == SWAGGER.format(".").encode()
+    assert b"Accept" in answer.head.get(b"vary")
+    assert answer.body.startswith(b"\x0a\x032.0")
+    tag = answer.head.get(b"etag")
+    assert tag != plain.head.get(b"etag")
+    again = await client.request("GET", "/openapi/v2", {**asked, "If-None-Match": tag.decode()})
+    assert (again.status, again.body) == (304, b"")
 
 
 @pytest.mark.parametrize(
