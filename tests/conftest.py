@@ -7,12 +7,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from kubetrio import pki
 from kubetrio.testing import process
 from kubetrio.testing.client import Client
 from kubetrio.testing.process import ServerProcess
 from kubetrio.testing.server import InProcess, open_api
+
+# What a run says of a commit is the same for everybody; `--hypothesis-profile=explore` (and
+# `tox -e explore`) draws other examples each time, to find what nobody has met yet.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture
