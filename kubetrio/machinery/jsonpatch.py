@@ -20,9 +20,11 @@ MAX_OPERATIONS = 10_000
 MAX_COPY_BYTES = 3 * 1024 * 1024
 """Bytes of compact JSON that all ``copy`` operations of one patch may add."""
 
+BAD_MERGE_PATCH = "Invalid JSON Patch"
+"""What is said of a merge patch that is none, where nobody looked at it before."""
+
 _index = re.compile(r"[+-]?[0-9]{1,18}")
 _MEMBERS = ("op", "path", "from", "value")
-_MISSING = object()
 
 
 class _Failed(Exception):
@@ -194,7 +196,7 @@ _OPERATIONS: dict[str, Callable[[_Patcher, dict[str, Any]], None]] = {
 }
 
 
-def _check_operations(ops: Any) -> list[Any]:
+def _check_operations(ops: Any, *, lenient: bool) -> list[Any]:
     """The operations, if they are a list of objects with texts where texts belong.
 
     Raises:
@@ -202,17 +204,20 @@ def _check_operations(ops: Any) -> list[Any]:
     """
     if ops is None:
         return []
+    prefix = "" if lenient else "error decoding patch: "
     if not isinstance(ops, list):
-        raise _undecodable(ops, "value", "[]handlers.jsonPatchOp")
+        type_ = "jsonpatch.Patch" if lenient else "[]handlers.jsonPatchOp"
+        raise _undecodable(ops, "value", type_, prefix)
     for op in ops:
         if op is None:
             continue
         if not isinstance(op, dict):
-            raise _undecodable(op, "value", "handlers.jsonPatchOp")
-        for name in ("op", "path", "from"):
+            type_ = "jsonpatch.Operation" if lenient else "handlers.jsonPatchOp"
+            raise _undecodable(op, "value", type_, prefix)
+        for name in () if lenient else ("op", "path", "from"):
             value = op.get(name)
             if value is not None and not isinstance(value, str):
-                raise _undecodable(value, f"struct field jsonPatchOp.{name}", "string")
+                raise _undecodable(value, f"struct field jsonPatchOp.{name}", "string", prefix)
     if len(ops) > MAX_OPERATIONS:
         raise ApiError(
             413,
@@ -223,10 +228,11 @@ def _check_operations(ops: Any) -> list[Any]:
     return ops
 
 
-def _undecodable(value: Any, into: str, type_: str) -> ApiError:
+def _undecodable(
+    value: Any, into: str, type_: str, prefix: str = "error decoding patch: "
+) -> ApiError:
     return bad_request(
-        f"error decoding patch: json: cannot unmarshal {_type_name(value)} into Go {into} "
-        f"of type {type_}"
+        f"{prefix}json: cannot unmarshal {_type_name(value)} into Go {into} of type {type_}"
     )
 
 
@@ -250,12 +256,14 @@ def unknown_members(ops: Any) -> list[str]:
     ]
 
 
-def apply_json_patch(doc: Any, ops: Any) -> Any:
+def apply_json_patch(doc: Any, ops: Any, *, lenient: bool = False) -> Any:
     """Apply a JSON Patch (RFC 6902).
 
     Args:
         doc: an object or list; not changed.
         ops: the patch as parsed from JSON.
+        lenient: unknown fields are ignored (``fieldValidation=Ignore``): only the library reads
+            the patch, and says in its words what is wrong with it.
 
     Returns:
         The new document; it shares nothing with the old one.
@@ -265,9 +273,9 @@ def apply_json_patch(doc: Any, ops: Any) -> Any:
             operation does not apply or copies add up to more than 3 MiB.
     """
     patcher = _Patcher(_copy(doc))
-    for op in _check_operations(ops):
+    for op in _check_operations(ops, lenient=lenient):
         kind = op.get("op") if op else None
-        apply = _OPERATIONS.get(kind or "")
+        apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
         try:
             if apply is None:
                 raise _Failed
@@ -302,12 +310,14 @@ def _merge(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-def apply_merge_patch(doc: dict[str, Any], patch: Any) -> dict[str, Any]:
+def apply_merge_patch(doc: dict[str, Any], patch: Any, *, lenient: bool = False) -> Any:
     """Apply a JSON Merge Patch (RFC 7386).
 
     Args:
         doc: an object; not changed.
         patch: the patch as parsed from JSON.
+        lenient: unknown fields are ignored (``fieldValidation=Ignore``): only the library reads
+            the patch, which takes a list for the new document.
 
     Returns:
         The new object; it shares what did not change with the old one.
@@ -315,8 +325,10 @@ def apply_merge_patch(doc: dict[str, Any], patch: Any) -> dict[str, Any]:
     Raises:
         ApiError: 400, the patch is not an object.
     """
-    if patch is None:
-        raise bad_request("Invalid JSON Patch")
+    if lenient and isinstance(patch, list):
+        return _prune(patch)
+    if patch is None or (lenient and not isinstance(patch, dict)):
+        raise bad_request(BAD_MERGE_PATCH)
     if not isinstance(patch, dict):
         raise _undecodable(patch, "value", "map[string]interface {}")
     return _merge(doc, patch)

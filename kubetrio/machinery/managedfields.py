@@ -14,8 +14,9 @@ The three functions at the end are what a server calls.  Rules (KEP-555, the API
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from kubetrio.machinery import lastapplied
 from kubetrio.machinery.apply import Merged, apply, conflict_error
@@ -52,8 +53,7 @@ class InvalidManagedFields(ValueError):
     """Entries that no server wrote."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(NamedTuple):
     """A write as ownership sees it.
 
     Args:
@@ -73,7 +73,7 @@ class Write:
     now: str
     subresource: str = ""
     rules: Rules = ONE_VERSION
-    empty: Mapping[str, Any] = field(default_factory=dict)
+    empty: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def api_version(self) -> str:
@@ -87,11 +87,11 @@ class Write:
 
     def entry(self, fields_v1: Json) -> Json:
         """The entry of an update by this writer that owns some fields."""
-        return {
-            **_head(self.owner(UPDATE), self.api_version, self.now),
-            "fieldsV1": fields_v1,
-            **({"subresource": self.subresource} if self.subresource else {}),
-        }
+        entry = _head(self.owner(UPDATE), self.api_version, self.now)
+        entry["fieldsV1"] = fields_v1
+        if self.subresource:
+            entry["subresource"] = self.subresource
+        return entry
 
     def typed(self, obj: Mapping[str, Any]) -> Typed:
         """An object in the version of the request, without its entries."""
@@ -354,7 +354,8 @@ def _kind_of(config: Json) -> GroupVersionKind:
 def _unfit(which: str, obj: Json, write: Write, error: TypedError) -> ApiError:
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    said = (metadata.get("namespace"), metadata.get("name"))
+    where = "/".join(text if isinstance(text, str) else "" for text in said)
     kind = f"{write.kind.group}/{write.kind.version}, Kind={write.kind.kind}"
     return ApiError(500, "", f"failed to create typed {which} object ({where}; {kind}): {error}")
 

@@ -284,9 +284,39 @@ def validate_object_meta_update(
     causes += validate_labels(new.get("labels") or {}, f"{path}.labels")
     causes += validate_annotations(new.get("annotations") or {}, f"{path}.annotations")
     causes += validate_owner_references(new.get("ownerReferences") or (), f"{path}.ownerReferences")
+    causes += validate_finalizers(finalizers, f"{path}.finalizers")
     if standard_finalizers:
         causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
     return causes
+
+
+def repeated(
+    causes: Iterable[Cause], checks: int, updates: int, *, path: str = "metadata"
+) -> list[Cause]:
+    """Causes of an update as often as kube-apiserver lists them.
+
+    It checks the metadata of an object and that of a change once for every kind, and again as
+    each kind likes; what both checks look at stands in the details for each of them.
+
+    Args:
+        causes: what :func:`validate_object_meta_update` found.
+        checks: how often the kind itself checks the metadata of the object.
+        updates: how often it checks that of the change.
+        path: path of the member.
+    """
+    both = tuple(f"{path}.{name}" for name in ("labels", "annotations", "ownerReferences"))
+    out: list[Cause] = []
+    for cause in causes:
+        if cause.field.startswith(both):
+            times = 2 + checks + updates
+        elif cause.field.startswith(f"{path}.finalizers["):
+            times = checks + updates
+        elif cause.field == f"{path}.finalizers" and cause.reason != "FieldValueForbidden":
+            times = 1 + checks
+        else:
+            times = 1 + updates
+        out += [cause] * times
+    return out
 
 
 def missing_resource_version(path: str = "metadata") -> Cause:

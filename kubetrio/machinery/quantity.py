@@ -8,6 +8,7 @@ are rounded away from zero and binary ones above 2**63-1 are capped when read.  
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -284,3 +285,12 @@ def from_json(value: Any) -> Quantity:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return parse(repr(value))
     raise ValueError(FORMAT_ERROR)
+
+
+def amounts(raw: Mapping[str, Any] | None) -> dict[str, Quantity]:
+    """Quantities of a resource list.
+
+    Args:
+        raw: the list, as in JSON.
+    """
+    return {name: from_json(value) for name, value in (raw or {}).items()}

@@ -137,6 +137,16 @@ def method_not_allowed() -> ApiError:
     )
 
 
+def not_supported(resource: GroupResource, action: str) -> ApiError:
+    """405 for something that a resource with such a path cannot do."""
+    return ApiError(
+        405,
+        "MethodNotAllowed",
+        f'{action} is not supported on resources of kind "{resource}"',
+        resource_details(resource),
+    )
+
+
 def already_exists(resource: GroupResource, name: str) -> ApiError:
     """409 for a create of an existing name."""
     return ApiError(

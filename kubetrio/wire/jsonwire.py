@@ -267,7 +267,12 @@ def encode(obj: Any) -> bytes:
     except TypeError:
         # Integers beyond 64 bits, or nested deeper than orjson goes.
         out = _encode_any(obj)
-    if b"<" in out or b">" in out or b"&" in out or b"\xe2\x80" in out:
+    if (
+        b"<" in out
+        or b">" in out
+        or b"&" in out
+        or (not out.isascii() and b"\xe2\x80" in out)  # looking for two bytes takes long
+    ):
         return _html.sub(lambda found: _HTML_ESCAPES[found.group()], out)
     return out
 

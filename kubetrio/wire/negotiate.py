@@ -40,6 +40,8 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+APPLY_CBOR_PATCH = "application/apply-patch+cbor"
+APPLIES = frozenset({APPLY_PATCH, APPLY_CBOR_PATCH})
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
@@ -106,7 +108,11 @@ CBOR_OFFERS: dict[Offer, Offer] = {
 }
 """The same endpoints of such a server."""
 DOCUMENT = Offer(transforms=False)
-"""A discovery document of one group or version."""
+"""The discovery document of one version."""
+GROUP = Offer(transforms=False, routed=False)
+"""The discovery document of one group, which no router sees."""
+PLAIN_JSON = Offer(serializers=("json",), plain=("json",), transforms=False)
+"""What a router lets pass as JSON only, such as ``/version``."""
 CORE_ROOT = Offer(transforms=False, discovery=True)
 """The discovery root ``/api``."""
 GROUPS_ROOT = Offer(transforms=False, discovery=True, routed=False)
@@ -327,26 +333,30 @@ def _body_codec(content_type: str, serializers: tuple[Serializer, ...]) -> Seria
     raise status.unsupported_media_type([MEDIA_TYPES[serializer] for serializer in serializers])
 
 
-def patch_type(content_type: str | None, *, custom: bool = False) -> str:
+def patch_type(content_type: str | None, *, custom: bool = False, cbor: bool = False) -> str:
     """Which patch a body is, as its media type.
 
     Args:
         content_type: the header as it came, or None.
         custom: of a custom resource, which has no strategic merge and is not behind the router.
+        cbor: whether CBOR is spoken.
 
     Raises:
         ApiError: 415, none the resource takes.
     """
     header = content_type or ""
+    more = (APPLY_CBOR_PATCH,) if cbor else ()
     if custom:
         # Here the rest is cut off, not parsed, and case counts.
         name = header.partition(";")[0]
-        if name in CUSTOM_PATCH_TYPES:
+        known = CUSTOM_PATCH_TYPES + more
+        if name in known:
             return name
-        raise status.unsupported_media_type(CUSTOM_PATCH_TYPES)
-    if any(name in PATCH_TYPES for name in names(header)):
+        raise status.unsupported_media_type(known)
+    known = PATCH_TYPES + more
+    if any(name in known for name in names(header)):
         name = header.partition(";")[0]
-        if name in PATCH_TYPES:
+        if name in known:
             return name
-        raise status.unsupported_media_type(PATCH_TYPES)
+        raise status.unsupported_media_type(known)
     raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})

@@ -7,7 +7,8 @@ Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-en
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,8 @@ _LIST_META = f"{META}ListMeta"
 _LIST_FIELDS = {("meta.k8s.io/v1beta1", "PartialObjectMetadataList"): (2, 1)}
 _USUAL_LIST_FIELDS = (1, 2)
 _DELIMITED = 2
+PIECE_BYTES = 512 * 1024
+"""Bytes of a large list that are put together at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,13 @@ class Envelope:
     content_type: str = ""
 
 
-def _delimited(number: int, data: bytes) -> bytes:
+def delimited(number: int, data: bytes) -> bytes:
+    """A field that is bytes, a text or a message, on the wire.
+
+    Args:
+        number: number of the field.
+        data: its bytes.
+    """
     return b"%b%b%b" % (varint(number << 3 | _DELIMITED), varint(len(data)), data)
 
 
@@ -66,8 +75,15 @@ def wrap(api_version: str, kind: str, raw: bytes) -> bytes:
         kind: kind, as in JSON.
         raw: bytes of the message.
     """
-    type_meta = _delimited(1, api_version.encode()) + _delimited(2, kind.encode())
-    return b"%b%b%b\x1a\x00\x22\x00" % (MAGIC, _delimited(1, type_meta), _delimited(2, raw))
+    begin, end = _envelope(api_version, kind, len(raw))
+    return b"%b%b%b" % (begin, raw, end)
+
+
+def _envelope(api_version: str, kind: str, size: int) -> tuple[bytes, bytes]:
+    """What stands around a message of so many bytes."""
+    type_meta = delimited(1, api_version.encode()) + delimited(2, kind.encode())
+    raw = varint(2 << 3 | _DELIMITED) + varint(size)
+    return b"%b%b%b" % (MAGIC, delimited(1, type_meta), raw), b"\x1a\x00\x22\x00"
 
 
 def unwrap(data: bytes) -> Envelope:
@@ -120,7 +136,7 @@ def encode_event(event_type: str, wrapped: bytes) -> bytes:
         event_type: ``ADDED``, ``MODIFIED``, ``DELETED``, ``BOOKMARK`` or ``ERROR``.
         wrapped: the object in its envelope.
     """
-    return _delimited(1, event_type.encode()) + _delimited(2, _delimited(1, wrapped))
+    return delimited(1, event_type.encode()) + delimited(2, delimited(1, wrapped))
 
 
 def decode_event(data: bytes) -> tuple[str, bytes]:
@@ -217,15 +233,10 @@ class ProtobufCodec:
             list_meta: the list's ``metadata``.
             items: messages of the items, without envelope.
         """
-        meta_number, items_number = _LIST_FIELDS.get((api_version, kind), _USUAL_LIST_FIELDS)
-        meta = _delimited(meta_number, self.encode(list_meta, _LIST_META))
-        tag = varint(items_number << 3 | _DELIMITED)
-        parts = [meta] if meta_number < items_number else []
+        message = ListMessage(self, api_version, kind)
         for item in items:
-            parts += (tag, varint(len(item)), item)
-        if meta_number > items_number:
-            parts.append(meta)
-        return wrap(api_version, kind, b"".join(parts))
+            message.add(item)
+        return b"".join(message.pieces(list_meta))
 
     def _layout(self, message: str) -> _Layout:
         known = self._layouts.get(message)
@@ -238,6 +249,56 @@ class ProtobufCodec:
                 if inner is not None:
                     known.nested[field.number] = inner
         return known
+
+
+class ListMessage:
+    """A list that grows item by item and is written in pieces, once its length is known.
+
+    Args:
+        codec: encodes the metadata.
+        api_version: of the list.
+        kind: of the list, such as ``PodList``.
+    """
+
+    def __init__(self, codec: ProtobufCodec, api_version: str, kind: str) -> None:
+        self._codec = codec
+        self._api_version = api_version
+        self._kind = kind
+        numbers = _LIST_FIELDS.get((api_version, kind), _USUAL_LIST_FIELDS)
+        self._meta_number, self._items_number = numbers
+        self._tag = varint(self._items_number << 3 | _DELIMITED)
+        self._pieces: deque[bytes] = deque()
+        self._last: list[bytes] = []
+        self._last_size = self._size = 0
+
+    def add(self, item: bytes) -> None:
+        """Append the message of an item, without envelope."""
+        head = self._tag + varint(len(item))
+        self._last += (head, item)
+        self._last_size += len(head) + len(item)
+        if self._last_size >= PIECE_BYTES:
+            self._close_piece()
+
+    def _close_piece(self) -> None:
+        # Joined here and now: to let go of 100,000 items at the end takes long.
+        self._pieces.append(b"".join(self._last))
+        self._size += self._last_size
+        self._last, self._last_size = [], 0
+
+    def pieces(self, list_meta: Json) -> Iterator[bytes]:
+        """The list in its envelope, in pieces of about `PIECE_BYTES`; nothing is left behind.
+
+        Args:
+            list_meta: the list's ``metadata``.
+        """
+        self._close_piece()
+        meta = delimited(self._meta_number, self._codec.encode(list_meta, _LIST_META))
+        before, behind = (meta, b"") if self._meta_number < self._items_number else (b"", meta)
+        begin, end = _envelope(self._api_version, self._kind, self._size + len(meta))
+        yield begin + before
+        while self._pieces:
+            yield self._pieces.popleft()
+        yield behind + end
 
 
 class _Layout:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
+from kubetrio.wire import gojson
 from kubetrio.wire.yamlorder import sorted_keys
 from kubetrio.wire.yamlscalars import json_number, needs_quotes, number_text, resolve
 
@@ -82,6 +84,46 @@ def decode(data: bytes) -> Document:
     Raises:
         YamlError: malformed, without JSON meaning, too deep, or with too much behind aliases.
     """
+    plain = _as_json(data)
+    return _as_yaml(data) if plain is None else plain
+
+
+def _as_json(data: bytes) -> Document | None:
+    """What YAML that is JSON says: most clients apply JSON, and reading that takes a twentieth.
+
+    None for whatever the two might read differently: escapes, characters that are not printable
+    ASCII, keys far from their colon, repeated keys, fractions, large numbers and deep nesting.
+    """
+    if not data.startswith(b"{") or _PRINTABLE(data) is None or _FAR_COLON(data) is not None:
+        return None
+    try:
+        parsed = gojson.parse(data)
+    except gojson.GoJsonError:
+        return None
+    if parsed.duplicates or not _reads_alike(parsed.value, MAX_DEPTH):
+        return None
+    return Document(parsed.value)
+
+
+_PRINTABLE = re.compile(rb"[\n\r -\[\]-~]*").fullmatch
+_FAR_COLON = re.compile(rb'"\s+:').search
+_LONG_KEY = 1000
+"""YAML gives up on a key at 1024 characters."""
+
+
+def _reads_alike(value: Any, depth: int) -> bool:
+    if isinstance(value, dict):
+        return depth > 0 and all(
+            len(key) < _LONG_KEY and _reads_alike(item, depth - 1) for key, item in value.items()
+        )
+    if isinstance(value, list):
+        return depth > 0 and all(_reads_alike(item, depth - 1) for item in value)
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return not isinstance(value, float)
+
+
+def _as_yaml(data: bytes) -> Document:
     builder = _Builder()
     try:
         for event in yaml.parse(data, Loader=_Loader):

@@ -280,3 +280,48 @@ def test_generated_names_fit_into_a_label(base: str, suffix: str) -> None:
     if base.isascii():
         assert name == base[:58] + suffix
         assert len(name) <= 63
+
+
+def test_finalizers_are_checked_on_update_too() -> None:
+    """A finalizer is a label key, and not both ways of deleting dependents."""
+    fields = [field for field, _ in update({"finalizers": ["example.com/a b"]})]
+    assert fields == ["metadata.finalizers"]
+    found = update({"finalizers": ["orphan", "foregroundDeletion"]})
+    assert found == [
+        (
+            "metadata.finalizers",
+            (
+                'Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and '
+                "foregroundDeletion cannot be both set"
+            ),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "old", "checks", "updates", "times"),
+    [
+        ({"labels": {"a": "!"}}, {}, 1, 1, 4),
+        ({"labels": {"a": "!"}}, {}, 0, 1, 3),
+        ({"ownerReferences": [{**OWNER, "kind": ""}]}, {}, 2, 1, 5),
+        ({"uid": "other"}, {}, 1, 1, 2),
+        ({"uid": "other"}, {}, 1, 0, 1),
+        ({"finalizers": ["plain"]}, {}, 1, 1, 2),
+        ({"finalizers": ["example.com/a b"]}, {}, 1, 1, 2),
+        ({"finalizers": ["example.com/a b"]}, {}, 0, 1, 1),
+        (
+            {"finalizers": ["example.com/a"], "deletionTimestamp": "2024-01-01T00:00:00Z"},
+            {"deletionTimestamp": "2024-01-01T00:00:00Z"},
+            1,
+            1,
+            2,
+        ),
+    ],
+)
+def test_causes_stand_for_every_check(
+    changes: dict[str, Any], old: dict[str, Any], checks: int, updates: int, times: int
+) -> None:
+    """Two checks for all kinds, and as many as the kind makes of its own."""
+    stored = {**STORED, **old}
+    (cause,) = om.validate_object_meta_update({**stored, **changes}, stored)
+    assert om.repeated([cause], checks, updates) == [cause] * times

@@ -1,5 +1,7 @@
 """YAML bodies."""
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.wire import yamlwire
-from kubetrio.wire.yamlwire import YamlError
+from kubetrio.wire.yamlwire import Document, YamlError
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff\ufffe\uffff")
 TEXT = st.text(CHARACTERS, max_size=12) | st.text("aA01 \n\t:-#'\"&*!{}[],.~y", max_size=12)
@@ -24,6 +26,71 @@ JSON = st.recursive(
 def test_round_trip(value: Any) -> None:
     """JSON goes through unharmed."""
     assert yamlwire.decode(yamlwire.encode(value)).value == value
+
+
+LAYOUTS = (
+    {"separators": (",", ":")},
+    {"indent": 2},
+    {"indent": 0, "ensure_ascii": False},
+    {"separators": (" ,\r\n", " :")},
+    {"separators": (",", "\n:")},
+    {"separators": ("\t,", ":\t")},
+)
+
+
+def outcome(read: Callable[[bytes], Document], body: bytes) -> str:
+    """What a body says, or what is wrong with it."""
+    try:
+        return repr(read(body))
+    except YamlError as error:
+        return str(error)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    value=st.dictionaries(TEXT, JSON, max_size=4),
+    layout=st.sampled_from(LAYOUTS),
+    behind=st.text("}\n# ", max_size=3),
+)
+def test_json_is_read_as_yaml(value: dict[str, Any], layout: dict[str, Any], behind: str) -> None:
+    """However it is laid out, the shortcut for JSON changes neither values nor errors."""
+    body = (json.dumps(value, **layout) + behind).encode()
+    assert outcome(yamlwire.decode, body) == outcome(yamlwire._as_yaml, body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":1,"a":2}',
+        b'{"a":{"b":[{"c":1,"c":2}]}}',
+        b'{"a":1.0}',
+        b'{"a":1e3,"b":-0,"c":0}',
+        b'{"a":18446744073709551616,"b":9223372036854775808,"c":-9223372036854775809}',
+        b'{"a":"\\u00e9\\/\\ud83d\\ude00"}',
+        b'{"a":"\x7f"}',
+        b'{"a":"\xc2\x85"}',
+        b'{"<<":{"a":1},"b":2}',
+        b'{"%b":1}' % (b"k" * 2000),
+        b'{"a"%b:1}' % (b" " * 2000),
+        b'{"a"\n:1}',
+        b'{"a":"b\nc"}',
+        b'{"a":\t1}',
+        b'{"a":1}\n---\nb: 2\n',
+        b'{"a":1} # said',
+        b'{"a":1,}',
+        b"{" + b'"a":{' * 198 + b"}" * 199,
+        b"{" + b'"a":{' * 199 + b"}" * 200,
+        b"{" + b'"a":{' * 200 + b"}" * 201,
+    ],
+)
+def test_what_json_and_yaml_read_differently_is_read_as_yaml(body: bytes) -> None:
+    """Duplicates, numbers, characters, keys, comments and depth."""
+    assert outcome(yamlwire.decode, body) == outcome(yamlwire._as_yaml, body)
+
+
+def test_plain_json_takes_the_short_way() -> None:
+    """What clients apply is such."""
+    assert yamlwire._as_json(b'{"a":[{"b":"c d","e":-5,"f":null,"g":true}]}\n') is not None
 
 
 @pytest.mark.parametrize(

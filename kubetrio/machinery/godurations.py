@@ -1,0 +1,61 @@
+"""Durations in texts, as Go's ``time.ParseDuration`` reads them and words its errors."""
+
+from __future__ import annotations
+
+import re
+
+from kubetrio.machinery.fielderrors import quote
+
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "μs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_MAX_NS = 2**63 - 1
+_MAX_DIGITS = 40  # of a part; more cannot be in range, and would only cost time
+_part = re.compile(r"([0-9]*)(\.([0-9]*))?([^0-9.]*)")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a duration such as ``1h30m`` or ``-1.5s``.
+
+    Raises:
+        ValueError: no such duration; Go's message.
+    """
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    sign = -1 if text[:1] == "-" else 1
+    if rest == "0":
+        return 0.0
+    if not rest:
+        raise _invalid(text)
+    total = 0
+    while rest:
+        found = _part.match(rest)
+        whole, point, fraction, unit = found.groups() if found else ("", None, "", "")
+        if not whole and not fraction:
+            raise _invalid(text)
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {quote(text)}")
+        if unit not in _UNITS:
+            raise ValueError(f"time: unknown unit {quote(unit)} in duration {quote(text)}")
+        whole = whole.lstrip("0")
+        if len(whole) > _MAX_DIGITS:
+            raise _invalid(text)
+        scale = _UNITS[unit]
+        total += int(whole or "0") * scale
+        if point and fraction:
+            kept = fraction[:_MAX_DIGITS]
+            total += int(kept) * scale // 10 ** len(kept)
+        if total > _MAX_NS:
+            raise _invalid(text)
+        rest = rest[found.end() :] if found else ""
+    return sign * total / 1e9
+
+
+def _invalid(text: str) -> ValueError:
+    return ValueError(f"time: invalid duration {quote(text)}")

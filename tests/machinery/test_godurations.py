@@ -1,0 +1,52 @@
+"""Durations in texts, as Go reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.machinery.godurations import parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0.0),
+        ("0s", 0.0),
+        ("32s", 32.0),
+        ("1h30m", 5400.0),
+        ("-1.5s", -1.5),
+        ("+2m", 120.0),
+        (".5s", 0.5),
+        ("1.s", 1.0),
+        ("250ms", 0.25),
+        ("1µs", 1e-6),
+        ("1ns", 1e-9),
+        ("0" * 5000 + "1s", 1.0),
+    ],
+)
+def test_durations(text: str, seconds: float) -> None:
+    """Parts add up."""
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", 'invalid duration ""'),
+        ("-", 'invalid duration "-"'),
+        ("x", 'invalid duration "x"'),
+        (".s", 'invalid duration ".s"'),
+        ("s", 'invalid duration "s"'),
+        ("10", 'missing unit in duration "10"'),
+        ("1s5", 'missing unit in duration "1s5"'),
+        ("1d", 'unknown unit "d" in duration "1d"'),
+        ("1 s", 'unknown unit " s" in duration "1 s"'),
+        ("9999999h", 'invalid duration "9999999h"'),
+        ("9" * 50 + "s", f'invalid duration "{"9" * 50}s"'),
+    ],
+)
+def test_what_is_no_duration(text: str, why: str) -> None:
+    """In Go's words."""
+    with pytest.raises(ValueError, match="time: ") as caught:
+        parse_duration(text)
+    assert str(caught.value) == f"time: {why}"
