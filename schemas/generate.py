@@ -91,10 +91,29 @@ def write_resources(reference: Path, output: Path) -> None:
     dump(output / "resources.json", {key: source[key] for key in keep})
 
 
+def operations_file(path: str) -> str:
+    """File of an operation: one for each version, and ``root`` for what is above them."""
+    match path.strip("/").split("/"):
+        case ["api", version, *_]:
+            return f"core.{version}"
+        case ["apis", group, version, *_]:
+            return f"{group}.{version}"
+        case _:
+            return "root"
+
+
+def write_operations(reference: Path, output: Path) -> None:
+    """Operations by path: one file a version, so that nobody reads what is not asked for."""
+    groups: dict[str, Json] = defaultdict(dict)
+    source = load(reference, "operations")["paths"]
+    for path in sorted(source):
+        groups[operations_file(path)][path] = source[path]
+    for name, records in groups.items():
+        dump(output / "operations" / f"{name}.json", records)
+
+
 def write_rest(reference: Path, output: Path) -> None:
     """Everything whose reference shape is already the shape the server reads."""
-    operations = load(reference, "operations")["paths"]
-    dump(output / "operations.json", {path: operations[path] for path in sorted(operations)})
     columns = load(reference, "tables")["columnDefinitions"]
     dump(output / "tables.json", {key: columns[key] for key in sorted(columns)})
     selectors = load(reference, "field-selectors")["supported"]
@@ -118,7 +137,7 @@ def main(arguments: list[str]) -> int:
         return 2
     reference = Path(arguments[0])
     output = Path(arguments[1]) if len(arguments) == 2 else Path(__file__).parent
-    for step in (write_types, write_protobuf, write_resources, write_rest):
+    for step in (write_types, write_protobuf, write_resources, write_operations, write_rest):
         step(reference, output)
         print(f"{step.__name__.removeprefix('write_')}: done")
     return 0

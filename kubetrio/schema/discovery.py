@@ -15,9 +15,9 @@ from typing import Any, Final, Literal
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import Registry, ResourceType, Subresource
+from kubetrio.schema.steps import Steps
 
 Json = dict[str, Any]
-AggregatedVersion = Literal["v2", "v2beta1"]
 
 # The order kube-apiserver gives for custom resources, where built-in ones are sorted by name.
 CUSTOM_VERBS: Final = (
@@ -31,6 +31,8 @@ CUSTOM_VERBS: Final = (
     "watch",
 )
 CUSTOM_SUBRESOURCES: Final = ("status", "scale")
+HASHED_BYTES: Final = 256 * 1024
+"""Bytes of a document that are hashed in a step."""
 HEALTH_ROOTS: Final = ("/healthz", "/livez", "/readyz")
 
 
@@ -43,6 +45,15 @@ def is_custom(resource: ResourceType) -> bool:
 def etag(document: bytes) -> str:
     """Entity tag of a document: its SHA-512 in upper-case hexadecimal, with the quotes."""
     return f'"{hashlib.sha512(document).hexdigest().upper()}"'
+
+
+def etag_steps(document: bytes) -> Steps[str]:
+    """``etag`` in steps, for documents of a megabyte."""
+    digest = hashlib.sha512()
+    for start in range(0, len(document), HASHED_BYTES):
+        digest.update(memoryview(document)[start : start + HASHED_BYTES])
+        yield
+    return f'"{digest.hexdigest().upper()}"'
 
 
 def api_versions(server_address: str) -> Json:
@@ -136,18 +147,16 @@ def _subresource_entry(resource: ResourceType, sub: Subresource) -> Json:
 def aggregated(
     registry: Registry,
     groups: Literal["core", "named"],
-    version: AggregatedVersion = "v2",
 ) -> Json:
     """The aggregated document: APIGroupDiscoveryList of ``apidiscovery.k8s.io``.
 
     Args:
         registry: what is served.
         groups: ``core`` for ``GET /api``, ``named`` for ``GET /apis``.
-        version: API version of the document; the shapes are the same.
     """
     return {
         "kind": "APIGroupDiscoveryList",
-        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
         "items": [
             {

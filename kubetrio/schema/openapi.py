@@ -18,25 +18,37 @@ import orjson
 import kubetrio
 from kubetrio.schema.openapi_paths import (
     CODES,
+    PATHS,
     Operation,
     Parameter,
     document_paths,
+    each_path,
     group_version_of,
-    operations,
-    shared_parameters,
+    path_item,
 )
 from kubetrio.schema.openapi_types import (
     V3_PREFIX,
     CustomSchemas,
-    closure,
+    closure_steps,
+    converted_steps,
     custom_types,
     gvk_object,
     to_v3,
 )
-from kubetrio.schema.openapi_v2 import swagger_v2
+from kubetrio.schema.openapi_v2 import json_steps, swagger_steps, swagger_v2
 from kubetrio.schema.registry import Registry
+from kubetrio.schema.steps import Steps, finish
 
-__all__ = ["NO_CUSTOM", "document", "document_hash", "index", "swagger_v2"]
+__all__ = [
+    "NO_CUSTOM",
+    "document",
+    "document_hash",
+    "document_steps",
+    "index",
+    "json_steps",
+    "swagger_steps",
+    "swagger_v2",
+]
 
 Json = dict[str, Any]
 
@@ -86,19 +98,32 @@ def document(
     """
     if path not in document_paths(registry):
         return None
-    table = operations(registry, path)
+    return finish(document_steps(registry, path, version=version, custom=custom))
+
+
+def document_steps(
+    registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
+) -> Steps[bytes]:
+    """``document`` in steps of about a millisecond, for a path that `document_paths` knows."""
     group_version = group_version_of(path)
     own = {}
     if group_version is not None:
         own = custom_types(registry.by_group_version[group_version], custom)
-    names = {name for items in table.values() for item in items for name in item.type_names()}
-    schemas = {name: to_v3(schema) for name, schema in closure(names, own).items()}
+    paths: Json = {}
+    names: set[str] = set()
+    for key, items in each_path(registry, path):
+        paths[key] = path_item(items, _operation, _parameter)
+        names.update(name for item in items for name in item.type_names())
+        if len(paths) % PATHS == 0:
+            yield
+    types = yield from closure_steps(names, own)
+    schemas = yield from converted_steps(types, to_v3)
     components: Json = {"schemas": schemas} if schemas else {}
     return orjson.dumps(
         {
             "openapi": "3.0.0",
             "info": {"title": "Kubernetes", "version": version},
-            "paths": {key: _path_item(items) for key, items in table.items()},
+            "paths": paths,
             "components": {**components, "securitySchemes": SECURITY_SCHEMES},
         }
     )
@@ -121,14 +146,6 @@ def _hash(registry: Registry, path: str, version: str, custom: CustomSchemas) ->
         ]
     data = orjson.dumps(facts, option=orjson.OPT_SORT_KEYS, default=dict)
     return hashlib.sha512(data).hexdigest().upper()
-
-
-def _path_item(items: Sequence[Operation]) -> Json:
-    shared = shared_parameters(items)
-    result: Json = {item.method: _operation(item, shared) for item in items}
-    if shared:
-        result["parameters"] = [_parameter(item) for item in shared]
-    return result
 
 
 def _operation(item: Operation, shared: Sequence[Parameter]) -> Json:

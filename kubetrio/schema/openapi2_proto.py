@@ -8,13 +8,15 @@ Source: https://github.com/google/gnostic/blob/main/openapiv2/OpenAPIv2.proto
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, Final
 
 import orjson
 
+from kubetrio.schema.steps import Steps, finish
 from kubetrio.wire.protovalues import varint
+from kubetrio.wire.protowire import delimited
 
 Json = dict[str, Any]
 Fields = Mapping[str, tuple[int, str]]
@@ -27,10 +29,10 @@ ASKED_FOR: Final = (MEDIA_TYPE, "application/com.github.proto-openapi.spec.v2@v1
 
 EXTENSION: Final = "x-"
 """Every member that begins so is an extension, under this name in the tables."""
-STEP: Final = 16
+STEP: Final = 2
 """Entries of a large map that are encoded at a time."""
 
-_VARINT, _FIXED64, _DELIMITED = 0, 1, 2
+_VARINT, _FIXED64 = 0, 1
 
 
 def _fields(*members: str, **kinds: str) -> dict[str, tuple[int, str]]:
@@ -219,16 +221,10 @@ def encode(document: Json) -> bytes:
     Args:
         document: a Swagger 2.0 document as JSON.
     """
-    work = steps(document)
-    while True:
-        try:
-            next(work)
-        except StopIteration as done:
-            result: bytes = done.value
-            return result
+    return finish(steps(document))
 
 
-def steps(document: Json) -> Generator[None, None, bytes]:
+def steps(document: Json) -> Steps[bytes]:
     """``encode`` a little at a time, for whoever has something else to do in between.
 
     Args:
@@ -242,7 +238,7 @@ def steps(document: Json) -> Generator[None, None, bytes]:
         for start in range(0, len(entries), STEP):
             parts.append(_map(kind, dict(entries[start : start + STEP])))
             yield
-        large.append((number, _delimited(number, b"".join(parts))))
+        large.append((number, delimited(number, b"".join(parts))))
     small = {key: value for key, value in document.items() if key not in ("paths", "definitions")}
     return _ordered([*_members("Document", small), *large])
 
@@ -276,7 +272,7 @@ def _message(name: str, value: Any) -> bytes:
     if name in LISTS:
         items = value if isinstance(value, list) else [value]
         return _field(1, f"[{LISTS[name]}]", items)
-    return _delimited(2, orjson.dumps(value))  # Any
+    return delimited(2, orjson.dumps(value))  # Any
 
 
 def _map(name: str, value: Json) -> bytes:
@@ -291,7 +287,7 @@ def _map(name: str, value: Json) -> bytes:
 
 def _pair(number: int, name: str, kind: str, value: Any) -> bytes:
     """A field that is a message of a name and a value."""
-    return _delimited(number, _delimited(1, name.encode()) + _field(2, kind, value))
+    return delimited(number, delimited(1, name.encode()) + _field(2, kind, value))
 
 
 def _field(number: int, kind: str, value: Any) -> bytes:
@@ -305,13 +301,9 @@ def _field(number: int, kind: str, value: Any) -> bytes:
 
 def _item(number: int, kind: str, value: Any) -> bytes:
     if kind == "string":
-        return _delimited(number, value.encode())
+        return delimited(number, value.encode())
     if kind in ("bool", "int", "present bool"):
         return varint(number << 3 | _VARINT) + varint(int(value))
     if kind == "double":
         return varint(number << 3 | _FIXED64) + struct.pack("<d", value)
-    return _delimited(number, _message(kind, value))
-
-
-def _delimited(number: int, data: bytes) -> bytes:
-    return b"%b%b%b" % (varint(number << 3 | _DELIMITED), varint(len(data)), data)
+    return delimited(number, _message(kind, value))

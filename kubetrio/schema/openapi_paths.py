@@ -1,13 +1,13 @@
 """Operations of OpenAPI documents, the same for both versions of OpenAPI.
 
-Built-in operations are rows of ``schemas/operations.json``.  A resource without rows, which is
-one from a CustomResourceDefinition, gets the rows of a plain built-in resource under its own name
-(kube-apiserver writes them by the same rule).
+Built-in operations are rows of ``schemas/operations``, a file for each version.  A resource without
+rows, which is one from a CustomResourceDefinition, gets the rows of a plain built-in resource under
+its own name (kube-apiserver writes them by the same rule).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -61,6 +61,8 @@ DOCUMENTS: Final = {
     "/openid/v1/jwks/": ("", ("application/jwk-set+json",)),
     "/version/": ("io.k8s.apimachinery.pkg.version.Info", ("application/json",)),
 }
+PATHS: Final = 4
+"""Paths that are written in a step."""
 # Whose rows a custom resource gets; a namespaced resource that nothing special is known about.
 TEMPLATE: Final = "/api/v1/namespaces/{namespace}/configmaps"
 TEMPLATE_SUBRESOURCE: Final = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/status"
@@ -129,23 +131,32 @@ class Operation:
 
 
 @cache
-def _rows_by_document() -> Mapping[str, Rows]:
-    """Built-in rows by document path, such as ``api/v1``, ``apis/apps`` or ``version``."""
+def _root_rows() -> Mapping[str, Rows]:
+    """Built-in rows of what is above versions by document path, such as ``apis/apps``."""
     table: dict[str, dict[str, Mapping[str, Json]]] = {}
-    for path, methods in builtin.load("operations").items():
-        parts = path.strip("/").split("/")
-        depth = {"api": 2, "apis": 3}.get(parts[0], len(parts))
-        table.setdefault("/".join(parts[:depth]), {})[path] = methods
+    for path, methods in builtin.load("operations/root").items():
+        table.setdefault(path.strip("/"), {})[path] = methods
     return table
+
+
+def _rows(document: str) -> Rows:
+    """Built-in rows of a document; none for a version that is not built in."""
+    group_version = group_version_of(document)
+    if group_version is None:
+        return _root_rows().get(document, {})
+    try:
+        return builtin.load(f"operations/{group_version.group or 'core'}.{group_version.version}")
+    except FileNotFoundError:
+        return {}
 
 
 def document_paths(registry: Registry) -> list[str]:
     """Paths of all documents, sorted: those of served groups and versions, and the plain ones."""
-    builtin_rows = _rows_by_document()
+    root = _root_rows()
     handlers = (path.strip("/") for path in builtin.load("resources")["rootPaths"])
-    paths = {path for path in handlers if path in builtin_rows} | {"api", "apis"}
+    paths = {path for path in handlers if path in root} | {"api", "apis"}
     for group, versions in registry.groups.items():
-        if f"apis/{group}" in builtin_rows:
+        if f"apis/{group}" in root:
             paths.add(f"apis/{group}")
         paths.update(document_path(GroupVersion(group, version)) for version in versions)
     return sorted(paths)
@@ -169,7 +180,12 @@ def group_version_of(document: str) -> GroupVersion | None:
 
 def operations(registry: Registry, document: str) -> dict[str, tuple[Operation, ...]]:
     """Operations of a document by path, sorted by path."""
-    rows = dict(_rows_by_document().get(document, {}))
+    return dict(each_path(registry, document))
+
+
+def each_path(registry: Registry, document: str) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """Paths of a document, sorted, with their operations."""
+    rows = dict(_rows(document))
     group_version = group_version_of(document)
     if group_version is not None:
         root = f"/{document}/"
@@ -178,16 +194,33 @@ def operations(registry: Registry, document: str) -> dict[str, tuple[Operation, 
         rows = {path: rows[path] for path in rows if _resource_in(path, root) in {"", *served}}
         for name in served.keys() - known:
             rows.update(_custom_rows(root, served[name]))
-    return {
-        path: tuple(_operation(path, method, row) for method, row in rows[path].items())
-        for path in sorted(rows)
-    }
+    for path in sorted(rows):
+        yield path, tuple(_operation(path, method, row) for method, row in rows[path].items())
 
 
 def shared_parameters(items: Sequence[Operation]) -> tuple[Parameter, ...]:
     """Parameters that all operations of a path take; documents say them once, at the path."""
     shared = set(items[0].parameters).intersection(*(item.parameters for item in items))
     return tuple(item for item in items[0].parameters if item in shared)
+
+
+def path_item(
+    items: Sequence[Operation],
+    operation: Callable[[Operation, Sequence[Parameter]], Json],
+    parameter: Callable[[Parameter], Json],
+) -> Json:
+    """The operations of a path in a version of OpenAPI.
+
+    Args:
+        items: operations, at least one.
+        operation: writes one of them, given the parameters that stand at the path.
+        parameter: writes one of those.
+    """
+    shared = shared_parameters(items)
+    result: Json = {item.method: operation(item, shared) for item in items}
+    if shared:
+        result["parameters"] = [parameter(item) for item in shared]
+    return result
 
 
 def _resource_in(path: str, root: str) -> str:
@@ -298,7 +331,7 @@ def _tag(path: str) -> str:
 
 
 def _custom_rows(root: str, resource: ResourceType) -> dict[str, dict[str, Json]]:
-    """Rows of a resource that has none, in the shape of ``schemas/operations.json``."""
+    """Rows of a resource that has none, in the shape of ``schemas/operations``."""
     place = "namespaces/{namespace}/" if resource.namespaced else ""
     base = f"{root}{place}{resource.resource}"
     group = _camel(resource.group.removesuffix(".k8s.io"), capital=True)
@@ -322,7 +355,7 @@ def _custom_rows(root: str, resource: ResourceType) -> dict[str, dict[str, Json]
             made["accepts"] = [item for item in source["accepts"] if item != STRATEGIC]
         return made
 
-    table = builtin.load("operations")
+    table = builtin.load("operations/core.v1")
     many, one = table[TEMPLATE], table[f"{TEMPLATE}/{{name}}"]
     kind = f"{scope}{resource.kind}"
     rows: dict[str, dict[str, Json]] = {
@@ -342,7 +375,7 @@ def _custom_rows(root: str, resource: ResourceType) -> dict[str, dict[str, Json]
         everywhere = row(many["get"], "list", f"{resource.kind}ForAllNamespaces")
         everywhere["params"] = [item for item in everywhere["params"] if item != "namespace"]
         rows[f"{root}{resource.resource}"] = {"get": everywhere}
-    below = table[TEMPLATE_SUBRESOURCE]
+    below = builtin.load("operations/apps.v1")[TEMPLATE_SUBRESOURCE]
     for sub in resource.subresources.values():
         name = f"{kind}{_camel(sub.name, capital=True)}"
         rows[f"{base}/{{name}}/{sub.name}"] = {

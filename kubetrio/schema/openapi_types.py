@@ -12,6 +12,7 @@ from typing import Any, Final
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.steps import Steps, finish
 
 Json = dict[str, Any]
 CustomSchemas = Mapping[GroupVersionKind, Mapping[str, Any]]
@@ -21,6 +22,8 @@ V2_PREFIX: Final = "#/definitions/"
 V3_PREFIX: Final = "#/components/schemas/"
 # What Swagger 2.0 has no word for; defaults are known to v2 but kube-apiserver leaves them out.
 NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "default", "not", "nullable", "oneOf"})
+TYPES: Final = 8
+"""Types that are looked at in a step."""
 CONTENTS: Final = frozenset({"additionalProperties", "items", "properties"})
 
 
@@ -90,6 +93,11 @@ def closure(roots: Iterable[str], own: Mapping[str, Json]) -> dict[str, Json]:
     Raises:
         KeyError: a name that neither place knows.
     """
+    return finish(closure_steps(roots, own))
+
+
+def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[str, Json]]:
+    """``closure`` in steps of a few types."""
     found: dict[str, Json] = {}
     waiting = list(roots)
     while waiting:
@@ -98,7 +106,21 @@ def closure(roots: Iterable[str], own: Mapping[str, Json]) -> dict[str, Json]:
             continue
         found[name] = own[name] if name in own else builtin.type_schema(name)
         waiting.extend(_references(found[name]))
+        if len(found) % TYPES == 0:
+            yield
     return dict(sorted(found.items()))
+
+
+def converted_steps(
+    types: Mapping[str, Json], convert: Callable[[Mapping[str, Any]], Json]
+) -> Steps[dict[str, Json]]:
+    """Types as a version of OpenAPI writes them, in steps of a few."""
+    result: dict[str, Json] = {}
+    for name, schema in types.items():
+        result[name] = convert(schema)
+        if len(result) % TYPES == 0:
+            yield
+    return result
 
 
 def _references(schema: Mapping[str, Any]) -> Iterator[str]:

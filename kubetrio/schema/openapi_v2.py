@@ -7,23 +7,30 @@ from typing import Any, Final
 
 from kubetrio.schema.openapi_paths import (
     CODES,
+    PATHS,
     Operation,
     Parameter,
     document_paths,
-    operations,
-    shared_parameters,
+    each_path,
+    path_item,
 )
 from kubetrio.schema.openapi_types import (
     V2_PREFIX,
     CustomSchemas,
-    closure,
+    closure_steps,
+    converted_steps,
     custom_types,
     gvk_object,
     to_v2,
 )
 from kubetrio.schema.registry import Registry
+from kubetrio.schema.steps import Steps, finish
+from kubetrio.wire import jsonwire
 
 Json = dict[str, Any]
+
+ENTRIES: Final = 64
+"""Paths or definitions that are printed in a step."""
 
 SECURITY_DEFINITIONS: Final = {
     "BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}
@@ -41,29 +48,51 @@ def swagger_v2(registry: Registry, *, version: str, custom: CustomSchemas | None
         version: Kubernetes version, for ``info.version``.
         custom: OpenAPI v3 schema of each custom kind.
     """
-    table = {
-        path: items
-        for name in document_paths(registry)
-        for path, items in operations(registry, name).items()
-    }
-    own = custom_types(registry.resources.values(), custom or {})
-    names = {name for items in table.values() for item in items for name in item.type_names()}
+    return finish(swagger_steps(registry, version=version, custom=custom))
+
+
+def swagger_steps(
+    registry: Registry, *, version: str, custom: CustomSchemas | None = None
+) -> Steps[Json]:
+    """``swagger_v2`` in steps of about a millisecond; arguments as there."""
+    paths: Json = {}
+    names: set[str] = set()
+    for document in document_paths(registry):
+        for path, items in each_path(registry, document):
+            paths[path] = path_item(items, _operation, _parameter)
+            names.update(name for item in items for name in item.type_names())
+            if len(paths) % PATHS == 0:
+                yield
+    types = yield from closure_steps(names, custom_types(registry.resources.values(), custom or {}))
+    definitions = yield from converted_steps(types, to_v2)
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
-        "paths": {path: _path_item(table[path]) for path in sorted(table)},
-        "definitions": {name: to_v2(schema) for name, schema in closure(names, own).items()},
+        "paths": dict(sorted(paths.items())),
+        "definitions": definitions,
         "securityDefinitions": SECURITY_DEFINITIONS,
         "security": [{"BearerToken": []}],
     }
 
 
-def _path_item(items: Sequence[Operation]) -> Json:
-    shared = shared_parameters(items)
-    result: Json = {item.method: _operation(item, shared) for item in items}
-    if shared:
-        result["parameters"] = [_parameter(item) for item in shared]
-    return result
+def json_steps(document: Json) -> Steps[bytes]:
+    """A Swagger document as `jsonwire.encode` prints it, in steps of some entries of its maps.
+
+    Args:
+        document: a Swagger 2.0 document.
+    """
+    members = []
+    for member, value in document.items():
+        entries = list(value.items()) if isinstance(value, dict) else []
+        if not entries:
+            members.append(b"%b:%b" % (jsonwire.encode(member), jsonwire.encode(value)))
+            continue
+        parts = []
+        for start in range(0, len(entries), ENTRIES):
+            parts.append(jsonwire.encode(dict(entries[start : start + ENTRIES]))[1:-1])
+            yield
+        members.append(b"%b:{%b}" % (jsonwire.encode(member), b",".join(parts)))
+    return b"{%b}" % b",".join(members)
 
 
 def _operation(item: Operation, shared: Sequence[Parameter]) -> Json:

@@ -20,12 +20,13 @@ from functools import cache
 from typing import Any
 
 from kubetrio.schema import structural_values as values
+from kubetrio.schema.structural_restore import Restore
 from kubetrio.schema.structural_shapes import (
     SCHEMA_PROPS,
+    ZEROS,
     Field,
     Kind,
     Shape,
-    Struct,
     struct,
 )
 from kubetrio.schema.structural_strict import Walk
@@ -117,6 +118,29 @@ class Decoder:
             raise GoJsonError("exceeded max depth") from None
         return done
 
+    def restore(self, merged: Json, strict: list[str]) -> Json:
+        """Decode what a strategic merge patch made, by the rules of ``structural_restore``.
+
+        Args:
+            merged: the document; it is not changed.
+            strict: receives messages about unknown fields.
+
+        Returns:
+            A new object, except for embedded raw values.
+
+        Raises:
+            GoJsonError: the document does not fit the type, in Go's words; or it is nested deeper
+                than this process can follow.
+        """
+        try:
+            try:
+                done: Json = self.convert(merged)
+            except ValueError:  # something to report
+                done = self.convert(Restore(strict).clean(self.shape, merged))
+        except RecursionError:
+            raise GoJsonError("exceeded max depth") from None
+        return done
+
 
 @cache
 def compile_type(type_name: str) -> Decoder:
@@ -135,6 +159,8 @@ def compile_type(type_name: str) -> Decoder:
     return Decoder(type_name, shape, _struct_decoder(type_name))
 
 
+_REMEMBERED_PLANS = 64  # of one type
+
 # A step of a plan: name, expected Python type (None: any), conversion (None: as it is), whether an
 # empty value is kept, and what stands for an absent or null value (None: nothing).
 _Step = tuple[str, type | None, Convert | None, bool, Zero | None]
@@ -143,39 +169,38 @@ _Step = tuple[str, type | None, Convert | None, bool, Zero | None]
 @cache
 def _struct_decoder(type_name: str) -> Convert:
     target = struct(type_name)
+    # Most types have many members and most objects few, in one of a few orders.
+    plans: dict[tuple[str, ...], tuple[_Step, ...]] = {}
     plan: tuple[_Step, ...] = ()
-    known: Mapping[str, Field] = {}
+
+    def prepare(raw: Json) -> tuple[_Step, ...]:
+        nonlocal plan
+        plan = plan or tuple(_step(member) for member in target.fields.values())
+        if not raw.keys() <= target.fields.keys():
+            raise ValueError("unknown field")
+        steps = tuple(step for step in plan if step[0] in raw or step[4] is not None)
+        if len(plans) < _REMEMBERED_PLANS:
+            plans[tuple(raw)] = steps
+        return steps
 
     def decode(raw: Json) -> Json:
-        nonlocal plan, known
-        if not known:
-            plan, known = _plan(target), target.fields
         out: Json = {}
         get = raw.get
-        met = 0
-        for name, expected, convert, keep, absent in plan:
+        for name, expected, convert, keep, absent in plans.get(tuple(raw)) or prepare(raw):
             value = get(name)
             if value is None:
                 if absent is not None:
                     out[name] = absent()
                 continue
-            met += 1
             if expected is not None and type(value) is not expected:
                 raise ValueError(name)
             if convert is not None:
                 value = convert(value)
             if keep or value:
                 out[name] = value
-        # Members that were not met are unknown or null.
-        if met != len(raw) and not raw.keys() <= known.keys():
-            raise ValueError("unknown field")
         return out
 
     return decode
-
-
-def _plan(target: Struct) -> tuple[_Step, ...]:
-    return tuple(_step(member) for member in target.fields.values())
 
 
 def _step(member: Field) -> _Step:
@@ -203,16 +228,7 @@ def _zero(shape: Shape) -> Zero:
     return lambda: constant
 
 
-_ZEROS: Mapping[Kind, Any] = {
-    Kind.STRING: "",
-    Kind.BOOL: False,
-    Kind.INT32: 0,
-    Kind.INT64: 0,
-    Kind.DOUBLE: 0,
-    Kind.QUANTITY: "0",
-    Kind.INT_OR_STRING: 0,
-    Kind.SCHEMA_OR_BOOL: False,
-}
+_ZEROS: Mapping[Kind, Any] = {**ZEROS, Kind.SCHEMA_OR_BOOL: False}
 
 
 def _int32(value: int) -> int:

@@ -7,6 +7,7 @@ lifted, as Go does.  Everything is built when first asked for: recursive types n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache, cached_property
@@ -63,6 +64,16 @@ _SCALARS = {
     ("integer", "int64"): (Kind.INT64, "int64"),
     ("number", "double"): (Kind.DOUBLE, "float64"),
 }
+ZEROS: Mapping[Kind, Any] = {
+    Kind.STRING: "",
+    Kind.BOOL: False,
+    Kind.INT32: 0,
+    Kind.INT64: 0,
+    Kind.DOUBLE: 0,
+    Kind.QUANTITY: "0",
+    Kind.INT_OR_STRING: 0,
+}
+"""What Go prints for the zero value of a scalar."""
 # Zero is nil for these, as it is for every pointer.
 _NILABLE = frozenset({Kind.MAP, Kind.LIST, Kind.BYTES})
 

@@ -20,7 +20,7 @@ from typing import Any
 from kubetrio.schema import structural_values as values
 from kubetrio.schema.structural_shapes import SCHEMA_PROPS, Field, Kind, Shape, struct
 from kubetrio.schema.structural_values import WrongType, number_text
-from kubetrio.wire.gojson import Float, GoJsonError, type_word
+from kubetrio.wire.gojson import GoJsonError, type_word
 from kubetrio.wire.goscan import MAX_STRICT_ERRORS, Pairs
 
 _INT_BITS = {Kind.INT32: 31, Kind.INT64: 63}
@@ -106,7 +106,7 @@ class Walk:
             return self._double(shape, value, before)
         if kind is Kind.BYTES:
             return self._bytes(shape, value, before)
-        return self._special(shape, value)
+        return self.special(shape, value)
 
     def _members(self, shape: Shape, value: Any, before: Any) -> Any:
         if type(value) is not dict or shape.struct is None:
@@ -199,8 +199,12 @@ class Walk:
             self._remember(error)
             return before
 
-    def _special(self, shape: Shape, value: Any) -> Any:
-        """A value with its own ``UnmarshalJSON``; errors end decoding."""
+    def special(self, shape: Shape, value: Any) -> Any:
+        """A value with its own ``UnmarshalJSON``; errors end decoding.
+
+        Raises:
+            ValueError: the value is none of the type, in the words of that function.
+        """
         kind = shape.kind
         if kind in _TIMES:
             if type(value) is not str:
@@ -212,7 +216,7 @@ class Walk:
             word = type_word(value)
             if word == "number":
                 limit = 1 << 31
-                if type(value) is Float or not -limit <= value < limit:
+                if isinstance(value, float) or not -limit <= value < limit:
                     raise WrongType(f"number {number_text(value)}", "int32")
             elif word != "string":
                 raise WrongType(word, "int32")

@@ -24,6 +24,7 @@ _printed_time = re.compile(
 # Caches hold short texts only, so that their size in bytes is bounded too.
 _CACHED_TEXT = 32
 _EXACT_FLOAT = 1 << 53
+_NUMBERS = frozenset({int, float, Float})  # merged documents have plain fractions too
 _NEWLINES = b"\r\n"
 _BASE64 = {char: index for index, char in enumerate(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -85,7 +86,7 @@ def canonical_quantity(value: Any) -> str:
     """
     if type(value) is str:
         text = value.strip()
-    elif type(value) is int or type(value) is Float:
+    elif type(value) in _NUMBERS:
         text = number_text(value)
     else:
         raise ValueError(quantity.FORMAT_ERROR)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.schema import builtin, discovery
 from kubetrio.schema.registry import Registry, ResourceType, Subresource
+from kubetrio.schema.steps import finish
 
 REGISTRY = builtin.registry()
 RECORDS = builtin.load("resources")["resources"]
@@ -176,12 +177,6 @@ def test_aggregated_named_order():
     } == {group: versions for group, versions in REGISTRY.groups.items() if group}
 
 
-def test_aggregated_v2beta1():
-    """The older version of the document differs in its apiVersion only."""
-    new, old = (discovery.aggregated(REGISTRY, "named", item) for item in ("v2", "v2beta1"))
-    assert old == {**new, "apiVersion": "apidiscovery.k8s.io/v2beta1"}
-
-
 def test_custom_verbs_order():
     """Verbs of a custom resource keep the order of kube-apiserver's extension server."""
     document = discovery.api_resource_list(WITH_CUSTOM, CUSTOM.group_version)
@@ -254,3 +249,9 @@ def test_etag(document):
     tag = discovery.etag(document)
     assert bytes.fromhex(tag.strip('"')) == hashlib.sha512(document).digest()
     assert tag == f'"{tag[1:-1].upper()}"'
+
+
+@pytest.mark.parametrize("size", [0, 1, discovery.HASHED_BYTES, 2 * discovery.HASHED_BYTES + 1])
+def test_a_tag_made_in_steps_is_the_tag(size: int):
+    document = b"x" * size
+    assert finish(discovery.etag_steps(document)) == discovery.etag(document)

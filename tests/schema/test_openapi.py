@@ -15,6 +15,8 @@ from kubetrio.schema import builtin, openapi
 from kubetrio.schema.openapi_paths import document_paths, group_version_of, operations
 from kubetrio.schema.openapi_types import to_v2, to_v3, type_name
 from kubetrio.schema.registry import ResourceType, Subresource
+from kubetrio.schema.steps import finish
+from kubetrio.wire import jsonwire
 
 VERSION = "v1.36.0"
 REGISTRY = builtin.registry()
@@ -58,6 +60,13 @@ def swagger() -> dict[str, Any]:
     """The v2 document of a registry with one custom resource, as sent."""
     made = openapi.swagger_v2(WITH_CUSTOM, version=VERSION, custom={KIND: CUSTOM_SCHEMA})
     return orjson.loads(orjson.dumps(made))
+
+
+def rows_of(path: str) -> dict[str, Any]:
+    """The recorded operations that a document may have."""
+    version = group_version_of(path)
+    name = f"{version.group or 'core'}.{version.version}" if version else "root"
+    return builtin.load(f"operations/{name}")
 
 
 def references(value: Any) -> Iterator[str]:
@@ -159,7 +168,7 @@ def test_no_operations_of_missing_resources():
 @pytest.mark.parametrize("path", PATHS)
 def test_operations_are_all_there(path):
     """Every operation says its id, method, action and kind as recorded."""
-    table = builtin.load("operations")
+    table = rows_of(path)
     for url, item in document(path)["paths"].items():
         for method, row in table[url].items():
             operation = item[method]
@@ -455,6 +464,42 @@ def test_hash_changes_with_resources():
     assert openapi.document_hash(registry, CUSTOM_PATH, version=VERSION) != openapi.document_hash(
         WITH_CUSTOM, CUSTOM_PATH, version=VERSION
     )
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_document_in_steps_is_the_document(path):
+    """Whoever takes a step at a time ends with the same bytes, and has many steps to take."""
+    taken = list(steps := Recorded(openapi.document_steps(REGISTRY, path, version=VERSION)))
+    assert steps.result == openapi.document(REGISTRY, path, version=VERSION)
+    assert len(taken) >= len(orjson.loads(steps.result)["paths"]) // 4
+
+
+def test_swagger_in_steps():
+    """The document, and its JSON as it would be printed at once, are made of small steps."""
+    taken = list(steps := Recorded(openapi.swagger_steps(REGISTRY, version=VERSION)))
+    made = openapi.swagger_v2(REGISTRY, version=VERSION)
+    assert steps.result == made
+    assert len(taken) >= len(made["paths"]) // 4
+    taken = list(steps := Recorded(openapi.json_steps(made)))
+    assert steps.result == jsonwire.encode(made)
+    assert len(taken) >= len(made["paths"]) // 64
+
+
+@given(st.dictionaries(st.text(), st.dictionaries(st.text(), st.text() | st.lists(st.text()))))
+def test_json_in_steps_is_json(value):
+    """Whatever the members hold, empty ones included."""
+    assert finish(openapi.json_steps(value)) == jsonwire.encode(value)
+
+
+class Recorded:
+    """Steps, and the result when they are over."""
+
+    def __init__(self, steps):
+        self._steps = steps
+        self.result = None
+
+    def __iter__(self):
+        self.result = yield from self._steps
 
 
 def test_document_is_repeatable():

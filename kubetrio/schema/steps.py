@@ -1,0 +1,24 @@
+"""Work that is done a little at a time, by whoever has something else to do in between.
+
+A generator that yields nothing, often, and returns its result.  The rooms that make values know no
+event loop; what runs them does, and lets other tasks have their turn at each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+Steps = Generator[None, None, T]
+
+
+def finish(work: Steps[T]) -> T:
+    """The result of work that is done at once."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            result: T = done.value
+            return result
