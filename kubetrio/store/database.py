@@ -128,6 +128,8 @@ def connect(path: Path, *, synchronous: str = "FULL", cache_kib: int = 8192) -> 
     # A refused or crashed file must stay as it was: no checkpoint as a side effect of closing.
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    # Statements are planned once: else SQLite plans anew for each key that is bound.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     connection.pragma("synchronous", synchronous)
     connection.pragma("cache_size", -cache_kib)
@@ -173,8 +175,10 @@ class Reader:
                 row = self._connection.execute(sql.GET_AT, (key, at)).fetchone()
         return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
 
-    def range(self, keys: Range, at: Revision | None, limit: int) -> RangeResult:
-        """A range in key order; a limit of 0 means all.  Raises as `get`."""
+    def range(
+        self, keys: Range, at: Revision | None, limit: int, max_bytes: int = 0
+    ) -> RangeResult:
+        """A range in key order; bounds of 0 are none.  Raises as `get`."""
         with self._connection:
             revision = self._snapshot(at)
             bounds: tuple[Any, ...] = (keys.start, keys.end, limit + 1 if limit else NO_LIMIT)
@@ -182,7 +186,18 @@ class Reader:
                 cursor = self._connection.execute(sql.RANGE_NOW, bounds)
             else:
                 cursor = self._connection.execute(sql.RANGE_AT, (*bounds, at))
-            items = [KeyValue(*row) for row in cursor]
+            items: list[KeyValue] = []
+            if max_bytes:
+                size = 0
+                for row in cursor:
+                    if size >= max_bytes:
+                        return RangeResult(revision, items, more=True)
+                    items.append(KeyValue(*row))
+                    size += len(row[1])
+                    if len(items) > limit > 0:
+                        break
+            else:
+                items = [KeyValue(*row) for row in cursor]
         more = bool(limit) and len(items) > limit
         return RangeResult(revision, items[:limit] if more else items, more)
 

@@ -24,8 +24,7 @@ from typing import NamedTuple, Protocol
 Revision = int
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
+class Stamped(NamedTuple):
     """Bytes with one hole where the revision goes, in decimal.
 
     Args:
@@ -90,8 +89,7 @@ class EventType(enum.IntEnum):
     DELETED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One revision, as the log has it.
 
     Args:
@@ -198,9 +196,15 @@ class Store(Protocol):
         ...
 
     async def range(
-        self, keys: Range, *, at: Revision | None = None, limit: int = 0
+        self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
     ) -> RangeResult:
-        """Keys of a range in order, newest or at a revision; a limit of 0 means all.
+        """Keys of a range in order, newest or at a revision.
+
+        Args:
+            keys: the range.
+            at: revision, None for the newest.
+            limit: most keys; 0 for all.
+            max_bytes: bytes of values behind which the result ends; 0 for none.
 
         Raises:
             Compacted: `at` is older than the history kept.

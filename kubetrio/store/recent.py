@@ -7,6 +7,7 @@ before anybody is told of it, and the announcement forgets the key.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from kubetrio.store.model import Event, KeyValue
@@ -23,7 +24,8 @@ class Recent:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._entries: dict[str, KeyValue] = {}
+        # A plain dict finds its oldest entry by passing over all that were dropped before it.
+        self._entries: OrderedDict[str, KeyValue] = OrderedDict()
         self.bytes = 0
 
     def get(self, key: str) -> KeyValue | None:
@@ -39,7 +41,8 @@ class Recent:
         self._entries[found.key] = found
         self.bytes += size
         while self.bytes > self._max_bytes:
-            self.forget(next(iter(self._entries)))
+            _, oldest = self._entries.popitem(last=False)
+            self.bytes -= len(oldest.value) + OVERHEAD_BYTES
 
     def forget(self, key: str) -> None:
         """Drop a key, if it is kept."""

@@ -48,6 +48,7 @@ T = TypeVar("T")
 LOG = Log("kubetrio.store")
 
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
+GATHERED = 8  # writes that share the cost of a commit well enough not to wait for more of them
 INLINE_KEYS = 150  # a page of so many values is read on the event loop
 EVENT_BYTES_INLINE = 256 * 1024
 WAL_KEPT_BYTES = 4 * 1024 * 1024  # a log file up to this size stays for reuse
@@ -166,12 +167,12 @@ class SqliteStore:
         return known
 
     async def range(
-        self, keys: Range, *, at: Revision | None = None, limit: int = 0
+        self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
     ) -> RangeResult:
         """Keys in order; see `Store.range`."""
         if (limit and limit <= INLINE_KEYS) or not self._reader.more_than(keys, INLINE_KEYS):
-            return self._reader.range(keys, at, limit)
-        return await self._long_read(lambda reader: reader.range(keys, at, limit))
+            return self._reader.range(keys, at, limit, max_bytes)
+        return await self._long_read(lambda reader: reader.range(keys, at, limit, max_bytes))
 
     async def join(
         self,
@@ -249,6 +250,7 @@ class SqliteStore:
             if not self._queue:
                 await self._park()
                 continue
+            await self._gather()
             async with self._writer_slot:
                 # Shielded: a batch that was taken is committed and answered, bounded by the busy
                 # time-out of SQLite.
@@ -256,6 +258,17 @@ class SqliteStore:
                     await self._commit_batch()
             if self._writer.wal_pages >= self._config.checkpoint_pages:
                 self._checkpoint_due.set()
+
+    async def _gather(self) -> None:
+        """Wait while each round of the event loop brings more writes, a few rounds at most.
+
+        A commit costs about as much of the event loop as a write (a thread is woken and heard), so
+        writers that are on their way should share it; a lone one waits for a single round.
+        """
+        waiting = 0
+        while waiting < len(self._queue) < GATHERED:
+            waiting = len(self._queue)
+            await trio.lowlevel.checkpoint()
 
     async def _park(self) -> None:
         self._writer_parked = trio.lowlevel.current_task()
@@ -267,7 +280,10 @@ class SqliteStore:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def _commit_batch(self) -> None:
-        batch = [self._queue.popleft() for _ in range(min(len(self._queue), MAX_BATCH))]
+        # Half of a long queue: its writers are answered while the other half is committed, so that
+        # neither the event loop nor the disk waits for the other.
+        size = min(max(GATHERED, len(self._queue) // 2), len(self._queue), MAX_BATCH)
+        batch = [self._queue.popleft() for _ in range(size)]
         if not batch:
             return  # cancelled while the connection was busy
         for write in batch:

@@ -9,6 +9,7 @@ Passes the same contract suite as the SQLite store and stands in for it in tests
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -109,11 +110,14 @@ class MemoryStore:
         return self.state(at).get(key)
 
     async def range(
-        self, keys: Range, *, at: Revision | None = None, limit: int = 0
+        self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
     ) -> RangeResult:
         """Keys in order; see `Store.range`."""
         found = [value for key, value in self.state(at).items() if key in keys]
         taken = found[:limit] if limit else found
+        if max_bytes:
+            before = itertools.accumulate((len(item.value) for item in taken), initial=0)
+            taken = [item for item, size in zip(taken, before, strict=False) if size < max_bytes]
         return RangeResult(self.revision if at is None else at, taken, more=len(taken) < len(found))
 
     async def join(

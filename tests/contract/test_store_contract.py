@@ -220,6 +220,21 @@ async def test_limited_ranges_say_whether_more_follows(store: Store, at: int | N
         assert page.more is (limit < len(everything))
 
 
+@pytest.mark.parametrize("at", [None, 5])
+async def test_ranges_end_behind_so_many_bytes(store: Store, at: int | None) -> None:
+    """With the value that reaches them, so never empty; a limit of keys holds as well."""
+    await alphabet(store)
+    everything = list((await store.range(ALL, at=at)).items)
+    sizes = [len(item.value) for item in everything]
+    for limit in (0, 2):
+        for most in range(1, sum(sizes) + 2):
+            page = await store.range(ALL, at=at, limit=limit, max_bytes=most)
+            wanted = next((n for n in range(1, len(sizes)) if sum(sizes[:n]) >= most), len(sizes))
+            wanted = min(wanted, limit or wanted)
+            assert list(page.items) == everything[:wanted]
+            assert page.more is (wanted < len(everything))
+
+
 async def test_count_is_the_length_of_the_range(store: Store) -> None:
     """Now and at every revision, for all keys and for some."""
     await alphabet(store)

@@ -169,7 +169,12 @@ class Pair:
     async def read(self, step: ReadRange) -> None:
         """Range and count are the same; the joined bytes are those of some page that fits."""
         at = self.at(step.back)
-        await self.same(lambda store: store.range(step.keys, at=at, limit=step.limit))
+        for most in (0, step.max_bytes):
+            await self.same(
+                lambda store, most=most: store.range(  # type: ignore[misc]
+                    step.keys, at=at, limit=step.limit, max_bytes=most
+                )
+            )
         await self.same(lambda store: store.count(step.keys, at=at))
 
         def join(store: Store, limit: int) -> Awaitable[object]:
