@@ -55,8 +55,15 @@ class Gathered:
             yield from source()
 
 
-go_float: Callable[[float], str] = floatToGoString
-"""A bucket's bound as Prometheus writes it."""
+_go_string: Callable[[float], str] = floatToGoString
+
+
+def go_float(value: float) -> str:
+    """A bucket's bound as kube-apiserver writes it, so that selectors of ``le`` match.
+
+    Source: Go's ``strconv.FormatFloat`` with format ``g``; the client library adds ``.0``.
+    """
+    return _go_string(value).removesuffix(".0")
 
 
 class _Histogram:

@@ -43,7 +43,7 @@ def test_durations_are_cumulative() -> None:
     found = samples(metrics, "apiserver_request_duration_seconds_bucket")
     counts = {labels["le"]: value for labels, value in found}
     assert len(counts) == len(DURATION_BUCKETS) + 1
-    assert (counts["0.005"], counts["0.025"], counts["60.0"], counts["+Inf"]) == (1, 2, 2, 3)
+    assert (counts["0.005"], counts["0.025"], counts["60"], counts["+Inf"]) == (1, 2, 2, 3)
     assert samples(metrics, "apiserver_request_duration_seconds_sum")[0][1] == 100.011
 
 
@@ -82,8 +82,9 @@ def test_two_servers_in_a_process_share_nothing() -> None:
     assert samples(two, "apiserver_request_total") == []
 
 
-def test_bounds_are_written_as_prometheus_does() -> None:
-    """Infinity too."""
-    assert [go_float(value) for value in (0.005, 1.0, 1e6, float("inf"))] == [
-        "0.005", "1.0", "1e+06", "+Inf",
+def test_bounds_are_written_as_kube_apiserver_does() -> None:
+    """Whole numbers without a fraction, large ones with an exponent, infinity too."""
+    values = (0, 0.005, 1.0, 1.5, 60, 125000.0, 1e6, 4194304, float("inf"))
+    assert [go_float(value) for value in values] == [
+        "0", "0.005", "1", "1.5", "60", "125000", "1e+06", "4.194304e+06", "+Inf",
     ]  # fmt: skip

@@ -17,7 +17,7 @@ Source: KEP-1040; what is mandatory, the API's documentation of flowcontrol/v1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kubetrio.flow.allocate import (
@@ -30,6 +30,7 @@ from kubetrio.flow.allocate import (
 )
 from kubetrio.flow.classify import Classified, Classifier, RequestDigest
 from kubetrio.flow.config import (
+    EXEMPT,
     MANDATORY_LEVELS,
     MANDATORY_SCHEMAS,
     FlowSchema,
@@ -40,6 +41,7 @@ from kubetrio.flow.occupancy import ReadWriteOccupancy
 from kubetrio.flow.queueset import Finished, QueueSet, Rejected, Started
 from kubetrio.flow.report import (
     DispatcherStatistics,
+    FlowStatistics,
     LevelStatistics,
     QueueStatistics,
     RequestStatistics,
@@ -262,6 +264,32 @@ class Dispatcher:
             known.queues.passed(t, schema, count, busy)
         self._read_write.passed(t, busy, mutating=mutating)
 
+    def crossed(self, t: float, spent: Mapping[tuple[int, int], int], peak: int) -> None:
+        """Note requests that were under way in the exempt level; see ``QueueSet.crossed``.
+
+        Args:
+            t: now.
+            spent: ticks by numbers of requests, read-only and mutating.
+            peak: the most requests at a time.
+        """
+        self._levels[EXEMPT].queues.crossed(t, spent, peak)
+        self._read_write.crossed(t, spent)
+
+    def resume(
+        self, t: float, since: float, request: RequestDigest, classified: Classified
+    ) -> Ticket:
+        """Give a ticket to one of those that are still under way; see ``QueueSet.resume``.
+
+        Args:
+            t: now.
+            since: when it arrived.
+            request: what it is.
+            classified: its class, of the exempt level.
+        """
+        ticket = self._levels[EXEMPT].queues.resume(t, since, classified.flow, request)
+        self._read_write.change(t, waiting=0, executing=1, mutating=request.mutating)
+        return ticket
+
     def dispatch(self, t: float, seats: int) -> Round:
         """Start what waits, where starts are held.
 
@@ -432,6 +460,10 @@ class Dispatcher:
     def requests(self) -> dict[str, tuple[RequestStatistics, ...]]:
         """Rows of ``dump_requests`` by level, levels in ascending order of name."""
         return {name: level.queues.requests() for name, level in sorted(self._levels.items())}
+
+    def flows(self) -> dict[str, FlowStatistics]:
+        """Requests by flow, by level."""
+        return {name: level.queues.flows() for name, level in self._levels.items()}
 
     def _level(self, ticket: Ticket) -> _Level:
         try:

@@ -15,6 +15,7 @@ from kubetrio.flow.observe import Histogram, Snapshot, Tally
 from kubetrio.flow.occupancy import RatioSnapshot
 from kubetrio.flow.report import LevelStatistics, SchemaStatistics
 from kubetrio.flow.seats import seconds
+from kubetrio.metrics import go_float
 
 PREFIX = "apiserver_flowcontrol_"
 LEVEL = ("priority_level",)
@@ -178,15 +179,11 @@ def _add(family: HistogramMetricFamily, labels: list[str], histogram: Histogram)
     if not counts[-1]:
         return
     bounds = (*histogram.bounds, float("inf"))
-    buckets = [(_bound(b), float(c)) for b, c in zip(bounds, counts, strict=True)]
+    buckets = [(go_float(b), float(c)) for b, c in zip(bounds, counts, strict=True)]
     family.add_metric(labels, buckets, histogram.total)
 
 
 def _add_ratio(family: HistogramMetricFamily, labels: list[str], ratio: RatioSnapshot) -> None:
     bounds, counts = (*ratio.bounds, float("inf")), (*ratio.counts, ratio.count)
-    buckets = [(_bound(b), float(c)) for b, c in zip(bounds, counts, strict=True)]
+    buckets = [(go_float(b), float(c)) for b, c in zip(bounds, counts, strict=True)]
     family.add_metric(labels, buckets, ratio.total)
-
-
-def _bound(value: float) -> str:
-    return "+Inf" if value == float("inf") else str(float(value))

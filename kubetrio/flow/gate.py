@@ -27,30 +27,26 @@ Requests of exempt levels run at once, always.
 The tasks that are about to run are counted by an instrument (``trio.abc.Instrument``), which also
 marks the rounds.  While there is more to start a task, the pacemaker, keeps the loop from sleeping.
 
-Light passages
---------------
-With nothing to wait for, a request of one seat that is over within the step in which it came has
-been nowhere: nobody could have seen it.  It gets no ticket, only numbers, which are handed to the
-dispatcher before its next verb.  A request that is still there when something else happens gets
-its ticket then, as of its arrival.
+What needs no decision passes without a ticket; see `flow.passages`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NamedTuple, NoReturn, Protocol
+from itertools import takewhile
+from typing import NamedTuple, NoReturn
 
 import outcome
 import trio
 
 from kubetrio.flow.allocate import ADJUSTMENT_PERIOD_S
-from kubetrio.flow.classify import Classified, RequestDigest
+from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.config import EXEMPT, FlowSchema, PriorityLevel
 from kubetrio.flow.dispatcher import Dispatcher, Refused
 from kubetrio.flow.observe import Snapshot, Tally
-from kubetrio.flow.report import QueueStatistics, RequestStatistics
-from kubetrio.flow.seats import ONE_SEAT, Width
+from kubetrio.flow.passages import Asked, Entry, Passages
+from kubetrio.flow.report import FlowStatistics, QueueStatistics, RequestStatistics
+from kubetrio.flow.seats import Width
 from kubetrio.flow.ticket import Reason, Ticket, TicketState
 
 # Seats started in one round while requests wait.  Measured with 64 connections of one flow and one
@@ -61,49 +57,11 @@ WINDOW_SEATS = 1
 CROWD_TASKS = 4
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
 ROUNDS_PER_REFUSAL = 8
+# How often parked requests are looked at; so many at a time, since each costs a system call.
 SWEEP_S = 0.5
+SWEPT = 256
+SWEEP_AGAIN_S = 0.02
 _REMEMBERED = 4096
-
-
-class Asked(Protocol):
-    """What the gate sees of a request.
-
-    Attributes:
-        started: when it arrived, by Trio's clock.
-        seat: belongs to the gate; None before and after.
-        gone: whether its client has left, None if nobody can tell.
-    """
-
-    started: float
-    seat: Entry | Ticket | None
-    gone: Callable[[], bool] | None
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """What all requests of equal user, verb and target have in common.
-
-    Args:
-        classified: their class.
-        headers: of their answers.
-        tally: where they are counted.
-        mutating: which kind they are counted as.
-        watch: whether they are watches.
-        exempt: whether they are of the exempt level.
-        about: what the owner keeps for them.
-        count: light passages since numbers were last handed on.
-        busy: seconds that these took.
-    """
-
-    classified: Classified
-    headers: tuple[tuple[bytes, bytes], ...]
-    tally: Tally
-    mutating: bool
-    watch: bool
-    exempt: bool
-    about: object = None
-    count: int = 0
-    busy: float = 0.0
 
 
 class Parked(NamedTuple):
@@ -159,9 +117,7 @@ class Gate:
         self._window = window
         self._entries: dict[tuple[object, ...], Entry] = {}
         self._tallies: dict[tuple[str, str], Tally] = {}
-        self._calm: dict[str, bool] = {}  # see Dispatcher.calm; emptied by every verb
-        self._light: Asked | None = None  # the light passage under way
-        self._touched: list[Entry] = []  # with light passages not handed on
+        self._passages = Passages(dispatcher, describe)
         self._parked: dict[Ticket, Parked] = {}  # oldest first
         self._line: dict[trio.lowlevel.Task, None] = {}  # of those to be refused, oldest first
         self._refusing = 0  # rounds with somebody in line
@@ -174,6 +130,7 @@ class Gate:
         self._running = False
         self._closing = False
         self._pacer: trio.lowlevel.Task | None = None  # while it sleeps
+        self._suspects: list[Ticket] = []  # parked, to be asked whether their clients are there
         self._timer = trio.CancelScope()
         self._due = 0.0  # when the timer looks around
 
@@ -224,17 +181,9 @@ class Gate:
             self._parked or self._batch > self._crowd or self._direct >= self._crowd
         ):
             return False
-        if self._light is not None:
-            self._settle(asked.started)
-        level = entry.classified.level
-        calm = self._calm.get(level)
-        if calm is None:
-            calm = self._calm[level] = self._dispatcher.calm(level)
-        if not calm:
+        if not self._passages.begin(asked, entry):
             return False
         self._direct += 1
-        self._light = asked
-        asked.seat = entry
         return True
 
     async def admit(
@@ -249,7 +198,7 @@ class Gate:
             patience_s: how long it may wait, in seconds.
         """
         t = asked.started
-        self._settle(t)
+        self._passages.settle(t)
         at_once = not self._running or entry.exempt or self._quiet()
         dispatcher, tally = self._dispatcher, entry.tally
         ticket = dispatcher.arrive(
@@ -294,17 +243,10 @@ class Gate:
         if seat is None:
             return
         asked.seat = None
-        if self._light is asked and isinstance(seat, Entry):
-            self._light = None
-            spent = now - asked.started
-            if not seat.count:
-                self._touched.append(seat)
-            seat.count += 1
-            seat.busy += spent
-            (seat.tally.watched if seat.watch else seat.tally.executed).observe(spent)
-            return
         if isinstance(seat, Ticket):
             self._finish(seat, now)
+        else:
+            self._passages.end(asked, seat, now)
 
     # ------------------------------------------------------------------ waiting
 
@@ -354,7 +296,7 @@ class Gate:
     def _give_up(self, ticket: Ticket, asked: Asked, entry: Entry, reason: Reason) -> Refused:
         """Take a parked request out of flow control, as if it had never come."""
         now = trio.current_time()
-        self._settle(now)
+        self._passages.settle(now)
         asked.seat = None
         entry.tally.given_up.observe(now - asked.started)
         if ticket.state is TicketState.QUEUED:
@@ -366,7 +308,7 @@ class Gate:
         return Refused(reason, retry)
 
     def _finish(self, ticket: Ticket, now: float) -> None:
-        self._settle(now)
+        self._passages.settle(now)
         entry = ticket.entry
         if isinstance(entry, Entry):
             spent = now - (ticket.started_at or now)
@@ -380,60 +322,13 @@ class Gate:
     def _quiet(self) -> bool:
         return not self._parked and self._batch <= self._crowd and self._direct < self._crowd
 
-    # ------------------------------------------------------------------ light passages
-
-    def _settle(self, t: float) -> None:
-        """Hand on what is not known to the dispatcher yet; must precede any verb but classify."""
-        self._calm.clear()
-        light = self._light
-        if self._touched:
-            self._hand_on(t if light is None else light.started)
-        if light is not None:
-            self._light = None
-            entry = light.seat
-            if not isinstance(entry, Entry):
-                raise AssertionError("a light passage has an entry for a seat")
-            digest = self._describe(light)
-            ticket = self._dispatcher.arrive(
-                light.started, digest, ONE_SEAT, entry.classified, at_once=True
-            )
-            if isinstance(ticket, Refused):
-                raise AssertionError("a calm level refuses nobody")
-            ticket.entry = entry
-            light.seat = ticket
-            self._count(entry, 1, ticket.queue_length)
-
-    def _hand_on(self, t: float) -> None:
-        for entry in self._touched:
-            classified = entry.classified
-            self._dispatcher.passed(
-                t,
-                classified.level,
-                classified.flow.schema,
-                entry.count,
-                entry.busy,
-                mutating=entry.mutating,
-            )
-            self._count(entry, entry.count, 0 if entry.exempt else 1)
-            entry.count, entry.busy = 0, 0.0
-        self._touched.clear()
-
-    @staticmethod
-    def _count(entry: Entry, times: int, queue_length: int) -> None:
-        tally = entry.tally
-        tally.waited.observe(0.0, times)
-        tally.seats.observe(1, times)
-        if queue_length:
-            tally.queued.observe(queue_length, times)
-
     # ------------------------------------------------------------------ the loop
 
     def _begin_round(self, batch: int) -> int:
         """All that came in the last round has been classified: start what goes next."""
         self._direct = 0
         started = 0
-        if self._light is not None:
-            self._settle(trio.current_time())
+        self._passages.next_round(trio.current_time)
         if self._parked and self._more:
             started = self._start(trio.current_time(), self._window)
         self._backlogged = bool(self._parked)
@@ -447,8 +342,8 @@ class Gate:
         return started
 
     def _start(self, t: float, seats: int) -> int:
+        self._passages.settle(t)
         round_ = self._dispatcher.dispatch(t, seats)
-        self._calm.clear()
         for ticket in round_.started:
             parked = self._parked.pop(ticket)
             trio.lowlevel.reschedule(parked.task)
@@ -504,7 +399,8 @@ class Gate:
                 due.append(lingering)
             now = trio.current_time()
             for parked in self._parked.values():
-                due.append(max(now, min(now + SWEEP_S, parked.asked.started + self._patience_s)))
+                again = now + (SWEEP_AGAIN_S if self._suspects else SWEEP_S)
+                due.append(max(now, min(again, parked.asked.started + self._patience_s)))
                 break
             else:
                 due.append(now + self._patience_s)  # nobody's time is up before
@@ -512,7 +408,7 @@ class Gate:
             with trio.CancelScope(deadline=self._due) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
-            self._settle(now)
+            self._passages.settle(now)
             self._dispatcher.advance(now)
             if now >= adjust_at:
                 self._dispatcher.adjust(now)
@@ -526,13 +422,27 @@ class Gate:
 
     def _sweep(self, now: float) -> None:
         """Let go of parked requests whose time is up or whose clients have left."""
-        for ticket, parked in tuple(self._parked.items()):
-            waited, gone = now - parked.asked.started, parked.asked.gone
-            if waited >= self._patience_s:
-                self._send_away(ticket, Reason.TIME_OUT)
-            elif waited < SWEEP_S:
+        late = [
+            ticket
+            for ticket, parked in takewhile(
+                lambda item: now - item[1].asked.started >= self._patience_s, self._parked.items()
+            )
+        ]
+        for ticket in late:
+            self._send_away(ticket, Reason.TIME_OUT)
+        if not self._suspects:
+            self._suspects = list(self._parked)
+            self._suspects.reverse()  # the oldest first
+        for _ in range(min(SWEPT, len(self._suspects))):
+            ticket = self._suspects.pop()
+            suspect = self._parked.get(ticket)
+            if suspect is None:
+                continue
+            asked = suspect.asked
+            if now - asked.started < SWEEP_S:
+                self._suspects.clear()  # those behind it are younger
                 break
-            elif gone is not None and gone():
+            if asked.gone is not None and asked.gone():
                 self._send_away(ticket, Reason.CANCELLED)
 
     def _send_away(self, ticket: Ticket, reason: Reason) -> None:
@@ -554,7 +464,7 @@ class Gate:
     ) -> frozenset[str]:
         """Take over a configuration; returns the names of dangling schemas."""
         now = trio.current_time()
-        self._settle(now)
+        self._passages.settle(now)
         changed = self._dispatcher.reconfigure(now, schemas, levels)
         self._entries.clear()
         self._kick()
@@ -563,20 +473,25 @@ class Gate:
     def snapshot(self) -> Snapshot:
         """All numbers as of now."""
         now = trio.current_time()
-        self._settle(now)
+        self._passages.settle(now)
         return Snapshot(now, self._wall(), self._dispatcher.statistics(now), self._tallies)
 
     def queues(self) -> dict[str, tuple[QueueStatistics, ...]]:
         """Queues by level."""
-        self._settle(trio.current_time())
+        self._passages.settle(trio.current_time())
         return self._dispatcher.queues()
+
+    def flows(self) -> dict[str, FlowStatistics]:
+        """Requests waiting and executing by flow, by level."""
+        self._passages.settle(trio.current_time())
+        return self._dispatcher.flows()
 
     def requests(self) -> dict[str, tuple[RequestStatistics, ...]]:
         """Requests waiting and executing by level."""
-        self._settle(trio.current_time())
+        self._passages.settle(trio.current_time())
         return self._dispatcher.requests()
 
     def executing(self) -> tuple[int, int]:
         """Requests executing now: read-only, mutating."""
-        self._settle(trio.current_time())
+        self._passages.settle(trio.current_time())
         return self._dispatcher.executing

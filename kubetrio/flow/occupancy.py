@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kubetrio.flow.seats import seconds, ticks
+from kubetrio.flow.seats import TICKS_PER_SECOND, seconds, ticks
 
 # apiserver_flowcontrol_priority_level_request_utilization
 REQUEST_BOUNDS = (0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1)
@@ -196,9 +196,12 @@ class ReadWriteOccupancy:
 
     def change(self, t: float, *, waiting: int, executing: int, mutating: bool) -> None:
         """Note that the numbers of one request kind change by this much."""
-        self._spend(t)
-        self._numbers[mutating] += waiting
-        self._numbers[2 + mutating] += executing
+        now = round(t * TICKS_PER_SECOND)  # `ticks`, and no call: every verb comes here
+        if now > self._now:
+            self._spend_ticks(now)
+        numbers = self._numbers
+        numbers[mutating] += waiting
+        numbers[2 + mutating] += executing
 
     def passed(self, t: float, busy: float, *, mutating: bool) -> None:
         """Note that one more request of a kind was executing for some of the time until now."""
@@ -207,6 +210,22 @@ class ReadWriteOccupancy:
             self._numbers[2 + mutating] += 1
             self._spend_ticks(self._now + spent)
             self._numbers[2 + mutating] -= 1
+
+    def crossed(self, t: float, spent: Mapping[tuple[int, int], int]) -> None:
+        """Note that until now more requests were executing.
+
+        Args:
+            t: now.
+            spent: ticks by numbers of requests, read-only and mutating.
+        """
+        self._spend_ticks(ticks(t) - sum(spent.values()))
+        numbers = self._numbers
+        for (reads, writes), elapsed in spent.items():
+            numbers[2] += reads
+            numbers[3] += writes
+            self._spend_ticks(self._now + elapsed)
+            numbers[2] -= reads
+            numbers[3] -= writes
 
     def executing(self) -> tuple[int, int]:
         """Requests executing now: read-only, mutating."""

@@ -85,14 +85,31 @@ request with ``take`` as often as the loop has room.  Order, limits and charges 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 from kubetrio.flow.config import Queuing
 from kubetrio.flow.occupancy import DemandWindow, Occupancy
-from kubetrio.flow.report import QueueSetStatistics, QueueStatistics, RequestStatistics
-from kubetrio.flow.seats import GUESSED_SERVICE_TICKS, Width, seconds, ticks
+from kubetrio.flow.report import (
+    FlowStatistics,
+    QueueSetStatistics,
+    QueueStatistics,
+    RequestStatistics,
+)
+from kubetrio.flow.seats import (
+    GUESSED_SERVICE_TICKS,
+    ONE_SEAT,
+    TICKS_PER_SECOND,
+    Width,
+    seconds,
+    ticks,
+)
 from kubetrio.flow.shuffle import Dealer
 from kubetrio.flow.ticket import Flow, Queue, Reason, SchemaCounts, Ticket, TicketState
+
+_FLOW = attrgetter("flow.schema", "flow.distinguisher")
 
 Started = tuple[Ticket, ...]
 
@@ -218,6 +235,41 @@ class QueueSet:
         counts.dispatched += count
         self._serial += count
         self._occupancy.peak = max(self._occupancy.peak, in_use + asked + 1)
+
+    def crossed(self, t: float, spent: Mapping[tuple[int, int], int], peak: int) -> None:
+        """Note requests of one seat that were under way in an exempt level until now.
+
+        Args:
+            t: now.
+            spent: ticks by numbers of requests, read-only and mutating; the time since the last
+                verb.
+            peak: the most requests at a time.
+        """
+        self._sync_ticks(ticks(t) - sum(spent.values()))
+        executing, in_use = len(self._executing), self._seats_in_use
+        for (reads, writes), elapsed in spent.items():
+            more = reads + writes
+            self._occupancy.spend((0, executing + more, in_use + more, 0), elapsed)
+            self._now += elapsed
+        self._occupancy.peak = max(self._occupancy.peak, in_use + peak)
+
+    def resume(self, t: float, since: float, flow: Flow, about: object) -> Ticket:
+        """Give a ticket to a request of one seat that has been under way in an exempt level.
+
+        Args:
+            t: now.
+            since: when it arrived; what it has taken until now is known (see ``crossed``).
+            flow: it belongs to.
+            about: anything, for ``requests``.
+        """
+        self._sync(t)
+        counts = self._counts.get(flow.schema) or self._counts.setdefault(
+            flow.schema, SchemaCounts()
+        )
+        ticket = self._ticket(flow, ONE_SEAT, about, counts)
+        self._start(ticket)
+        ticket.arrived = ticket.started = ticks(since)
+        return ticket
 
     def take(self, t: float, only: Ticket | None = None) -> Ticket | None:
         """Start the next waiting request, if it fits; the one way to do so where they are held.
@@ -445,17 +497,32 @@ class QueueSet:
         rows.extend(ticket.row(-1) for ticket in self._executing)
         return tuple(sorted(rows, key=lambda row: (row.queue, row.position < 0, row.position)))
 
+    def flows(self) -> FlowStatistics:
+        """Requests by flow; it does not take long where many wait."""
+        waiting: Counter[tuple[str, str]] = Counter()
+        for queue in self._backlog.values():
+            waiting.update(map(_FLOW, queue.waiting))
+        heads = [queue.head.arrived for queue in self._backlog.values() if queue.head is not None]
+        return FlowStatistics(
+            waiting=waiting,
+            executing=Counter(map(_FLOW, self._executing)),
+            oldest=seconds(min(heads)) if heads else None,
+        )
+
     def _sync(self, t: float) -> None:
-        self._sync_ticks(ticks(t))
+        """Account for the time since the last event; must precede any change of state."""
+        now = round(t * TICKS_PER_SECOND)  # `ticks`, and no call: every verb comes here
+        if now > self._now:
+            self._sync_ticks(now)
 
     def _sync_ticks(self, now: int) -> None:
-        """Account for the time since the last event; must precede any change of state."""
         elapsed = now - self._now
         if elapsed <= 0:
             return
         self._now = now
-        in_use, asked = self._seats_in_use, self._seats_waiting
-        self._occupancy.spend((self._waiting, len(self._executing), in_use, asked), elapsed)
+        self._occupancy.spend(
+            (self._waiting, len(self._executing), self._seats_in_use, self._seats_waiting), elapsed
+        )
         if self._active:
             self._r += self._charged_seats * elapsed // self._active
 

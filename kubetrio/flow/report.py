@@ -88,6 +88,21 @@ class RequestStatistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStatistics:
+    """Requests of a level by flow, the name of whose schema and whose distinguisher are the keys.
+
+    Args:
+        waiting: requests in queues.
+        executing: requests executing.
+        oldest: when the first of those waiting arrived, seconds of the clock in use.
+    """
+
+    waiting: Mapping[tuple[str, str], int]
+    executing: Mapping[tuple[str, str], int]
+    oldest: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSetStatistics:
     """All numbers of one level's queues.
 

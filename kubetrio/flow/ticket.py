@@ -191,6 +191,7 @@ class Queue:
         lift: by how much the present head raised the virtual start, having found nobody waiting.
         work: units of seat-seconds of all waiting.
         seats_waiting: seats of all waiting.
+        initial_seats_waiting: of them, those to begin with.
     """
 
     __slots__ = (
@@ -199,6 +200,7 @@ class Queue:
         "flying",
         "head",
         "index",
+        "initial_seats_waiting",
         "lift",
         "seats_in_use",
         "seats_waiting",
@@ -211,7 +213,7 @@ class Queue:
         self.waiting: OrderedDict[Ticket, None] = OrderedDict()
         self.head: Ticket | None = None
         self.executing = self.flying = self.seats_in_use = 0
-        self.base = self.lift = self.work = self.seats_waiting = 0
+        self.base = self.lift = self.work = self.seats_waiting = self.initial_seats_waiting = 0
 
     def start_r(self, now: int) -> int:
         """Virtual start of the head, or of the request to come, in units of seat-seconds."""
@@ -236,6 +238,7 @@ class Queue:
         self.waiting[ticket] = None
         self.work += ticket.work
         self.seats_waiting += ticket.seats
+        self.initial_seats_waiting += ticket.initial_seats
         if self.head is None:
             self.head = ticket
 
@@ -244,6 +247,7 @@ class Queue:
         del self.waiting[ticket]
         self.work -= ticket.work
         self.seats_waiting -= ticket.seats
+        self.initial_seats_waiting -= ticket.initial_seats
         if self.head is ticket:
             self.head = next(iter(self.waiting), None)
 
@@ -268,7 +272,7 @@ class Queue:
             executing=self.executing,
             seats_in_use=self.seats_in_use,
             next_dispatch_r=self.start_r(now),
-            initial_seats_sum=sum(ticket.initial_seats for ticket in self.waiting),
+            initial_seats_sum=self.initial_seats_waiting,
             max_seats_sum=self.seats_waiting,
             total_work_sum=self.work,
         )

@@ -374,7 +374,6 @@ class Model:
     def step(self, action: int, pick: int, width: Width, dt: float) -> None:
         self.t += dt
         before = {ticket for ticket in self.alive if ticket.state is EXECUTING}
-        seats_before = self.server._seats_in_use
         queued = sorted((x for x in self.alive if x.state is QUEUED), key=lambda x: x.serial)
         running = sorted(before, key=lambda x: x.serial)
         if action <= 4:
@@ -400,7 +399,7 @@ class Model:
         else:
             self.run(self.server.advance(self.t))
         after = {ticket for ticket in self.alive if ticket.state is EXECUTING}
-        self.check(bool(after - before), seats_before)
+        self.check(bool(after - before))
 
     def arrive(self, flow: Flow, width: Width) -> None:
         self.arrived += 1
@@ -418,7 +417,15 @@ class Model:
             assert outcome.queue is not None
             assert len(outcome.queue.waiting) <= self.length_limit
 
-    def check(self, began: bool, seats_before: int) -> None:
+    def check(self, began: bool) -> None:
+        self.check_counts(began)
+        # Requests wait only for seats, and somebody will make room.
+        queued = [x for x in self.alive if x.state is QUEUED]
+        if queued and self.server._seats_in_use < self.limit:
+            assert self.server._executing or self.server._lingering
+            assert any(x.seats > 1 for x in queued)
+
+    def check_counts(self, began: bool) -> None:
         server, statistics = self.server, self.server.statistics(self.t)
         queued = [x for x in self.alive if x.state is QUEUED]
         running = [x for x in self.alive if x.state is EXECUTING]
@@ -445,10 +452,6 @@ class Model:
         # Seats exceed the limit only with one wide request alone, or if they did before.
         if began and statistics.seats_in_use > self.limit:
             assert (len(running), lingering) == (1, [])
-        # Requests wait only for seats, and somebody will make room.
-        if queued and statistics.seats_in_use < self.limit:
-            assert running or lingering
-            assert any(x.seats > 1 for x in queued)
         # Virtual time never goes back; queues exist exactly while used.
         assert statistics.current_r >= self.r
         self.r = statistics.current_r

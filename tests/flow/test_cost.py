@@ -1,0 +1,174 @@
+"""What flow control costs where much waits, in operations and bytes rather than in time."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tracemalloc
+from collections.abc import Awaitable, Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+from test_gate import Asked, World, running
+
+from kubetrio.flow.config import Queuing
+from kubetrio.flow.gate import SWEPT
+from kubetrio.flow.queueset import QueueSet
+from kubetrio.flow.seats import ONE_SEAT
+from kubetrio.flow.ticket import Flow, Ticket
+
+# Of a request that waits, without the task of its connection: some 960 bytes on CPython 3.11, so
+# that 10,000 of them stay far below 20 MB.
+BYTES_PER_WAITING_REQUEST = 1_900
+
+
+def lines(work: Callable[[], Any]) -> int:
+    """Lines of Python executed by a call: operations, whatever the machine."""
+    count = 0
+
+    def local(_frame: FrameType, event: str, _arg: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return local
+
+    before = sys.gettrace()
+    sys.settrace(lambda *_: local)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def full(queues: int, each: int) -> tuple[QueueSet, Ticket]:
+    """A level of one seat, in use, with so many requests waiting in each of its queues."""
+    server = QueueSet(0.0, "level", 1, Queuing(queues, 1, each))
+    flows = [Flow("schema", f"user-{i}", i) for i in range(queues)]
+    first = server.arrive(0.0, flows[0], ONE_SEAT)
+    assert isinstance(first, Ticket)
+    for flow in flows * each:
+        assert isinstance(server.arrive(0.0, flow, ONE_SEAT), Ticket)
+    assert server.waiting == queues * each
+    return server, first
+
+
+def dispatching(queues: int, each: int) -> int:
+    """Operations to finish a request and start the next."""
+    server, first = full(queues, each)
+    return lines(lambda: server.finish(1.0, first))
+
+
+def arriving(queues: int, each: int) -> int:
+    """Operations of one more arrival."""
+    server, _ = full(queues, each)
+    server.reconfigure(0.0, Queuing(queues, 1, each + 1))
+    return lines(lambda: server.arrive(1.0, Flow("schema", "user-0", 0), ONE_SEAT))
+
+
+def leaving(queues: int, each: int) -> int:
+    """Operations to take a request out of the middle of its queue."""
+    server, _ = full(queues, each)
+    queue = server._queues[queues // 2]
+    ticket = list(queue.waiting)[each // 2]
+    return lines(lambda: server.abandon(1.0, ticket))
+
+
+@pytest.mark.parametrize("work", [dispatching, arriving, leaving])
+def test_cost_does_not_grow_with_what_waits(work: Callable[[int, int], int]) -> None:
+    """A hundred times as many requests in as many queues cost not one operation more."""
+    assert work(8, 1000) == work(8, 10)
+
+
+def test_dispatch_is_linear_in_the_queues_that_wait() -> None:
+    """Each queue in which a request waits costs the same few operations."""
+    few, some, many = (dispatching(queues, 4) for queues in (16, 32, 64))
+    assert many - some == pytest.approx(2 * (some - few), rel=0.05)
+    assert (many - few) / (64 - 16) < 12
+
+
+def test_arrival_does_not_depend_on_the_number_of_queues() -> None:
+    """Only the queues of a flow's hand are looked at."""
+    assert arriving(64, 4) == arriving(8, 4)
+
+
+async def waiting_bytes(count: int, wait: Callable[[Asked], Awaitable[object]]) -> int:
+    """Bytes that appear while so many tasks wait in some way."""
+    async with trio.open_nursery() as nursery:
+        asked = [Asked(f"user-{n % 100}", trio.current_time()) for n in range(count)]
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        for one in asked:
+            nursery.start_soon(wait, one)
+        await trio.testing.wait_all_tasks_blocked()
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+        nursery.cancel_scope.cancel()
+    return after - before
+
+
+async def test_waiting_requests_are_small(autojump_clock: trio.testing.MockClock) -> None:
+    """What the gate keeps for a request that waits, beyond its task, is bounded."""
+    del autojump_clock
+    count = 1_000
+    never = trio.Event()
+
+    async def idle(_asked: Asked) -> None:
+        await never.wait()
+
+    async with trio.open_nursery() as nursery:
+        world = await running(nursery, seats=1, queuing=Queuing(16, 1, count))
+        nursery.start_soon(world.request, "first", 1e9)
+        await trio.testing.wait_all_tasks_blocked()
+        tracemalloc.start()
+        try:
+            bare = await waiting_bytes(count, idle)
+            gated = await waiting_bytes(count, lambda asked: park(world, asked))
+        finally:
+            tracemalloc.stop()
+        nursery.cancel_scope.cancel()
+    assert gated - bare < count * BYTES_PER_WAITING_REQUEST
+
+
+async def park(world: World, asked: Asked) -> None:
+    """Wait at the gate; there is no seat to be had."""
+    await world.enter(asked, 1e8)
+    raise AssertionError("it did not wait")
+
+
+async def test_a_look_around_is_bounded(autojump_clock: trio.testing.MockClock) -> None:
+    """Asking for all of 10,000 clients whether they have left would be 20 ms of the event loop."""
+    del autojump_clock
+    count, asked = 2_000, 0
+
+    def gone() -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    async with trio.open_nursery() as nursery:
+        world = await running(nursery, seats=1, queuing=Queuing(16, 1, count))
+        nursery.start_soon(world.request, "first", 1e9)
+        await trio.testing.wait_all_tasks_blocked()
+        for _ in range(count):
+            one = Asked("a", gone=gone)
+            nursery.start_soon(world.enter, one, 1e8)
+        await trio.testing.wait_all_tasks_blocked()
+        for number in range(1, 4):
+            world.gate._sweep(trio.current_time() + 10)
+            assert asked == min(number * SWEPT, count)
+        await trio.sleep(2)
+        assert count <= asked <= 4 * count  # the timer gets round to all of them
+        nursery.cancel_scope.cancel()
+
+
+def test_numbers_for_the_page_do_not_cost_a_look_at_every_request() -> None:
+    """Twice a second while somebody looks, rows of 10,000 requests would be 60 ms of the loop."""
+
+    def cost(each: int) -> int:
+        server, _ = full(8, each)
+        return lines(server.queues) + lines(server.flows)
+
+    assert cost(1000) < 2 * cost(10)
