@@ -1,0 +1,348 @@
+"""Functions that Kubernetes adds to the language, as they run.
+
+The engine picks an implementation by name, arity and kind of each argument, and a kind is coarse:
+all lists are one, all opaque values are one.  So there is one implementation for each shape, and it
+looks at what it got.  A parameter of any type has to be declared once for every kind.
+
+Source: the libraries named in `declarations`; RE2 for ``find`` and ``findAll``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import cache, reduce
+from importlib import import_module
+from itertools import pairwise
+from operator import add
+from typing import Any
+
+from google.protobuf import duration_pb2, timestamp_pb2
+
+from kubetrio.cel import authorizing, values
+from kubetrio.cel.declarations import (
+    AUTHORIZER,
+    CIDR,
+    DECISION,
+    FORMAT,
+    FORMATS,
+    GROUP_CHECK,
+    IP,
+    PATH_CHECK,
+    QUANTITY,
+    RESOURCE_CHECK,
+    SEMVER,
+    URL,
+)
+from kubetrio.cel.engine import engine
+from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP
+from kubetrio.cel.messages import opaque
+
+Values = list[Any]
+FORMAT_NAMED = "format.named"
+FORMAT_VALIDATE = "validate"
+OPTIONAL_RESULTS = frozenset({FORMAT_NAMED, FORMAT_VALIDATE})
+"""Functions that return null for nothing here, and an optional in the language."""
+
+RENAMED = {"indexOf": "kubernetes_indexOf", "lastIndexOf": "kubernetes_lastIndexOf"}
+"""Functions of the engine's extensions that Kubernetes has on more types, and theirs here."""
+
+STRING_OF_MESSAGE = "kubernetes_string"
+"""``string`` of an opaque value."""
+
+_ANY = (
+    "bool", "bytes", "double", "duration", "int", "list<dyn>", "map<dyn,dyn>", "null", "string",
+    "timestamp", "uint", QUANTITY,
+)  # fmt: skip
+_NAMES = {"null": "NULL"}
+
+# --- lists ---
+
+
+def _comparable(items: Values) -> None:
+    kinds = {float if isinstance(item, int | float) else type(item) for item in items}
+    if len(kinds) > 1 or kinds & {dict, list, type(None)}:
+        raise values.no_overload()
+
+
+def _is_sorted(items: Values) -> bool:
+    _comparable(items)
+    return all(one <= two for one, two in pairwise(items))
+
+
+def _extreme(pick: Callable[[Values], Any], name: str) -> Callable[[Values], Any]:
+    def extreme(items: Values) -> Any:
+        if not items:
+            raise ValueError(f"{name} called on empty list")
+        _comparable(items)
+        return pick(items)
+
+    return extreme
+
+
+def _sum(items: Values) -> Any:
+    if any(not isinstance(item, int | float | timedelta) for item in items):
+        raise values.no_overload()
+    _comparable(items)
+    total = reduce(add, items) if items else 0
+    if isinstance(total, int) and not values.INT_MIN <= total <= values.INT_MAX:
+        raise ValueError("integer overflow")
+    return total
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Equality of the language: true is no number."""
+    if isinstance(one, bool) or isinstance(two, bool):
+        return one is two
+    return bool(one == two)
+
+
+def _at(items: Values, wanted: Any) -> int:
+    return next((at for at, item in enumerate(items) if _same(item, wanted)), -1)
+
+
+def _index_of(where: Any, wanted: Any, offset: int = 0) -> int:
+    if not isinstance(where, str):
+        return _at(where, wanted)
+    if not 0 <= offset <= len(where):
+        raise ValueError(f"index out of range: {offset}")
+    return where.find(wanted, offset)
+
+
+def _last_index_of(where: Any, wanted: Any, offset: int | None = None) -> int:
+    if not isinstance(where, str):
+        found = _at(where[::-1], wanted)
+        return found if found < 0 else len(where) - 1 - found
+    if offset is None:
+        return where.rfind(wanted)
+    if not 0 <= offset <= len(where):
+        raise ValueError(f"index out of range: {offset}")
+    return where.rfind(wanted, 0, offset + len(wanted))
+
+
+def _contains(items: Values, wanted: Values) -> bool:
+    return all(_at(items, item) >= 0 for item in wanted)
+
+
+def _intersects(one: Values, two: Values) -> bool:
+    return any(_at(one, item) >= 0 for item in two)
+
+
+# --- regular expressions ---
+
+
+@cache
+def _options() -> Any:
+    options = import_module("re2").Options()
+    options.log_errors = False
+    return options
+
+
+def _pattern(text: str) -> Any:
+    re2 = import_module("re2")
+    try:
+        return re2.compile(text, _options())
+    except re2.error as error:
+        why = error.args[0] if error.args else ""
+        why = why.decode() if isinstance(why, bytes) else str(why)
+        raise ValueError(f"Illegal regex: error parsing regexp: {why}") from None
+
+
+def regex_error(pattern: str) -> str:
+    """What is wrong with a regular expression, empty for nothing."""
+    try:
+        _pattern(pattern)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _pattern(pattern).search(text)
+    return found[0] if found else ""
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found: list[str] = []
+    if limit == 0:
+        return found
+    for match in _pattern(pattern).finditer(text):
+        found.append(match[0])
+        if len(found) == limit:
+            break
+    return found
+
+
+def _map_of_pairs(pairs: Values) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"insert failed: key {key} already exists")
+        found[key] = value
+    return found
+
+
+def _map_of_entries(entries: Values) -> dict[Any, Any]:
+    return _map_of_pairs([list(pair) for entry in entries for pair in entry.items()])
+
+
+def _escape_key(text: str) -> str:
+    return text.replace("~", "~0").replace("/", "~1")
+
+
+Row = tuple[str, str, str, Callable[..., Any]]
+"""Name; kinds of the arguments, after a dot if the first is the target of a method; result; what
+does it."""
+
+
+def rows() -> list[Row]:
+    """What there is to run."""
+    sets = {
+        "contains": _contains,
+        "intersects": _intersects,
+        "equivalent": lambda one, two: _contains(one, two) and _contains(two, one),
+    }
+    lists: dict[str, Callable[..., Any]] = {
+        "isSorted": _is_sorted,
+        "sum": _sum,
+        "min": _extreme(min, "min"),
+        "max": _extreme(max, "max"),
+    }
+    addresses: dict[str, Callable[..., Any]] = {
+        "isUnspecified": lambda one: values.address_of(one).is_unspecified,
+        "isLoopback": lambda one: values.address_of(one).is_loopback,
+        "isLinkLocalMulticast": values.link_local_multicast,
+        "isLinkLocalUnicast": lambda one: values.address_of(one).is_link_local,
+        "isGlobalUnicast": values.global_unicast,
+    }
+    urls: dict[str, Callable[..., Any]] = {
+        "getScheme": lambda parts: parts.scheme,
+        "getHost": values.host,
+        "getHostname": values.hostname,
+        "getPort": values.port,
+        "getEscapedPath": values.escaped_path,
+    }
+    return [
+        *((name, ".list<dyn>", "dyn", _handing_back(one)) for name, one in lists.items()),
+        *(
+            (RENAMED[name], arguments, "int", function)
+            for name, function in (("indexOf", _index_of), ("lastIndexOf", _last_index_of))
+            for arguments in (
+                *(f".list<dyn> {kind}" for kind in _ANY),
+                ".string string",
+                ".string string int",
+            )
+        ),
+        *((f"sets.{name}", "list<dyn> list<dyn>", "bool", one) for name, one in sets.items()),
+        ("find", ".string string", "string", _find),
+        ("findAll", ".string string", "list<string>", _find_all),
+        ("findAll", ".string string int", "list<string>", _find_all),
+        ("url", "string", URL, values.url),
+        ("isURL", "string", "bool", values.is_url),
+        *((name, f".{URL}", "string", values.url_part(one)) for name, one in urls.items()),
+        ("getQuery", f".{URL}", "dyn", values.url_part(values.query)),
+        ("quantity", "string", QUANTITY, values.quantity),
+        ("isQuantity", "string", "bool", values.is_quantity),
+        ("isInteger", f".{QUANTITY}", "bool", values.is_integer),
+        ("asInteger", f".{QUANTITY}", "int", values.as_integer),
+        ("asApproximateFloat", f".{QUANTITY}", "double", values.as_float),
+        ("sign", f".{QUANTITY}", "int", values.sign),
+        *(
+            (name, f".{QUANTITY} {kind}", QUANTITY, function)
+            for name, function in (("add", values.add), ("sub", values.sub))
+            for kind in (QUANTITY, "int")
+        ),
+        ("isLessThan", f".{QUANTITY} {QUANTITY}", "bool", lambda a, b: values.compare(a, b) < 0),
+        ("isGreaterThan", f".{QUANTITY} {QUANTITY}", "bool", lambda a, b: values.compare(a, b) > 0),
+        ("compareTo", f".{QUANTITY} {QUANTITY}", "int", values.compare),
+        ("semver", "string", SEMVER, values.semver),
+        ("semver", "string bool", SEMVER, values.semver),
+        ("isSemver", "string", "bool", values.is_semver),
+        ("isSemver", "string bool", "bool", values.is_semver),
+        *(
+            (name, f".{SEMVER}", "int", values.part(at))
+            for at, name in enumerate(("major", "minor", "patch"))
+        ),
+        ("ip", "string", IP, values.ip),
+        ("ip", f".{CIDR}", IP, values.ip_or_family),
+        ("isIP", "string", "bool", values.is_ip),
+        ("ip.isCanonical", "string", "bool", values.is_canonical),
+        (STRING_OF_MESSAGE, IP, "string", values.string),
+        ("family", f".{IP}", "int", lambda one: values.address_of(one).version),
+        *((name, f".{IP}", "bool", function) for name, function in addresses.items()),
+        ("cidr", "string", CIDR, values.cidr),
+        ("isCIDR", "string", "bool", values.is_cidr),
+        *(("containsIP", f".{CIDR} {kind}", "bool", values.contains_ip) for kind in ("string", IP)),
+        *(
+            ("containsCIDR", f".{CIDR} {kind}", "bool", values.contains_cidr)
+            for kind in ("string", CIDR)
+        ),
+        ("masked", f".{CIDR}", CIDR, values.masked),
+        ("prefixLength", f".{CIDR}", "int", values.prefix_length),
+        *((f"format.{name}", "", FORMAT, _named(name)) for name in FORMATS),
+        (FORMAT_NAMED, "string", "dyn", values.named_format),
+        (FORMAT_VALIDATE, f".{FORMAT} string", "dyn", values.validate),
+        ("path", f".{AUTHORIZER} string", PATH_CHECK, authorizing.path),
+        ("group", f".{AUTHORIZER} string", GROUP_CHECK, authorizing.group),
+        ("serviceAccount", f".{AUTHORIZER} string string", AUTHORIZER, authorizing.service_account),
+        ("resource", f".{GROUP_CHECK} string", RESOURCE_CHECK, authorizing.resource),
+        *(
+            (name, f".{RESOURCE_CHECK} string", RESOURCE_CHECK, authorizing.narrowed(name))
+            for name in ("subresource", "namespace", "name", "fieldSelector", "labelSelector")
+        ),
+        ("check", f".{RESOURCE_CHECK} string", DECISION, authorizing.check),
+        ("allowed", f".{DECISION}", "bool", authorizing.decision("allowed")),
+        ("reason", f".{DECISION}", "string", authorizing.decision("reason")),
+        ("errored", f".{DECISION}", "bool", authorizing.errored),
+        ("error", f".{DECISION}", "string", authorizing.error),
+        ("jsonpatch.escapeKey", "string", "string", _escape_key),
+        (PAIRS_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_pairs)),
+        (ENTRIES_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_entries)),
+    ]
+
+
+def _handing_back(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose result may hold times, which the engine takes only as messages."""
+    return lambda *arguments: _handed_back(function(*arguments))
+
+
+def _handed_back(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return _message(duration_pb2.Duration, value)
+    if isinstance(value, datetime):
+        return _message(timestamp_pb2.Timestamp, value.replace(tzinfo=None))
+    if isinstance(value, dict):
+        return {key: _handed_back(item) for key, item in value.items()}
+    return [_handed_back(item) for item in value] if isinstance(value, list) else value
+
+
+def _message(kind: Any, value: Any) -> Any:
+    message = kind()
+    getattr(message, f"From{type(value).__name__.capitalize()}")(value)
+    return message
+
+
+def _named(name: str) -> Callable[[], Any]:
+    return lambda: opaque(FORMAT, name)
+
+
+def _type(cel: Any, name: str) -> Any:
+    return getattr(cel.Type, _NAMES[name]) if name in _NAMES else cel.Type(name)
+
+
+def implementations() -> list[Any]:
+    """The functions as declarations with implementations, for what runs."""
+    cel = engine()
+    overloads: dict[str, list[Any]] = {}
+    for name, arguments, result, function in rows():
+        kinds = arguments.removeprefix(".").split()
+        overloads.setdefault(name, []).append(
+            cel.Overload(
+                f"{name} {arguments}",
+                cel.Type(result),
+                [_type(cel, kind) for kind in kinds],
+                is_member=arguments.startswith("."),
+                impl=function,
+            )
+        )
+    return [cel.FunctionDecl(name, found) for name, found in overloads.items()]

@@ -1,0 +1,109 @@
+"""Loops with two variables: over keys and values of a map, or indexes and items of a list.
+
+The engine runs them and its parser does not know them: ``m.all(k, v, p)`` stays a call.  For the
+type checker there are functions of these names, and the variables are declared as ``dyn`` beside
+all others; what runs has the loops.
+
+Source: two-variable comprehensions of cel-go's extensions, in Kubernetes since 1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubetrio.cel.declarations import Row
+from kubetrio.cel.syntax import Node, call, ident, kind_of, loop, number, truth, walk
+
+_RESULT = "@result"
+PAIRS_TO_MAP, ENTRIES_TO_MAP = "kubernetes_mapOfPairs", "kubernetes_mapOfEntries"
+"""Functions that make a map of what `transformMap` and `transformMapEntry` collect."""
+
+_PLAIN = {"all": "bool", "exists": "bool", "existsOne": "bool"}
+_FILTERED = {
+    "transformList": "list<dyn>",
+    "transformMap": "map<dyn,dyn>",
+    "transformMapEntry": "map<dyn,dyn>",
+}
+DECLARED: list[Row] = [
+    (target, name, f"dyn dyn {parameters}", result)
+    for target in ("list<dyn>", "map<dyn,dyn>")
+    for name, result, parameters in (
+        *((name, result, "bool") for name, result in _PLAIN.items()),
+        *((name, result, "dyn") for name, result in _FILTERED.items()),
+        *((name, result, "bool dyn") for name, result in _FILTERED.items()),
+    )
+]
+"""The macros as functions."""
+
+
+def is_loop(node: Node) -> bool:
+    """Whether a node is a loop with two variables, as it was parsed."""
+    made = node.call_expr
+    known = made.function in _PLAIN or made.function in _FILTERED
+    return (
+        kind_of(node) == "call_expr"
+        and known
+        and made.HasField("target")
+        and len(made.args) in ((3,) if made.function in _PLAIN else (3, 4))
+        and all(kind_of(arg) == "ident_expr" for arg in made.args[:2])
+    )
+
+
+def variables_of(node: Node) -> tuple[str, str]:
+    """The two variables of a loop."""
+    first, second = node.call_expr.args[:2]
+    return first.ident_expr.name, second.ident_expr.name
+
+
+def loop_variables(tree: Node) -> Iterator[str]:
+    """The variables of all loops in a tree."""
+    for node in walk(tree):
+        if is_loop(node):
+            yield from variables_of(node)
+
+
+def expanded(node: Node) -> Node:
+    """A loop as the engine runs it.
+
+    Args:
+        node: one for which `is_loop` is true.
+    """
+    made = node.call_expr
+    result, body = ident(_RESULT), made.args[-1]
+    parts: tuple[Node, Node, Node, Node]
+    match made.function:
+        case "all":
+            going = call("@not_strictly_false", result)
+            parts = (truth(True), going, call("_&&_", result, body), result)
+        case "exists":
+            going = call("@not_strictly_false", call("!_", result))
+            parts = (truth(False), going, call("_||_", result, body), result)
+        case "existsOne":
+            step = call("_?_:_", body, call("_+_", result, number(1)), result)
+            parts = (number(0), truth(True), step, call("_==_", result, number(1)))
+        case name:
+            parts = _collecting(name, made, result, body)
+    return loop(made.target, variables_of(node), _RESULT, parts)
+
+
+def _collecting(name: str, made: Any, result: Node, body: Node) -> tuple[Node, Node, Node, Node]:
+    """The parts of a loop that collects."""
+    item, done = body, result
+    if name == "transformMap":
+        item = _list(made.args[0], body)
+        done = call(PAIRS_TO_MAP, result)
+    elif name == "transformMapEntry":
+        done = call(ENTRIES_TO_MAP, result)
+    step = call("_+_", result, _list(item))
+    if len(made.args) == 4:
+        step = call("_?_:_", made.args[2], step, result)
+    return _list(), truth(True), step, done
+
+
+def _list(*items: Node) -> Node:
+    node = ident("")
+    node.list_expr.SetInParent()
+    for item in items:
+        node.list_expr.elements.add().CopyFrom(item)
+    return node

@@ -1,0 +1,104 @@
+"""One environment for all the rules of a schema.
+
+Every place with rules has its own ``self``.  An environment of the engine takes milliseconds to
+make, so one serves a whole schema: the variables of each place have names of their own, as long as
+``self`` and ``oldSelf``, and stand in for those while an expression is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kubetrio.cel.checking import OPTIONAL
+from kubetrio.cel.engine import engine
+from kubetrio.cel.expressions import Checked, checked_as, new_environment, parse
+from kubetrio.cel.macros import loop_variables
+from kubetrio.cel.messages import pool_with
+from kubetrio.cel.syntax import names
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a schema.
+
+    Args:
+        kind: type of ``self`` there, in the engine's notation.
+        optional_old: whether ``oldSelf`` may be an optional there.
+    """
+
+    kind: str
+    optional_old: bool = False
+
+
+class Compiling:
+    """Compiles the rules of a schema.
+
+    Args:
+        messages: types of objects.
+        places: where there are rules.
+    """
+
+    def __init__(self, messages: Mapping[str, Mapping[str, str]], places: Sequence[Place]) -> None:
+        cel = engine()
+        found: dict[str, Any] = {}
+        optionals: dict[str, str] = {}
+        for at, place in enumerate(places):
+            found[_self(at)] = found[_old_self(at, optional=False)] = cel.Type(place.kind)
+            if place.optional_old:
+                optionals[_old_self(at, optional=True)] = f"{OPTIONAL}<{place.kind}>"
+        self._pool = pool_with(messages)
+        self._found, self._optionals = found, optionals
+        self._environments: dict[tuple[str, ...], Any] = {}
+
+    def _environment(self, loops: tuple[str, ...]) -> Any:
+        """The environment for expressions whose loops declare these variables: mostly none."""
+        env = self._environments.get(loops)
+        if env is None:
+            found = {**dict.fromkeys(loops, engine().Type.DYN), **self._found}
+            env = new_environment(self._pool, found, self._optionals, patches=False)
+            self._environments[loops] = env
+        return env
+
+    def check(self, source: str, at: int, *, optional_old: bool) -> Checked:
+        """Compile an expression; what it uses tells of ``oldSelf``.
+
+        Args:
+            source: its text.
+            at: the number of its place.
+            optional_old: whether ``oldSelf`` is an optional.
+
+        Raises:
+            CompileError: it does not compile.
+        """
+        syntax = parse(source)
+        positions = syntax.source_info.positions
+        instead = {"self": _self(at), "oldSelf": _old_self(at, optional=optional_old)}
+        letters, uses_old = list(source), False
+        for node in names(syntax.expr):
+            name = node.ident_expr.name
+            if name in instead:
+                begin = positions[node.id]
+                letters[begin : begin + len(name)] = instead[name]
+                uses_old = uses_old or name == "oldSelf"
+        env = self._environment(tuple(sorted(set(loop_variables(syntax.expr)))))
+        checked = checked_as(env, source, "".join(letters), syntax)
+        return replace(checked, uses=frozenset({"oldSelf"}) if uses_old else frozenset())
+
+
+def _digits(number: int, width: int) -> str:
+    """A number to the base 36, of a fixed width."""
+    out = ""
+    for _ in range(width):
+        number, digit = divmod(number, 36)
+        out = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + out
+    return out
+
+
+def _self(at: int) -> str:
+    return f"S{_digits(at, 3)}"
+
+
+def _old_self(at: int, *, optional: bool) -> str:
+    return f"{'P' if optional else 'O'}{_digits(at, 6)}"

@@ -1,0 +1,193 @@
+"""Expressions that run.
+
+Limits: the engine stops a loop, nested ones counted together, after 10,000 turns.  kube-apiserver
+counts cost instead (1,000,000 a call), which is more turns for short bodies.
+
+Source: docs "Common Expression Language in Kubernetes" (resource constraints); KEP-3488 (variables
+are evaluated when they are asked for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import orjson
+
+from kubetrio.cel import wording
+from kubetrio.cel.authorizing import Ask, asking
+from kubetrio.cel.engine import engine, extensions
+from kubetrio.cel.expressions import Checked
+from kubetrio.cel.functions import implementations
+from kubetrio.cel.messages import base_pool
+from kubetrio.cel.rewriting import MEMBERS, variable_name
+from kubetrio.cel.syntax import Node, bind, children, kind_of, parsed
+
+_INPUTS = (
+    "object", "oldObject", "namespaceObject", "request", "params", "authorizer", "self", "oldSelf",
+    *MEMBERS,
+)  # fmt: skip
+
+
+@cache
+def _runtime() -> Any:
+    cel = engine()
+    return cel.NewEnv(
+        base_pool(),
+        variables=dict.fromkeys(_INPUTS, cel.Type.DYN),
+        functions=implementations(),
+        extensions=extensions("optional", "strings", "bindings"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an evaluation.
+
+    Args:
+        value: the value, if there is no error.
+        error: what went wrong, in cel-go's words; empty for nothing.
+        out_of_budget: whether it looped for too long.
+    """
+
+    value: Any = None
+    error: str = ""
+    out_of_budget: bool = False
+
+
+_NUL, _INSTEAD = "\0", "\ufffd"
+
+
+def _without_nul(value: Any) -> Any:
+    """A JSON value with U+FFFD for NUL.
+
+    The engine cuts texts at a NUL, so that a policy would not see what comes behind it.
+    """
+    if not isinstance(value, dict) or b"\\u0000" not in orjson.dumps(value):
+        return value
+    return _replaced(value)
+
+
+def _replaced(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_replaced(key): _replaced(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item) for item in value]
+    return value.replace(_NUL, _INSTEAD) if isinstance(value, str) else value
+
+
+class Inputs:
+    """Values that several expressions look at, converted when first looked at.
+
+    Args:
+        values: by name; JSON values and opaque messages.
+        ask: answers questions put to ``authorizer``.
+    """
+
+    def __init__(self, values: Mapping[str, Any], ask: Ask | None = None) -> None:
+        clean = {name: _without_nul(value) for name, value in values.items()}
+        self.activation = _runtime().Activation(clean)
+        self.ask = ask
+
+
+class Program:
+    """An expression that can be evaluated.
+
+    Args:
+        checked: the expression.
+        variables: the variables of its scope, in order.
+    """
+
+    def __init__(self, checked: Checked, variables: Sequence[tuple[str, Checked]] = ()) -> None:
+        self.source = checked.source
+        self.uses = checked.uses
+        needed = _needed(checked, variables)
+        self._tree = checked.tree
+        self._variables = [one for one in variables if one[0] in needed]
+        self._program = _program(checked.tree, self._variables)
+
+    def evaluate(self, inputs: Inputs) -> Outcome:
+        """Evaluate; never raises for what an expression does."""
+        outcome = _run(self._program, inputs)
+        if not outcome.error or outcome.out_of_budget:
+            return outcome
+        return Outcome(error=self._explained(outcome.error, inputs))
+
+    def _explained(self, error: str, inputs: Inputs) -> str:
+        """An error with what the engine leaves out: the variable to blame, the member asked for."""
+        for at, (name, checked) in enumerate(self._variables):
+            if name in self.uses:
+                variable = Program(checked, self._variables[:at])
+                if _run(variable._program, inputs).error == error:
+                    why = variable._explained(error, inputs)
+                    return f'composited variable "{name}" fails to evaluate: {why}'
+        if error != wording.NO_MESSAGE:
+            return error
+        for node in _leaves_first(self._tree):
+            if kind_of(node) == "select_expr":
+                # What depends on the variable of a loop is an error here.
+                operand = _run(_program(node.select_expr.operand, self._variables), inputs)
+                if not operand.error and not isinstance(operand.value, dict):
+                    return f"no such key: {node.select_expr.field}"
+        return "no such key"
+
+
+def _leaves_first(node: Node) -> Iterable[Node]:
+    """The nodes of a tree, those nearer to the leaves first."""
+    for child in children(node):
+        yield from _leaves_first(child)
+    yield node
+
+
+def _needed(checked: Checked, variables: Sequence[tuple[str, Checked]]) -> set[str]:
+    """The variables an expression asks for, directly or through others."""
+    known = dict(variables)
+    needed: set[str] = set()
+    pending = list(checked.uses)
+    while pending:
+        name = pending.pop()
+        if name in known and name not in needed:
+            needed.add(name)
+            pending.extend(known[name].uses)
+    return needed
+
+
+def _program(tree: Node, variables: Sequence[tuple[str, Checked]]) -> Any:
+    for name, checked in reversed(variables):
+        tree = bind(variable_name(name), checked.tree, tree)
+    return _runtime().deserialize(parsed(tree))
+
+
+@cache
+def _error_type() -> Any:
+    return engine().Type.ERROR
+
+
+def _plain(value: Any) -> Any:
+    """A value of the engine as Python's; its own conversion crashes on optionals in maps.
+
+    Raises:
+        TypeError: it is or holds an optional.
+    """
+    plain = value.value()
+    if isinstance(plain, dict):
+        return {key: _plain(item) for key, item in plain.items()}
+    return [_plain(item) for item in plain] if isinstance(plain, list) else plain
+
+
+def _run(program: Any, inputs: Inputs) -> Outcome:
+    try:
+        result = asking(inputs.ask, lambda: program.eval(inputs.activation))
+        if result.type() == _error_type():
+            return Outcome(error=wording.runtime_error(str(result.value())))
+        return Outcome(_plain(result))
+    except TypeError:
+        # an optional: no expression that is evaluated here may have one as its result
+        return Outcome(error="no such overload")
+    except RuntimeError as error:
+        text = str(error)
+        if wording.BUDGET_ERROR in text:
+            return Outcome(error=wording.OUT_OF_BUDGET, out_of_budget=True)
+        return Outcome(error=wording.runtime_error(text))

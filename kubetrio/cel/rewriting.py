@@ -1,0 +1,205 @@
+"""From an expression as it was checked to the one that runs.
+
+What differs in meaning between this engine and cel-go is written out in the tree:
+
+- ``has(a.b)`` and ``a.?b`` of something that has no members are false and none, not errors;
+- ``variables.x`` is evaluated when first asked for: the engine binds lazily;
+- ``Object{...}`` and ``JSONPatch{...}`` become maps that know their type: see `TYPE_KEY`;
+- functions that the engine dispatches otherwise get names of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE
+from kubetrio.cel.macros import expanded, is_loop, variables_of
+from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, path_of, text, truth
+
+TYPE_KEY = "\0type"
+"""Member of a map made of ``Object{...}`` that holds the name of the type."""
+
+MEMBERS = ("authorizer.requestResource", "device.driver", "device.attributes", "device.capacity")
+"""Variables with a dot in their name."""
+
+_VARIABLES = "variables."
+_HELD = "@held"
+
+
+@dataclass(slots=True)
+class _Rewriter:
+    """One pass over a tree; nodes are changed in place.
+
+    Args:
+        types: types of nodes by id, from the checker.
+        used: receives names of variables.
+    """
+
+    types: Mapping[int, Any]
+    used: set[str]
+    held: int = 0
+
+    def rewrite(self, node: Node, bound: frozenset[str] = frozenset()) -> None:
+        """Rewrite a node and what is below it.
+
+        Args:
+            node: the node; changed.
+            bound: names that loops around it declare.
+        """
+        path = path_of(node)
+        if path and path.partition(".")[0] not in bound and self._variable(node, path):
+            return
+        kind = kind_of(node)
+        if is_loop(node):
+            self.rewrite(node.call_expr.target, bound)
+            for arg in node.call_expr.args[2:]:
+                self.rewrite(arg, bound | set(variables_of(node)))
+            node.CopyFrom(expanded(node))
+            return
+        if kind == "comprehension_expr":
+            self._loop(node.comprehension_expr, bound)
+            return
+        optional = kind == "select_expr" and self._is_optional(node.select_expr.operand)
+        of_message = self._is_string_of_message(node)
+        optional_call = kind == "call_expr" and self._optional_call(node.call_expr)
+        self._below(node, bound)
+        match kind:
+            case "select_expr" if node.select_expr.test_only:
+                self._presence(node)
+            case "select_expr" if optional:
+                select = node.select_expr
+                self._chosen(node, select.operand, select.field, optional=True)
+            case "struct_expr" if node.struct_expr.message_name:
+                _as_map(node.struct_expr)
+            case "call_expr":
+                self._call(node, of_message=of_message, optional=optional_call)
+
+    def _variable(self, node: Node, path: str) -> bool:
+        if path in MEMBERS:
+            name = path
+        elif path.startswith(_VARIABLES) and path.count(".") == 1:
+            name = path.removeprefix(_VARIABLES)
+            self.used.add(name)
+            name = variable_name(name)
+        else:
+            return False
+        if node.select_expr.test_only:
+            return False
+        node.CopyFrom(ident(name))
+        return True
+
+    def _loop(self, loop: Any, bound: frozenset[str]) -> None:
+        self.rewrite(loop.iter_range, bound)
+        self.rewrite(loop.accu_init, bound)
+        inside = bound | {loop.iter_var, loop.accu_var}
+        for part in (loop.loop_condition, loop.loop_step, loop.result):
+            self.rewrite(part, inside)
+
+    def _below(self, node: Node, bound: frozenset[str]) -> None:
+        match kind_of(node):
+            case "select_expr":
+                self.rewrite(node.select_expr.operand, bound)
+            case "call_expr":
+                if node.call_expr.HasField("target"):
+                    self.rewrite(node.call_expr.target, bound)
+                for arg in node.call_expr.args:
+                    self.rewrite(arg, bound)
+            case "list_expr":
+                for item in node.list_expr.elements:
+                    self.rewrite(item, bound)
+            case "struct_expr":
+                for entry in node.struct_expr.entries:
+                    if entry.HasField("map_key"):
+                        self.rewrite(entry.map_key, bound)
+                    self.rewrite(entry.value, bound)
+
+    def _is_optional(self, node: Node) -> bool:
+        found = self.types.get(node.id)
+        return found is not None and found.abstract_type.name == "optional_type"
+
+    def _is_string_of_message(self, node: Node) -> bool:
+        made = node.call_expr
+        if made.function != "string" or len(made.args) != 1:
+            return False
+        found = self.types.get(made.args[0].id)
+        return found is not None and bool(found.message_type)
+
+    def _optional_call(self, made: Any) -> bool:
+        return made.function == "_?._" and self._is_optional(made.args[0])
+
+    def _fresh(self) -> str:
+        self.held += 1
+        return f"{_HELD}{self.held}"
+
+    def _presence(self, node: Node) -> None:
+        """``has(e.f)`` where ``e`` may be anything."""
+        name = self._fresh()
+        value = node.select_expr.operand
+        test = ident("")
+        test.select_expr.operand.CopyFrom(ident(name))
+        test.select_expr.field = node.select_expr.field
+        test.select_expr.test_only = True
+        node.CopyFrom(bind(name, value, call("_?_:_", _is_map(name), test, truth(False))))
+
+    def _chosen(self, node: Node, operand: Node, field: str, *, optional: bool) -> None:
+        """``e.?f`` where ``e`` may be anything, or an optional of anything."""
+        outer, inner = self._fresh(), self._fresh()
+        nothing = call("none", target=ident("optional"))
+        chosen = call("_?_:_", _is_map(inner), call("_?._", ident(inner), text(field)), nothing)
+        if not optional:
+            node.CopyFrom(bind(inner, operand, chosen))
+            return
+        value = bind(inner, call("value", target=ident(outer)), chosen)
+        there = call("hasValue", target=ident(outer))
+        node.CopyFrom(bind(outer, operand, call("_?_:_", there, value, nothing)))
+
+    def _call(self, node: Node, *, of_message: bool, optional: bool) -> None:
+        made = node.call_expr
+        name = path_of(made.target) + "." + made.function if made.HasField("target") else ""
+        if of_message:
+            made.function = STRING_OF_MESSAGE
+        elif made.function in RENAMED and made.HasField("target"):
+            made.function = RENAMED[made.function]
+        elif made.function == "_?._":
+            self._chosen(
+                node, made.args[0], made.args[1].const_expr.string_value, optional=optional
+            )
+        elif made.function in OPTIONAL_RESULTS or name in OPTIONAL_RESULTS:
+            held = self._fresh()
+            is_null = call("_==_", call("type", ident(held)), ident("null_type"))
+            nothing = call("none", target=ident("optional"))
+            something = call("of", ident(held), target=ident("optional"))
+            node.CopyFrom(bind(held, node, call("_?_:_", is_null, nothing, something)))
+
+
+def _is_map(name: str) -> Node:
+    return call("_==_", call("type", ident(name)), ident("map"))
+
+
+def _as_map(struct: Any) -> None:
+    """Make a message of a named type a map that knows the name."""
+    for entry in struct.entries:
+        entry.map_key.CopyFrom(text(entry.field_key))
+    entry = struct.entries.add()
+    entry.map_key.CopyFrom(text(TYPE_KEY))
+    entry.value.CopyFrom(text(struct.message_name))
+    struct.message_name = ""
+
+
+def variable_name(name: str) -> str:
+    """What ``variables.NAME`` is called in a tree that runs."""
+    return f"@variable {name}"
+
+
+def rewritten(tree: Node, types: Mapping[int, Any]) -> tuple[Node, frozenset[str]]:
+    """The tree that runs, and the variables it asks for.
+
+    Args:
+        tree: an expression as it was parsed; changed.
+        types: types of its nodes by id, as it was checked.
+    """
+    used: set[str] = set()
+    _Rewriter(types, used).rewrite(tree)
+    return tree, frozenset(used)
