@@ -4,6 +4,8 @@
 - ``apiserver.crt``, ``apiserver.key``: what the server shows
 - ``admin.crt``, ``admin.key``: client certificate of ``kubernetes-admin`` (``system:masters``)
 - ``sa.key``, ``sa.pub``: sign and check service account tokens
+- ``apiserver-kubelet-client.crt``, ``.key``: what the server shows to kubelets; made when the first
+  one is connected to
 - ``pki.json``: what the files above were when last checked
 
 What exists and fits is used.  Serving and admin certificates are derived things: they are issued
@@ -150,6 +152,26 @@ def ensure(cert_dir: Path, *, now: dt.datetime, hosts: Sequence[str]) -> Pki:
     )
 
 
+def ensure_kubelet_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
+    """Make or reuse the client certificate that is shown to kubelets.  Blocking.
+
+    Args:
+        cert_dir: a directory that `ensure` has brought in order.
+        now: the time, with a zone.
+
+    Raises:
+        PkiError: it has to be issued and the authority's key is missing or cannot be used.
+    """
+    name = "apiserver-kubelet-client"
+    now = now.astimezone(dt.UTC).replace(microsecond=0)
+    try:
+        with _exclusive(cert_dir):
+            _Issuer(cert_dir, now, []).client(name)
+    except OSError as error:
+        raise PkiError(f"cannot use {error.filename or cert_dir}: {_why(error)}") from error
+    return KeyPair(cert_dir / f"{name}.crt", cert_dir / f"{name}.key")
+
+
 def load_user_supplied(tls_cert_file: Path, tls_private_key_file: Path) -> KeyPair:
     """Check a serving certificate given by flags, without ``cryptography``.  Blocking.
 
@@ -229,6 +251,10 @@ class _Issuer:
         ca = self._authority()
         leaves = (self._leaf("apiserver", ca, names), self._leaf("admin", ca, frozenset()))
         return min(_renewal(leaf, ca) for leaf in leaves)
+
+    def client(self, name: str) -> None:
+        """Bring one client certificate in order."""
+        self._leaf(name, self._authority(), frozenset())
 
     def _authority(self) -> x509.Certificate:
         cert_path, key_path = self._directory / "ca.crt", self._directory / "ca.key"
@@ -379,6 +405,7 @@ def _subject(name: str) -> x509.Name:
         "ca": ("kubetrio-ca", ""),
         "apiserver": ("kube-apiserver", ""),
         "admin": ("kubernetes-admin", "system:masters"),
+        "apiserver-kubelet-client": ("kube-apiserver-kubelet-client", "system:masters"),
     }[name]
     parts = [x509.NameAttribute(x509.NameOID.COMMON_NAME, common)]
     if organization:

@@ -13,7 +13,15 @@ import pytest
 from cryptography import x509
 
 from kubetrio.auth.certificates import Subject, user_of_peer
-from kubetrio.pki import Pki, PkiError, ensure, load_user_supplied, write_atomic
+from kubetrio.pki import (
+    LEAF_LIFETIME,
+    Pki,
+    PkiError,
+    ensure,
+    ensure_kubelet_client,
+    load_user_supplied,
+    write_atomic,
+)
 
 # The handshakes below are checked against the machine's clock.
 NOW = dt.datetime.now(dt.UTC).replace(microsecond=0)
@@ -367,3 +375,31 @@ def test_write_atomic_replaces_and_leaves_no_rest(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         write_atomic(tmp_path / "d", b"new")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["d", "f"]
+
+
+def test_a_certificate_for_kubelets_is_made_when_asked_for(tmp_path: Path) -> None:
+    """Of the same authority, used again, and not counted among the files checked at start."""
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    ensure(tmp_path, now=now, hosts=[])
+    stamp = (tmp_path / "pki.json").read_bytes()
+    pair = ensure_kubelet_client(tmp_path, now=now)
+    first = pair.cert.read_bytes()
+    certificate = x509.load_pem_x509_certificate(first)
+    assert certificate.subject.rfc4514_string() == (
+        "CN=kube-apiserver-kubelet-client,O=system:masters"
+    )
+    ensure_kubelet_client(tmp_path, now=now)
+    assert pair.cert.read_bytes() == first
+    later = now + LEAF_LIFETIME - dt.timedelta(days=1)
+    ensure_kubelet_client(tmp_path, now=later)
+    assert pair.cert.read_bytes() != first
+    assert (tmp_path / "pki.json").read_bytes() == stamp
+
+
+def test_a_certificate_for_kubelets_needs_the_authority(tmp_path: Path) -> None:
+    """Whose key may be elsewhere."""
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    ensure(tmp_path, now=now, hosts=[])
+    (tmp_path / "ca.key").unlink()
+    with pytest.raises(PkiError, match=r"ca\.key is missing"):
+        ensure_kubelet_client(tmp_path, now=now)

@@ -16,12 +16,19 @@ from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from kubetrio.api.request import Request
-from kubetrio.api.response import AnyResponse, ClientGone, Response, StreamResponse
+from kubetrio.api.response import (
+    AnyResponse,
+    ClientGone,
+    Response,
+    StreamResponse,
+    TunnelResponse,
+)
 from kubetrio.auth.identity import UserInfo
 from kubetrio.machinery.status import entity_too_large
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CERTIFICATE = "kubetrio.certificate"  # key in the connection's ASGI state
+ONE = frozenset({"1.0", "1.1"})
 BUFFER_BYTES = 256 * 1024
 
 Handle = Callable[[Request], Awaitable[AnyResponse]]
@@ -103,7 +110,11 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
             parts.append(part)
         return b"".join(parts)
 
-    return Request(
+    async def pull_body() -> bytes:
+        return await anext(pieces, b"")
+
+    pieces = aiter(body or _nothing())
+    request = Request(
         method,
         raw_path.decode("latin-1"),
         bytes(scope["query_string"]).decode("latin-1"),
@@ -113,6 +124,9 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         client[0] if client else "",
         certificate,
     )
+    request.pull_body = pull_body
+    request.unsized = scope["http_version"] not in ONE and b"content-length" not in headers
+    return request
 
 
 async def _nothing() -> AsyncIterator[bytes]:
@@ -131,6 +145,8 @@ def to_quart(request: Request, response: AnyResponse, *, head_only: bool) -> Qua
         headers.insert(0, ("Audit-Id", request.audit_id))
     if isinstance(response, Response):
         body: bytes | AsyncIterator[bytes] = response.body
+    elif isinstance(response, TunnelResponse):
+        raise AssertionError("only connections of HTTP/1.1 become tunnels")
     elif head_only:
         body = b""
     else:
@@ -143,6 +159,8 @@ def to_quart(request: Request, response: AnyResponse, *, head_only: bool) -> Qua
     )
     if not response.content_type:
         quart.headers.pop("Content-Type", None)  # Quart thinks that what has no type is HTML
+    if isinstance(response, StreamResponse) and response.length is not None:
+        quart.headers["Content-Length"] = str(response.length)
     quart.timeout = None
     return quart
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from kubetrio.auth.identity import UserInfo
-from kubetrio.http.transport import PlainTransport, TlsTransport
+from kubetrio.transport import PlainTransport, TlsTransport
 
 if TYPE_CHECKING:
     from kubetrio.env import Env

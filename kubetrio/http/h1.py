@@ -2,7 +2,8 @@
 
 One task serves a connection: read, parse, hand the request to the pipeline, write.  No timer is set
 a request; a sweeper (`http.serve`) looks once a second at what each connection waits for since
-when.  A request that asks for an upgrade is given to Hypercorn with the bytes already read.
+when.  A request that asks for an upgrade is given to Hypercorn with the bytes already read, unless
+the upgrade is a backend's: then the connection becomes a tunnel to it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from math import inf
 
 import trio
 
@@ -19,8 +21,10 @@ from kubetrio.api.response import (
     ClientGone,
     Response,
     StreamResponse,
+    TunnelResponse,
     error_response,
 )
+from kubetrio.api.routing import passes_upgrades
 from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env
 from kubetrio.http.messages import (
@@ -32,13 +36,13 @@ from kubetrio.http.messages import (
     chunk,
     head,
 )
-from kubetrio.http.transport import Transport, peer_closed
 from kubetrio.logs import Log
 from kubetrio.machinery.status import (
     ApiError,
     bad_request,
     entity_too_large,
 )
+from kubetrio.transport import Transport, keep_alive, peer_closed
 
 log = Log("kubetrio.http")
 MAX_PARKED_BYTES = 64 * 1024  # requests pipelined behind a stream
@@ -210,9 +214,15 @@ class Connection:
                     self._enter(Phase.HEAD)
                 parser.feed(data)
         message = queue.pop(0)
-        if message.upgrade:
+        if message.upgrade and not self._tunnels(message):
             raise Upgrade(message.wire())
         return message
+
+    @staticmethod
+    def _tunnels(message: Message) -> bool:
+        """Whether an upgrade is not for this server but for somebody behind it."""
+        path = origin_form(message.target).partition(b"?")[0].decode("latin-1")
+        return message.complete and passes_upgrades(message.method, path)
 
     async def _read(self) -> bytes:
         # Waiting first, reading second: nearly always right, and it lets other tasks run.
@@ -239,10 +249,15 @@ class Connection:
             message.complete,
         )
         request.gone = self._peer_closed
+        request.pull_body = lambda: self._pull_body(message)
+        request.upgrade = message.upgrade
         response = await self._handle(request)
-        keep = message.keep_alive and not message.broken and not self._closing
+        if isinstance(response, TunnelResponse):
+            await self._tunnel(message, response)
+            return False
+        keep = message.keep_alive and not (message.broken or message.upgrade or self._closing)
         if keep and message.waiting():
-            keep = await self._drain(message)
+            keep = not message.pulled and await self._drain(message)
         if isinstance(response, Response):
             await self._write(self._whole(request, message, response, keep))
         else:
@@ -269,7 +284,7 @@ class Connection:
         self,
         request: Request,
         message: Message,
-        response: AnyResponse,
+        response: Response | StreamResponse,
         keep: bool,
         framing: bytes,
     ) -> bytes:
@@ -313,6 +328,25 @@ class Connection:
             raise entity_too_large(limit)
         chunks = message.chunks
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def _pull_body(self, message: Message) -> bytes:
+        """The next piece of a request's body, empty at its end.
+
+        Raises:
+            ApiError: 400 when it ends before its end.
+        """
+        message.pulled = True
+        if message.waiting() and message.expects_continue:
+            message.expects_continue = False
+            await self._write(CONTINUE)
+            self._enter(Phase.SERVING)  # a body for somebody else takes what time it takes
+        while not message.chunks and message.waiting():
+            await self._more_body(message)
+            if message.broken:
+                raise bad_request("the request body is not complete")
+        data = b"".join(message.chunks)
+        message.chunks.clear()
+        return data
 
     async def _more_body(self, message: Message) -> None:
         """Read once; a body that cannot become complete makes its message broken."""
@@ -382,14 +416,17 @@ class Connection:
     async def _stream(
         self, request: Request, message: Message, response: StreamResponse, keep: bool
     ) -> bool:
+        length = response.length
+        sized = b"" if length is None else b"Content-Length: %d\r\n" % length
         if message.method == "HEAD":
-            await self._write(self._head(request, message, response, keep, b""))
+            await self._write(self._head(request, message, response, keep, sized))
             return keep
-        chunked = message.http_11
-        keep = keep and chunked
-        framing = b"Transfer-Encoding: chunked\r\n" if chunked else b""
+        chunked = message.http_11 and not sized
+        keep = keep and (chunked or bool(sized))
+        framing = b"Transfer-Encoding: chunked\r\n" if chunked else sized
         self._enter(Phase.STREAMING)
-        channel = H1Channel(self, self._transport, self._config, chunked=chunked)
+        limit_s = inf if response.patient else self._config.write_timeout_s
+        channel = H1Channel(self, self._transport, limit_s, chunked=chunked)
         channel.offer(self._head(request, message, response, keep, framing))
         try:
             await response.run(channel)
@@ -407,6 +444,20 @@ class Connection:
             self._parser.feed(data)
         return keep
 
+    async def _tunnel(self, message: Message, response: TunnelResponse) -> None:
+        """Let the connection be another protocol's, and close it behind that."""
+        self._enter(Phase.STREAMING)
+        sock = getattr(self._transport, "socket", None)  # transports in memory have none
+        if sock is not None:
+            keep_alive(sock)  # nothing else tells that a client is gone
+        try:
+            await response.run(self._transport, message.rest)
+        except Exception as error:  # noqa: BLE001  (a bug must cost a connection, not the server)
+            log.error(error, "tunnel failed", stack=True)
+            return
+        self._transport.end()
+        await self._linger()
+
 
 def origin_form(target: bytes) -> bytes:
     """A request target without the scheme and host that a proxy's client puts there."""
@@ -423,19 +474,19 @@ class H1Channel:
     Args:
         connection: whose phase tells the sweeper what is going on.
         transport: where bytes go.
-        config: limits.
+        write_timeout_s: seconds without progress in a write.
         chunked: whether payloads are framed as chunks (HTTP/1.1).
     """
 
     def __init__(
-        self, connection: Connection, transport: Transport, config: H1Config, *, chunked: bool
+        self, connection: Connection, transport: Transport, write_timeout_s: float, *, chunked: bool
     ) -> None:
         self.framing = "chunked" if chunked else "raw"
         self.frame: Callable[[bytes], bytes] = chunk if chunked else bytes
         self.broken = False
         self._connection = connection
         self._transport = transport
-        self._write_timeout_s = config.write_timeout_s
+        self._write_timeout_s = write_timeout_s
         self._pending: list[bytes | memoryview] = []
         self._pending_bytes = 0
         self.parked: list[bytes] = []

@@ -7,6 +7,7 @@ once, repeated lengths, bare line feeds in heads.
 from __future__ import annotations
 
 import http
+import re
 from email.utils import formatdate
 from functools import cache
 
@@ -16,6 +17,9 @@ from kubetrio.api.response import Headers
 
 HTTP_11 = "1.1"
 MAX_HEADERS = 1000  # fields of one message; each costs more memory than its bytes
+MAX_METHOD = 64
+METHOD = re.compile(rb"([!#$%%&'*+.^_`|~0-9A-Za-z-]{1,%d})( |$)" % MAX_METHOD)
+STAND_IN = b"REPORT"  # a method that means nothing to llhttp
 
 
 class Refused(Exception):
@@ -39,6 +43,7 @@ class Message:
         complete: whether the whole body is here.
         size: bytes of body seen, kept or not.
         rest: bytes behind the head of a request for an upgrade.
+        pulled: whether its body is taken piece by piece, and so all of it is kept until then.
         broken: whether its body ended before its end, or in something that is no body.
     """
 
@@ -51,6 +56,7 @@ class Message:
         "http_11",
         "keep_alive",
         "method",
+        "pulled",
         "raw_headers",
         "rest",
         "size",
@@ -72,6 +78,7 @@ class Message:
         self.expects_continue = False
         self.http_11 = True
         self.broken = False
+        self.pulled = False
 
     def waiting(self) -> bool:
         """Whether more of the body is to come."""
@@ -88,7 +95,9 @@ class Parser:
     """Feeds bytes to llhttp and queues the messages whose head is complete.
 
     Bytes that are no request end the parser, not the messages before them: how a client's bytes
-    are cut into reads makes no difference to the answers.
+    are cut into reads makes no difference to the answers. (With one exception: a method that
+    llhttp does not know is understood only at the start of a read, since llhttp does not tell
+    where in one it stands.)
 
     Args:
         max_head_bytes: request line and headers of one message.
@@ -103,6 +112,10 @@ class Parser:
         self._in_fields = False  # in a head, or in trailers, which llhttp collects unseen
         self._head = 0
         self._unseen = 0
+        self._between = True
+        self._start = b""  # of a message that came first in a read, while its method is incomplete
+        self._unknown = False  # whether that method is one that llhttp does not know
+        self._method = ""  # that one, once it is complete
         self.in_head = False
         self.queue: list[Message] = []
         self.failure: Refused | None = None
@@ -113,6 +126,29 @@ class Parser:
             return
         if self._in_fields:
             self._unseen += len(data)
+        start = data if self._between else self._start + data if self._start else b""
+        known = len(self.queue)
+        try:
+            if self._unknown:
+                self._feed_unknown(start)
+            else:
+                self._feed(data)
+        except httptools.HttpParserInvalidMethodError as error:
+            if not start or len(self.queue) != known:
+                self.failure = Refused(400, str(error))
+            else:
+                self._feed_unknown(start)
+        incomplete = start and self.in_head and not self._current.target
+        self._start = start if incomplete and len(start) <= MAX_METHOD else b""
+        if self._in_fields and self._unseen > self._max_head:
+            self.failure = Refused(431, "request header fields too large")
+
+    def _feed(self, data: bytes) -> None:
+        """Give bytes to llhttp.
+
+        Raises:
+            HttpParserInvalidMethodError: a method that it does not know.
+        """
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as pause:
@@ -124,14 +160,34 @@ class Parser:
             if not isinstance(cause, Refused):
                 raise
             self.failure = cause
+        except httptools.HttpParserInvalidMethodError:
+            raise
         except httptools.HttpParserError as error:
             self.failure = Refused(400, str(error))
-        if self._in_fields and self._unseen > self._max_head:
-            self.failure = Refused(431, "request header fields too large")
+
+    def _feed_unknown(self, start: bytes) -> None:
+        """Take a request with a method that llhttp does not know under the name of another.
+
+        Any token is a method (RFC 9110, 9.1); that nobody serves it is said further up.
+        """
+        found = METHOD.match(start)
+        if found is None:
+            self.failure = Refused(400, "Invalid method encountered")
+        elif not found[2]:
+            self._unknown = True  # the rest of it is to come
+        else:
+            self._unknown = False
+            self._method = found[1].decode("ascii")
+            self._parser = httptools.HttpRequestParser(self)
+            try:
+                self._feed(STAND_IN + start[found.end(1) :])
+            except httptools.HttpParserInvalidMethodError as error:
+                self.failure = Refused(400, str(error))  # of a message behind this one
 
     def on_message_begin(self) -> None:
         """Called by llhttp."""
         self._current = Message()
+        self._between = False
         self.in_head = self._in_fields = True
         self._head = self._unseen = 0
 
@@ -167,7 +223,8 @@ class Parser:
         """Called by llhttp: the message can be served, its body may still come."""
         message, parser = self._current, self._parser
         self.in_head = self._in_fields = False
-        message.method = parser.get_method().decode("ascii")
+        message.method = self._method or parser.get_method().decode("ascii")
+        self._method = ""
         message.http_11 = parser.get_http_version() == HTTP_11
         message.keep_alive = parser.should_keep_alive()
         message.upgrade = parser.should_upgrade() and message.method != "CONNECT"
@@ -206,13 +263,14 @@ class Parser:
         """Called by llhttp, a piece at a time."""
         self._in_fields = False
         message = self._current
-        if message.size <= self._max_body:
+        if message.pulled or message.size <= self._max_body:
             message.chunks.append(body)
         message.size += len(body)
 
     def on_message_complete(self) -> None:
         """Called by llhttp."""
         self._in_fields = False
+        self._between = True
         self._current.complete = True
 
 

@@ -24,8 +24,8 @@ from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.h1 import Connection, H1Config, Handle, SweepClock, Upgrade
 from kubetrio.http.messages import DateHeader
-from kubetrio.http.transport import PlainTransport, TlsTransport
 from kubetrio.logs import Log
+from kubetrio.transport import PlainTransport, TlsTransport
 
 log = Log("kubetrio.http")
 SWEEP_S = 1.0

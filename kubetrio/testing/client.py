@@ -19,8 +19,8 @@ from kubetrio.auth.identity import MASTERS, UserInfo
 from kubetrio.env import Env
 from kubetrio.http.h1 import Connection, H1Config, Handle, SweepClock
 from kubetrio.http.messages import DateHeader
-from kubetrio.http.transport import Transport
 from kubetrio.testing.transport import CAPACITY_BYTES, MemoryTransport, memory_pair
+from kubetrio.transport import Transport
 
 ADMIN = UserInfo("kubernetes-admin", groups=(MASTERS,))
 HOST = b"test"

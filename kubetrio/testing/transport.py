@@ -1,4 +1,4 @@
-"""Connections in memory: two ends that follow `http.transport.Transport`, without sockets.
+"""Connections in memory: two ends that follow `kubetrio.transport.Transport`, without sockets.
 
 They block and break as sockets do: a reader waits for bytes, a writer for room, and writing to an
 end that was closed raises `OSError`.

@@ -20,10 +20,12 @@ import pytest
 import trio
 
 from kubetrio import pki
+from kubetrio.backend.dial import dial
 from kubetrio.env import Env, seeded
-from kubetrio.http.transport import PlainTransport
+from kubetrio.testing.backend import Asked, open_backend
 from kubetrio.testing.client import ADMIN, Answer, Client, Exchange, Head
 from kubetrio.testing.server import InProcess, bridge_to, listening, open_api
+from kubetrio.transport import PlainTransport, Transport
 
 JSON = ("Content-Type", "application/json")
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -416,6 +418,93 @@ def test_lengths_are_declared_where_they_are_known(
         length = one.head.get(b"content-length")
         if length and ask.method != "HEAD":
             assert two.head.get(b"content-length") == length, ask.name
+
+
+PROXY = "/api/v1/namespaces/default/pods/p/proxy/x"
+PROXIED = (
+    Ask("GET", PROXY + "?q=1", (("X-Sent", "s"),)),
+    Ask("PUT", PROXY, (), b"y" * 300_000),
+    Ask("POST", PROXY, (), b""),
+    Ask("HEAD", PROXY),
+    Ask("OPTIONS", PROXY),
+    Ask("GET", PROXY.removesuffix("/x")),
+)
+
+
+async def echo(asked: Asked) -> None:
+    """Tells what came; not where a connection came from."""
+    kept = {name: value for name, value in asked.headers if name not in HOPS}
+    body = await asked.body()
+    told = orjson.dumps([asked.method, asked.target, kept, len(body)])
+    await asked.reply(200, told, {"X-Answered": "a", "Content-Type": "application/json"})
+
+
+HOPS = frozenset({"x-forwarded-for"})
+
+
+@pytest.mark.parametrize("other", ["hypercorn", "http2"])
+async def test_proxied_requests_are_the_same(
+    server: InProcess, client: Client, certificates: pki.Pki, other: str
+) -> None:
+    """To the backend, and so are its answers to the client."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    await client.request("POST", "/api/v1/namespaces/default/pods", json={**pod, "spec": spec})
+    patch = {"Content-Type": "application/merge-patch+json"}
+    there = {"status": {"podIPs": [{"ip": "10.1.0.7"}]}}
+    path = "/api/v1/namespaces/default/pods/p/status"
+    assert (await client.request("PATCH", path, patch, json=there)).status == 200
+    async with open_backend(echo) as pods:
+
+        async def reach(host: str, port: str, tls: object, timeout_s: float) -> Transport:
+            return await dial("127.0.0.1", str(pods.port), None, timeout_s)
+
+        server.api.backends.dial = reach
+        one = await lane_loop(server, PROXIED)
+        if other == "hypercorn":
+            two = await lane_hypercorn(server, PROXIED)
+        else:
+            two = await lane_http2(server, PROXIED, certificates)
+    for ask, left, right in zip(PROXIED, one, two, strict=True):
+        assert (left.status, left.body) == (right.status, right.body), ask.name
+        for name in (b"x-answered", b"content-length", b"content-type", b"location"):
+            assert left.head.get(name) == right.head.get(name), (ask.name, name)
+    assert orjson.loads(one[1].body)[3] == 300_000
+
+
+async def test_http2_bodies_need_no_length(
+    server: InProcess, client: Client, certificates: pki.Pki
+) -> None:
+    """What a proxy passes on then is chunked."""
+    seen: list[tuple[str | None, bytes]] = []
+
+    async def answer(asked: Asked) -> None:
+        seen.append((asked.get("transfer-encoding"), await asked.body()))
+        await asked.reply()
+
+    address = {"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": address}
+    await client.request("POST", "/api/v1/nodes", json=node)
+    async with (
+        open_backend(answer) as backend,
+        listening(server.api.handle, server.env, certificates) as listener,
+        http2(listener.port, certificates) as session,
+    ):
+
+        async def reach(host: str, port: str, tls: object, timeout_s: float) -> Transport:
+            return await dial("127.0.0.1", str(backend.port), None, timeout_s)
+
+        server.api.backends.dial = reach
+        stream = session.state.get_next_available_stream_id()
+        session.bodies[stream] = bytearray()
+        target = (":path", "/api/v1/nodes/n:80/proxy/x")
+        head = [(":method", "POST"), (":scheme", "https"), (":authority", "test"), target]
+        session.state.send_headers(stream, head)
+        session.state.send_data(stream, b"no length", end_stream=True)
+        await session.flush()
+        while stream not in session.ended:
+            await session.pump()
+    assert seen == [("chunked", b"no length")]
 
 
 async def test_http2_requests_share_a_connection(server: InProcess, certificates: pki.Pki) -> None:

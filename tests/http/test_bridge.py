@@ -15,8 +15,8 @@ from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.auth.identity import UserInfo
 from kubetrio.env import seeded
 from kubetrio.http.bridge import Bridge, HandedOverStream
-from kubetrio.http.transport import PlainTransport
 from kubetrio.testing.client import ADMIN, BadAnswer, Exchange, encode_request
+from kubetrio.transport import PlainTransport
 
 Pair = tuple[PlainTransport, PlainTransport]
 

@@ -318,7 +318,6 @@ SMUGGLED = {
     "no Host": b"GET / HTTP/1.1\r\n\r\n",
     "version": b"GET / HTTP/1.2\r\nHost: h\r\n\r\n",
     "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "unknown method": b"BREW / HTTP/1.1\r\nHost: h\r\n\r\n",
 }
 CHUNKED = HOSTED + b"Transfer-Encoding: chunked\r\n\r\n"
 BAD_CHUNKS = {

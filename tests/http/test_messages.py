@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kubetrio.http.messages import DateHeader, Message, Parser, chunk, head, status_line
@@ -190,6 +190,8 @@ def test_cuts_make_no_difference(raw: bytes) -> None:
         max_size=8,
     )
 )
+@example([b"A", SCRIPTS[1]])
+@example([b"FROB / HTTP/1.1\r\nHost: h\r\n\r\n\x00"])
 def test_garbage_is_a_failure_or_a_message(pieces: list[bytes]) -> None:
     """No bytes raise, and nothing is read behind a failure."""
     parser = parsed(*pieces)
@@ -225,3 +227,35 @@ def test_unknown_status_codes_have_no_phrase() -> None:
 def test_chunks_tell_their_size_in_hexadecimal() -> None:
     """RFC 9112, 7.1."""
     assert chunk(b"x" * 26) == b"1a\r\n" + b"x" * 26 + b"\r\n"
+
+
+@pytest.mark.parametrize("method", [b"FROB", b"GEX", b"get", b"X-1"])
+@pytest.mark.parametrize("cut", [0, 1, 2, 3, 5, 30])
+def test_any_token_is_a_method(method: bytes, cut: int) -> None:
+    """However it is cut into reads; what follows on the connection is read as ever."""
+    raw = method + b" /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi"
+    following = b"GET /b HTTP/1.1\r\nHost: h\r\n\r\n"
+    pieces = [raw[:cut], raw[cut:] + following] if cut else [raw + following]
+    parser = parsed(*pieces)
+    assert parser.failure is None
+    first, second = parser.queue
+    assert (first.method, first.target) == (method.decode(), b"/a")
+    assert (b"".join(first.chunks), first.complete) == (b"hi", True)
+    assert (second.method, second.target) == ("GET", b"/b")
+
+
+def test_an_unknown_method_comes_in_pieces() -> None:
+    """Also when the second piece looks like a method of its own."""
+    parser = parsed(b"X", b"GET", b" / HTTP/1.1\r\nHost: h\r\n\r\n")
+    assert [m.method for m in parser.queue] == ["XGET"]
+
+
+@pytest.mark.parametrize(
+    "raw", [b"FR\x00B / HTTP/1.1\r\n", b"F" * 65 + b" / HTTP/1.1\r\n", b"(GET) / HTTP/1.1\r\n"]
+)
+def test_what_is_no_token_is_no_method(raw: bytes) -> None:
+    """400, as is one that does not end."""
+    for pieces in ([raw], [raw[:1], raw[1:]]):
+        parser = parsed(*pieces)
+        assert parser.failure is not None
+        assert parser.failure.status == 400

@@ -1,11 +1,13 @@
 """Non-blocking byte transports: a TCP socket, with or without TLS.
 
 The hot connection owns its TLS (`docs/design`): reads and writes are synchronous attempts, and a
-task switch is paid only when the socket has nothing to give or to take.
+task switch is paid only when the socket has nothing to give or to take.  Connections to backends
+are made of the same, so a tunnel is two of them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 import ssl
@@ -16,7 +18,9 @@ import trio
 # The peer has closed its side, whatever it sent before; only Linux can tell.
 POLL_CLOSED = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 RECEIVE_BYTES = 64 * 1024
+RECORD_BYTES = 16 * 1024  # a read from TLS never gives more
 WRITE_BYTES = 64 * 1024
+KEEPALIVE_S = 15  # as Go's dialer: a peer that is gone without a word is found out
 
 
 class Transport(Protocol):
@@ -46,6 +50,10 @@ class Transport(Protocol):
         """Wait until `write_nowait` takes something."""
         ...
 
+    def end(self) -> None:
+        """Write no more: the peer reads what was written, then the end."""
+        ...
+
     def close(self) -> None:
         """Close both directions at once."""
         ...
@@ -58,6 +66,15 @@ def peer_closed(sock: socket.socket) -> bool:
     poll = select.poll()
     poll.register(sock, POLL_CLOSED)
     return any(found & POLL_CLOSED for _, found in poll.poll(0))
+
+
+def keep_alive(sock: socket.socket) -> None:
+    """Have the system notice a peer that is gone without a word, where it can."""
+    with contextlib.suppress(OSError):  # not TCP, or closed already
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # not everywhere
+            if hasattr(socket, option):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), KEEPALIVE_S)
 
 
 class PlainTransport:
@@ -91,6 +108,11 @@ class PlainTransport:
     async def wait_writable(self) -> None:
         """See `Transport`."""
         await trio.lowlevel.wait_writable(self.socket)
+
+    def end(self) -> None:
+        """See `Transport`."""
+        with contextlib.suppress(OSError):  # the peer is gone: there is nobody to tell
+            self.socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """See `Transport`; whoever waits on the socket is woken."""
@@ -127,8 +149,8 @@ class TlsTransport:
     def read_nowait(self) -> bytes | None:
         """See `Transport`."""
         try:
-            return self.socket.recv(RECEIVE_BYTES)
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return self.socket.recv(RECORD_BYTES)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
             return None
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return b""
@@ -161,6 +183,13 @@ class TlsTransport:
     async def wait_writable(self) -> None:
         """See `Transport`."""
         await trio.lowlevel.wait_writable(self.socket)
+
+    def end(self) -> None:
+        """See `Transport`; what the peer still sends can be read, but means nothing any more."""
+        with contextlib.suppress(OSError, ValueError):
+            self.socket.unwrap()  # sends the closing alert, and does not wait for the peer's
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """See `Transport`; no closing handshake: HTTP marks the end of its messages itself."""

@@ -12,8 +12,8 @@ import trio.testing
 
 from kubetrio import pki
 from kubetrio.http.serve import TlsConfig, tls_context
-from kubetrio.http.transport import PlainTransport, TlsTransport, Transport
 from kubetrio.testing.transport import memory_pair
+from kubetrio.transport import PlainTransport, TlsTransport, Transport
 
 Ends = tuple[Transport, Transport]
 

@@ -1,0 +1,121 @@
+"""Who may be connected to, and with which certificates.
+
+A kubelet is shown a client certificate, and its own is checked if an authority is given; pods and
+services are met without either, as kube-apiserver meets them.
+
+Source: kube-apiserver's flags ``--kubelet-*``; docs "Communication between Nodes and the Control
+Plane" (API server to kubelet, API server to nodes, pods, and services).
+"""
+
+from __future__ import annotations
+
+import enum
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import trio
+
+from kubetrio import pki
+from kubetrio.backend.dial import CONNECT_TIMEOUT_S, Dial, DialError, dial
+from kubetrio.config import ADDRESS_TYPES
+from kubetrio.env import Env
+from kubetrio.transport import Transport
+
+FRESH_S = 86400.0
+"""Seconds after which certificate files are read again: they may have been renewed."""
+
+
+class Trust(enum.Enum):
+    """Whose certificates count on a connection."""
+
+    PLAIN = "no TLS"
+    ANY = "TLS with whomever answers"
+    KUBELET = "TLS with a kubelet"
+    KUBELET_UNVERIFIED = "TLS with a kubelet, whatever its certificate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletConfig:
+    """How kubelets are reached.
+
+    Args:
+        certificate: client certificate shown to kubelets; a self-made one when None.
+        key: its key.
+        authority: CA of kubelets' certificates; they are not checked when None.
+        address_types: which of a node's addresses is used, the first there is.
+        timeout_s: seconds for connecting.
+    """
+
+    certificate: Path | None = None
+    key: Path | None = None
+    authority: Path | None = None
+    address_types: tuple[str, ...] = ADDRESS_TYPES
+    timeout_s: float = 5.0
+
+
+@dataclass(slots=True)
+class Backends:
+    """Opens the connections of one server.
+
+    Args:
+        config: how kubelets are reached.
+        env: threads and the wall clock.
+        own: makes, or finds, the server's own client certificate for kubelets; blocking.
+        dial: opens connections.
+    """
+
+    config: KubeletConfig
+    env: Env
+    own: Callable[[], pki.KeyPair]
+    dial: Dial = dial
+    _contexts: dict[Trust, tuple[float, ssl.SSLContext]] = field(init=False, default_factory=dict)
+    _lock: trio.Lock = field(init=False, default_factory=trio.Lock)
+
+    async def connect(self, host: str, port: str, trust: Trust) -> Transport:
+        """An open connection.
+
+        Args:
+            host: address or name.
+            port: decimal TCP port.
+            trust: whose certificates count.
+
+        Raises:
+            DialError: there is none; certificates that cannot be used are such a reason too.
+        """
+        kubelet = trust in (Trust.KUBELET, Trust.KUBELET_UNVERIFIED)
+        timeout_s = self.config.timeout_s if kubelet else CONNECT_TIMEOUT_S
+        context = None if trust is Trust.PLAIN else await self._context(trust)
+        return await self.dial(host, port, context, timeout_s)
+
+    async def _context(self, trust: Trust) -> ssl.SSLContext:
+        async with self._lock:
+            made = self._contexts.get(trust)
+            if made is not None and trio.current_time() - made[0] < FRESH_S:
+                return made[1]
+            try:
+                context = await self.env.run_blocking(self._make_context, trust)
+            except (OSError, pki.PkiError) as error:  # ssl.SSLError is an OSError
+                raise DialError(f"cannot load certificates for kubelets: {error}") from error
+            self._contexts[trust] = (trio.current_time(), context)
+            return context
+
+    def _make_context(self, trust: Trust) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        authority = self.config.authority if trust is Trust.KUBELET else None
+        if authority is None:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        else:
+            context.load_verify_locations(authority)
+        if trust is not Trust.ANY:
+            given, key = self.config.certificate, self.config.key
+            if given is not None:
+                context.load_cert_chain(given, key)
+            else:
+                own = self.own()
+                context.load_cert_chain(own.cert, own.key)
+        return context

@@ -1,0 +1,148 @@
+"""Opening a connection to a backend, with TLS or without.
+
+What goes wrong is told in the words of Go's net package, because kube-apiserver passes them on to
+its clients: ``dial tcp 192.0.2.1:10250: connect: connection refused``.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+import ssl
+from typing import Protocol
+
+import trio
+
+from kubetrio.transport import PlainTransport, TlsTransport, Transport, keep_alive
+
+CONNECT_TIMEOUT_S = 30.0
+MAX_PORT = 65535
+UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})  # OpenSSL's X509_V_ERR_* of broken chains
+EXPIRED = frozenset({9, 10})
+OTHER_NAME = frozenset({62, 64})
+
+
+class DialError(Exception):
+    """No connection to a backend; the text says why."""
+
+
+class Dial(Protocol):
+    """Opens connections; tests bring another one."""
+
+    async def __call__(
+        self, host: str, port: str, tls: ssl.SSLContext | None, timeout_s: float
+    ) -> Transport:
+        """A connection, its TLS handshake done.
+
+        Args:
+            host: address or name, without brackets.
+            port: decimal TCP port.
+            tls: client context, None for plain TCP.
+            timeout_s: seconds for all of it.
+
+        Raises:
+            DialError: there is none.
+        """
+        ...
+
+
+def join_host_port(host: str, port: str) -> str:
+    """``host:port``, an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+async def dial(host: str, port: str, tls: ssl.SSLContext | None, timeout_s: float) -> Transport:
+    """See `Dial`; every address of a name is tried, in the resolver's order."""
+    if not (port.isascii() and port.isdigit() and int(port) <= MAX_PORT):
+        raise DialError(f"dial tcp: lookup tcp/{port}: unknown port")
+    problem = DialError(f"dial tcp {join_host_port(host, port)}: i/o timeout")
+    with trio.move_on_after(timeout_s):
+        for family, address in await _addresses(host, int(port)):
+            try:
+                sock = await _connect(family, address, join_host_port(address[0], port))
+            except DialError as error:
+                problem = error
+                continue
+            if tls is None:
+                return PlainTransport(sock)
+            return await _secure(sock, tls, host)
+    raise problem
+
+
+async def _addresses(host: str, port: int) -> list[tuple[int, tuple[str, int]]]:
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        pass
+    else:
+        return [(socket.AF_INET6 if ip.version == 6 else socket.AF_INET, (str(ip), port))]
+    try:
+        found = await trio.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise DialError(f"dial tcp: lookup {host}: no such host") from None
+    return [(family, (str(address[0]), port)) for family, _, _, _, address in found]
+
+
+async def _connect(family: int, address: tuple[str, int], shown: str) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        keep_alive(sock)
+        number = sock.connect_ex(address)
+        if number in (errno.EINPROGRESS, errno.EWOULDBLOCK):
+            await trio.lowlevel.wait_writable(sock)
+            number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if number:
+            raise DialError(f"dial tcp {shown}: connect: {os.strerror(number).lower()}")
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+async def _secure(sock: socket.socket, tls: ssl.SSLContext, host: str) -> Transport:
+    try:
+        wrapped = tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+    except BaseException:
+        sock.close()
+        raise
+    transport = TlsTransport(wrapped)
+    try:
+        await transport.handshake()
+    except OSError as error:
+        transport.close()
+        raise DialError(tls_words(error, host)) from error
+    except BaseException:
+        transport.close()
+        raise
+    return transport
+
+
+def tls_words(error: OSError, host: str) -> str:
+    """What went wrong in a TLS handshake, in Go's words where it has some."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = error.verify_message
+        if error.verify_code in UNKNOWN_AUTHORITY:
+            why = "certificate signed by unknown authority"
+        elif error.verify_code in EXPIRED:
+            why = "certificate has expired or is not yet valid"
+        elif error.verify_code in OTHER_NAME:
+            why = f"certificate is not valid for {host}"
+        return f"tls: failed to verify certificate: x509: {why}"
+    if isinstance(error, ssl.SSLEOFError):
+        return "EOF"
+    if isinstance(error, ssl.SSLError):
+        if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
+            return "tls: first record does not look like a TLS handshake"
+        return f"remote error: tls: {(error.reason or str(error)).lower().replace('_', ' ')}"
+    return io_words(error)
+
+
+def io_words(error: OSError) -> str:
+    """What went wrong on a connection that was open."""
+    if error.errno:
+        return f"read: {os.strerror(error.errno).lower()}"
+    return str(error).lower()

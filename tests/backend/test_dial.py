@@ -1,0 +1,188 @@
+"""Connections to backends, and why there are none."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from kubetrio import pki
+from kubetrio.backend.backends import FRESH_S, Backends, KubeletConfig, Trust
+from kubetrio.backend.dial import DialError, dial, io_words, join_host_port, tls_words
+from kubetrio.env import seeded
+from kubetrio.testing.backend import Asked, open_backend, tls_of
+from kubetrio.transport import TlsTransport, Transport
+
+
+async def silence(asked: Asked) -> None:
+    await asked.receive()
+
+
+class Resolver(trio.abc.HostnameResolver):
+    """Knows one name."""
+
+    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):  # noqa: A002
+        if host not in ("node.test", b"node.test"):
+            raise OSError("no such host")
+        return [
+            (trio.socket.AF_INET, trio.socket.SOCK_STREAM, 6, "", ("127.0.0.2", port)),
+            (trio.socket.AF_INET, trio.socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)),
+        ]
+
+    async def getnameinfo(self, sockaddr, flags):
+        raise NotImplementedError
+
+
+@pytest.fixture
+async def names() -> None:
+    """One name is known."""
+    trio.socket.set_custom_hostname_resolver(Resolver())
+
+
+async def refusal(host: str, port: str, tls: ssl.SSLContext | None = None) -> str:
+    with pytest.raises(DialError) as caught:
+        await dial(host, port, tls, 5.0)
+    return str(caught.value)
+
+
+async def test_every_address_of_a_name_is_tried(names: None) -> None:
+    """The one that answers is taken."""
+    async with open_backend(silence) as backend:
+        transport = await dial("node.test", str(backend.port), None, 5.0)
+        await backend.wait_connections(1)
+        transport.close()
+        await backend.wait_connections(0)
+
+
+async def test_why_there_is_no_connection(names: None) -> None:
+    """In the words that kube-apiserver's clients know."""
+    assert await refusal("127.0.0.1", "1") == "dial tcp 127.0.0.1:1: connect: connection refused"
+    assert await refusal("other.test", "80") == "dial tcp: lookup other.test: no such host"
+    assert await refusal("127.0.0.1", "http") == "dial tcp: lookup tcp/http: unknown port"
+    assert await refusal("127.0.0.1", "65536") == "dial tcp: lookup tcp/65536: unknown port"
+
+
+async def test_a_backend_that_does_not_shake_hands(autojump_clock: trio.testing.MockClock) -> None:
+    """The limit is for TLS, too."""
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listeners[0].socket.getsockname()[1]
+    words = await refusal("127.0.0.1", str(port), ssl.create_default_context())
+    assert words == f"dial tcp 127.0.0.1:{port}: i/o timeout"
+    await listeners[0].aclose()
+
+
+async def test_certificates_are_checked(names: None, certificates: pki.Pki) -> None:
+    """By a known authority and for the address; not TLS at all is said."""
+    trusting = ssl.create_default_context(cafile=str(certificates.ca.cert))
+    async with open_backend(silence, tls_of(certificates, ask=False)) as backend:
+        port = str(backend.port)
+        words = "tls: failed to verify certificate: x509: "
+        assert await refusal("127.0.0.1", port, ssl.create_default_context()) == (
+            words + "certificate signed by unknown authority"
+        )
+        assert await refusal("node.test", port, trusting) == (
+            words + "certificate is not valid for node.test"
+        )
+        transport = await dial("127.0.0.1", port, trusting, 5.0)
+        assert isinstance(transport, TlsTransport)
+        transport.close()
+
+
+async def test_not_tls(certificates: pki.Pki) -> None:
+    """A backend that answers in plain."""
+
+    async def plain(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = str(listeners[0].socket.getsockname()[1])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, plain, listeners)
+        trusting = ssl.create_default_context(cafile=str(certificates.ca.cert))
+        words = await refusal("127.0.0.1", port, trusting)
+        nursery.cancel_scope.cancel()
+    assert words == "tls: first record does not look like a TLS handshake"
+
+
+def test_words() -> None:
+    """Of systems' errors."""
+    assert io_words(OSError(104, "x")) == "read: connection reset by peer"
+    assert tls_words(ssl.SSLEOFError(), "h") == "EOF"
+    assert join_host_port("fd00::1", "80") == "[fd00::1]:80"
+
+
+# ---------------------------------------------------------------------- whose certificates
+
+
+async def test_trust(certificates: pki.Pki) -> None:
+    """Kubelets are shown a certificate and checked against an authority; others are neither."""
+    seen: list[tuple[ssl.SSLContext | None, float]] = []
+
+    async def look(host: str, port: str, tls: ssl.SSLContext | None, timeout_s: float) -> Transport:
+        seen.append((tls, timeout_s))
+        raise DialError("no")
+
+    made = 0
+
+    def own() -> pki.KeyPair:
+        nonlocal made
+        made += 1
+        return certificates.admin
+
+    config = KubeletConfig(authority=certificates.ca.cert, timeout_s=3.0)
+    backends = Backends(config, seeded(0), own, look)
+    for trust in Trust:
+        with pytest.raises(DialError):
+            await backends.connect("h", "1", trust)
+    (none, _), (anyone, patience), (kubelet, limit), (unverified, _) = seen
+    assert none is None
+    assert anyone is not None
+    assert kubelet is not None
+    assert unverified is not None
+    assert (patience, limit) == (30.0, 3.0)
+    assert (kubelet.verify_mode, kubelet.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert anyone.verify_mode == unverified.verify_mode == ssl.CERT_NONE
+    assert made == 2
+
+
+async def test_certificates_are_read_again(
+    certificates: pki.Pki, mock_clock: trio.testing.MockClock
+) -> None:
+    """Once a day, for they may have been renewed."""
+    made = 0
+
+    def own() -> pki.KeyPair:
+        nonlocal made
+        made += 1
+        return certificates.admin
+
+    async def look(host: str, port: str, tls: ssl.SSLContext | None, timeout_s: float) -> Transport:
+        raise DialError("no")
+
+    backends = Backends(KubeletConfig(), seeded(0), own, look)
+    for jump, expected in ((0.0, 1), (FRESH_S - 1, 1), (2.0, 2)):
+        mock_clock.jump(jump)
+        with pytest.raises(DialError):
+            await backends.connect("h", "1", Trust.KUBELET)
+        assert made == expected
+
+
+async def test_certificates_that_cannot_be_used(certificates: pki.Pki, tmp_path: Path) -> None:
+    """Are why there is no connection."""
+
+    def none() -> pki.KeyPair:
+        raise pki.PkiError("ca.key is missing")
+
+    backends = Backends(KubeletConfig(), seeded(0), none)
+    with pytest.raises(
+        DialError, match=r"cannot load certificates for kubelets: ca\.key is missing"
+    ):
+        await backends.connect("127.0.0.1", "1", Trust.KUBELET)
+    config = KubeletConfig(authority=tmp_path / "none.crt")
+    backends = Backends(config, seeded(0), lambda: certificates.admin)
+    with pytest.raises(DialError, match="cannot load certificates"):
+        await backends.connect("127.0.0.1", "1", Trust.KUBELET)

@@ -1,0 +1,254 @@
+"""Requests to backends: heads, bodies, interruptions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import trio
+import trio.testing
+
+from kubetrio.backend.exchange import BackendError, Exchange, Upload, encode_head
+from kubetrio.backend.tunnel import splice
+from kubetrio.machinery.status import ApiError
+from kubetrio.testing.transport import MemoryTransport, memory_pair
+
+HEAD = encode_head("GET", "/x?y=1", [(b"host", b"h"), (b"x-one-two", b"3")])
+
+
+INTERIM = b"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 103 Soon\r\nLink: x\r\n\r\n"
+
+
+def exchange(
+    said: bytes = b"", *, method: str = "GET", upload: Upload | None = None, capacity: int = 65536
+) -> tuple[Exchange, MemoryTransport]:
+    """A request on its way, and the backend's end, which has spoken already."""
+    here, there = memory_pair(capacity)
+    if said:
+        there.write_nowait(said)
+    return Exchange(here, method, HEAD, upload), there
+
+
+async def body(asked: Exchange) -> bytes:
+    pieces = []
+    while piece := await asked.read():
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def test_a_head() -> None:
+    """Names are spelt as Go spells them."""
+    assert HEAD == b"GET /x?y=1 HTTP/1.1\r\nHost: h\r\nX-One-Two: 3\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "value"), [("/ HTTP/1.1\r\nx: y", b"z"), ("/a b", b"z"), ("/", b"z\r\nx: y")]
+)
+def test_nothing_is_smuggled_into_a_head(target: str, value: bytes) -> None:
+    """Wherever it comes from."""
+    with pytest.raises(ApiError) as caught:
+        encode_head("GET", target, [(b"host", value)])
+    assert caught.value.code == 400
+
+
+async def test_nobody_waits(autojump_clock: trio.testing.MockClock) -> None:
+    """The client is looked after while a backend makes up its mind."""
+    asked, _ = exchange()
+    looks = 0
+
+    def gone() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 3
+
+    with pytest.raises(BackendError, match="context canceled"):
+        await asked.head(gone)
+    assert looks == 4
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "text"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbodyrest", 200, b"body"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n",
+         200, b"body"),
+        (b"HTTP/1.0 404 No\r\n\r\nuntil the end", 404, b"until the end"),
+        (b"HTTP/1.1 204 No\r\n\r\n", 204, b""),
+        (INTERIM + b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, b"x"),
+    ],
+)  # fmt: skip
+async def test_answers(said: bytes, status: int, text: bytes) -> None:
+    """By length, in chunks, up to the end of the connection, and behind interim ones."""
+    asked, there = exchange(said)
+    there.end()
+    head = await asked.head()
+    assert head.status == status
+    assert await body(asked) == text
+    assert there.read_nowait() == HEAD
+
+
+async def test_answers_in_pieces() -> None:
+    """How bytes are cut makes no difference."""
+    said = b"HTTP/1.1 200 OK\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"
+    asked, there = exchange()
+
+    async def speak() -> None:
+        for byte in said:
+            there.write_nowait(bytes([byte]))
+            await trio.testing.wait_all_tasks_blocked()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(speak)
+        head = await asked.head()
+        assert (head.status, head.get(b"x"), head.length) == (200, b"y", None)
+        assert await body(asked) == b"body"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (b"", "EOF"),
+        (b"HTTP/1.1 200", "unexpected EOF"),
+        (b"SSH-2.0\r\n\r\n", "malformed HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * (1024 * 1024), "exceeded"),
+    ],
+)
+async def test_no_answer(said: bytes, why: str) -> None:
+    """Why there is none."""
+    asked, there = exchange(said, capacity=2 * 1024 * 1024)
+    there.end()
+    with pytest.raises(BackendError, match=why):
+        await asked.head()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n",
+    ],
+)
+async def test_half_an_answer(said: bytes) -> None:
+    """Is told from a whole one."""
+    asked, there = exchange(said)
+    there.end()
+    await asked.head()
+    with pytest.raises(BackendError):
+        await body(asked)
+
+
+async def test_head_has_no_body() -> None:
+    """Whatever its length would be."""
+    asked, _ = exchange(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", method="HEAD")
+    assert (await asked.head()).length == 10
+    assert await asked.read() == b""
+
+
+def pulls(*pieces: bytes) -> Upload:
+    left = list(pieces)
+
+    async def pull() -> bytes:
+        await trio.lowlevel.checkpoint()
+        return left.pop(0) if left else b""
+
+    return Upload(pull, None)
+
+
+async def test_an_upload_goes_on_behind_the_head_of_the_answer() -> None:
+    """What the backend has no room for waits; nothing is lost or sent twice."""
+    pieces = [bytes([65 + n]) * 3000 for n in range(10)]
+    asked, there = exchange(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", upload=pulls(*pieces), capacity=1000
+    )
+    assert (await asked.head()).status == 200
+    assert not asked.sent
+    heard = b""
+
+    async def listen() -> None:
+        nonlocal heard
+        while not heard.endswith(b"0\r\n\r\n"):
+            await there.wait_readable()
+            heard += there.read_nowait() or b""
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(listen)
+        for _ in range(20):  # interrupted again and again
+            with trio.move_on_after(0):
+                await asked.send()
+            await trio.testing.wait_all_tasks_blocked()
+        await asked.send()
+    assert heard == HEAD + b"".join(b"bb8\r\n" + piece + b"\r\n" for piece in pieces) + b"0\r\n\r\n"
+    assert asked.sent
+    assert await body(asked) == b"ok"
+
+
+async def test_a_backend_that_takes_no_more() -> None:
+    """It may have said why before it closed."""
+    asked, there = exchange(b"HTTP/1.1 413 No\r\nContent-Length: 0\r\n\r\n", upload=pulls(b"x" * 9))
+    there.end()
+    there._incoming.abandoned = True
+    assert (await asked.head()).status == 413
+    assert asked.sent
+
+
+# ---------------------------------------------------------------------- tunnels
+
+
+@pytest.fixture
+async def tunnel() -> AsyncIterator[tuple[MemoryTransport, MemoryTransport, trio.Event]]:
+    """The far ends of a tunnel with small pipes, and whether it has ended."""
+    client, here = memory_pair(1000)
+    there, backend = memory_pair(1000)
+    ended = trio.Event()
+
+    async def run() -> None:
+        await splice(here, there, b"to client", b"to backend")
+        here.close()
+        there.close()
+        ended.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        yield client, backend, ended
+        nursery.cancel_scope.cancel()
+
+
+Tunnel = tuple[MemoryTransport, MemoryTransport, trio.Event]
+
+
+async def test_a_tunnel_begins_with_what_was_read(tunnel: Tunnel) -> None:
+    """At both ends."""
+    client, backend, _ = tunnel
+    await trio.testing.wait_all_tasks_blocked()
+    assert (client.read_nowait(), backend.read_nowait()) == (b"to client", b"to backend")
+
+
+async def test_a_tunnel_holds_little(tunnel: Tunnel) -> None:
+    """A reader that does not read stops the writer."""
+    client, backend, _ = tunnel
+    await trio.testing.wait_all_tasks_blocked()
+    backend.read_nowait()
+    sent = 0
+    for _ in range(100):
+        sent += client.write_nowait(bytes(1000))
+        await trio.testing.wait_all_tasks_blocked()
+    assert 2000 <= sent <= 3000
+    got = 0
+    while got < sent:
+        await backend.wait_readable()
+        got += len(backend.read_nowait() or b"")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_one_end_ends_both(tunnel: Tunnel, which: int) -> None:
+    """What it said last is delivered."""
+    ends, ended = tunnel[:2], tunnel[2]
+    await trio.testing.wait_all_tasks_blocked()
+    for end in ends:
+        end.read_nowait()
+    ends[which].write_nowait(b"bye")
+    ends[which].end()
+    await ended.wait()
+    assert ends[1 - which].read_nowait() == b"bye"
+    assert ends[1 - which].read_nowait() == b""
