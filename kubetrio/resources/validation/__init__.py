@@ -43,6 +43,8 @@ _MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Modules of this package that hold the tables of a group."""
 
 _NO_RULES = KindRules()
+_WHOLE_OBJECT = frozenset({"ephemeralcontainers", "resize"})
+"""Subresources through which the whole object is checked again."""
 _BY_POLICY = "disallowed by cluster policy"
 
 
@@ -127,20 +129,43 @@ def validate_update(
         if check is not None:
             check(new, old, causes)
         return _permitted(causes, allow_privileged)
-    if rules.update is not None:
+    if rules.update is not None and rules.checked_last:
         rules.update(new, old, causes)
-    if rules.revalidate and rules.create is not None:
-        rules.create(new, "", causes)
+    if rules.create is not None:
+        for _ in range(rules.revalidate):
+            rules.create(new, "", causes)
+    if rules.update is not None and not rules.checked_last:
+        rules.update(new, old, causes)
     return _permitted(causes, allow_privileged)
 
 
-def warnings(resource: ResourceType, new: Json, old: Json | None) -> list[str]:
+def metadata_rounds(resource: ResourceType, subresource: str = "") -> tuple[int, int]:
+    """How often a kind checks, on an update, the metadata of the object and that of the change.
+
+    Args:
+        resource: the resource in any of its versions.
+        subresource: where it is written, empty for the object itself.
+    """
+    if subresource in _WHOLE_OBJECT:
+        return (1, 1)
+    if subresource or resource.group not in _MODULES:
+        return (0, 1)
+    return rules_of(resource).metadata
+
+
+def warnings(
+    resource: ResourceType, new: Json, old: Json | None, subresource: str = ""
+) -> list[str]:
     """Texts for ``Warning`` headers of a successful or failed write.
 
     Args:
         resource: the resource in the version the objects are written in.
         new: the object as it would be stored.
         old: the object as it is stored; None for a create.
+        subresource: where it is written, empty for the object itself.
     """
     rules = rules_of(resource)
+    if subresource:
+        advise = rules.status_warnings if subresource == "status" else None
+        return [] if advise is None else advise(new)
     return [] if rules.warnings is None else rules.warnings(new, old)

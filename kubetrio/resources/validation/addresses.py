@@ -14,6 +14,7 @@ from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.library import Causes, Check
 
 IP_EXAMPLE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_INTERFACE_EXAMPLE = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
 CIDR_EXAMPLE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
@@ -114,6 +115,27 @@ def _loose_cidr(
 
 
 CIDR = cidr_check()
+
+
+def interface_address(value: str, path: str, out: Causes) -> None:
+    """Check the address of a network interface with the length of its network's prefix.
+
+    Args:
+        value: the text to check.
+        path: path of the field.
+        out: receives causes.
+    """
+    parsed = parse_cidr(value)
+    if parsed is None:
+        out.append(invalid(path, value, _INTERFACE_EXAMPLE))
+        return
+    address, length = parsed.ip, parsed.network.prefixlen
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+        length -= 96 if length > 32 else 0
+    canonical = f"{address}/{length}"
+    if value != canonical:
+        out.append(invalid(path, value, f'must be in canonical form ("{canonical}")'))
 
 
 def non_special_ip(value: str, path: str, out: Causes) -> None:

@@ -25,6 +25,7 @@ from kubetrio.resources.validation.admissionrules import (
     match_resources,
     mutating_operations,
 )
+from kubetrio.resources.validation.gostructs import go_structs_of
 from kubetrio.resources.validation.library import (
     Causes,
     Json,
@@ -41,10 +42,10 @@ from kubetrio.resources.validation.library_more import (
     Expression,
     compiled,
     conditions,
-    upper_names,
 )
 
 _GROUP = "admissionregistration.k8s.io"
+_AUDIT_TYPE = "io.k8s.api.admissionregistration.v1.AuditAnnotation"
 _AUDIT_MAX = 20
 _AUDIT_BYTES = 5 * 1024
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -197,7 +198,7 @@ def _audit(policy: Mapping[str, Any], items: Sequence[Json], out: Causes, scope:
     path = "spec.auditAnnotations"
     if len(items) > _AUDIT_MAX:
         detail = f"must not have more than {_AUDIT_MAX} auditAnnotations"
-        out.append(invalid(path, upper_names(list(items)), detail))
+        out.append(invalid(path, go_structs_of(_AUDIT_TYPE, items), detail))
     owner = policy["metadata"].get("name") or ""
     seen: set[str] = set()
     for index, item in enumerate(items):
@@ -312,13 +313,13 @@ def policy_rules(compiler: Compile) -> Tables:
         (_GROUP, "validatingadmissionpolicies"): KindRules(
             create=lambda obj, _, out: validating(obj, {}, out),
             update=validating,
-            revalidate=False,
+            revalidate=0,
             subresources={"status": _status},
         ),
         (_GROUP, "mutatingadmissionpolicies"): KindRules(
             create=lambda obj, _, out: mutating(obj, {}, out),
             update=mutating,
-            revalidate=False,
+            revalidate=0,
         ),
     }
 

@@ -23,6 +23,7 @@ from kubetrio.resources.validation.admissionrules import (
     operation_rule,
     review_versions,
 )
+from kubetrio.resources.validation.expressions import compile_expression
 from kubetrio.resources.validation.library import (
     Causes,
     Check,
@@ -39,7 +40,6 @@ from kubetrio.resources.validation.library import (
 )
 from kubetrio.resources.validation.library_more import (
     Compile,
-    accept,
     qualified_domain,
     webhook_client,
 )
@@ -126,7 +126,7 @@ def _webhooks(conditions: MatchConditions) -> KindRules:
             elif name:
                 seen.add(name)
 
-    return KindRules(create=lambda obj, _, out: check(obj, {}, out), update=check, revalidate=False)
+    return KindRules(create=lambda obj, _, out: check(obj, {}, out), update=check, revalidate=0)
 
 
 # --- bindings ---
@@ -205,4 +205,4 @@ def rules(compiler: Compile) -> Tables:
     }
 
 
-TABLES: Tables = rules(accept)
+TABLES: Tables = rules(compile_expression)

@@ -9,10 +9,9 @@ CustomResourceDefinitions" in the Kubernetes documentation.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from kubetrio.machinery.fielderrors import (
     forbidden,
@@ -22,6 +21,7 @@ from kubetrio.machinery.fielderrors import (
 )
 from kubetrio.machinery.names_validation import byte_length, dns1035_label, dns1123_subdomain
 from kubetrio.resources.validation.admissionrules import review_versions
+from kubetrio.resources.validation.definitionformats import format_warnings, parts
 from kubetrio.resources.validation.definitionparts import (
     columns,
     selectable_fields,
@@ -32,6 +32,8 @@ from kubetrio.resources.validation.definitionschemas import (
     definition_schema,
     no_rules,
 )
+from kubetrio.resources.validation.gostructs import go_structs_of
+from kubetrio.resources.validation.gourl import GoURL, GoURLError, parse_url
 from kubetrio.resources.validation.library import (
     IMMUTABLE,
     Causes,
@@ -46,8 +48,12 @@ from kubetrio.resources.validation.library import (
     table,
     walk,
 )
-from kubetrio.resources.validation.library_more import joined, upper_names, webhook_client
+from kubetrio.resources.validation.library_more import joined, webhook_client
+from kubetrio.resources.validation.schemarules import compile_rules
 
+_VERSION_TYPE = (
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion"
+)
 _SHARED = (
     ("schema", "validation"),
     ("subresources", "subresources"),
@@ -140,7 +146,7 @@ def _deprecation(version: Mapping[str, Any], path: str, out: Causes) -> None:
         if not char.isprintable():
             detail = (
                 "must only contain printable UTF-8 characters; non-printable character found at "
-                f"index {index}"
+                f"index {byte_length(text[:index])}"
             )
             out.append(invalid(where, text, detail))
             break
@@ -183,12 +189,30 @@ def _versions(spec: Mapping[str, Any], out: Causes, compiler: CompileRules) -> N
         _deprecation(version, path, out)
         status = _status_on(spec) or _status_on(version)
         _part(version, "schema", path, out, _Compiling(compiler, status))
-    shown = upper_names(versions)
+    shown = go_structs_of(_VERSION_TYPE, versions)
     if len(set(names)) != len(names):
         out.append(invalid("spec.versions", shown, "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
         out.append(invalid("spec.versions", shown, detail))
+
+
+def _first_version(versions: Sequence[Json], out: Causes) -> None:
+    # the internal version repeats the name of the first version, and checks it again
+    name = (versions[0].get("name") or "") if versions else ""
+    if name and (messages := dns1035_label(name)):
+        out.append(invalid("spec.version", name, ",".join(messages)))
+
+
+def _schemas_of(spec: Mapping[str, Any]) -> Iterator[Json]:
+    for version in spec.get("versions") or ():
+        schema = member(version, "schema").get("openAPIV3Schema")
+        if schema is not None:
+            yield schema
+
+
+def _has_defaults(schema: Mapping[str, Any]) -> bool:
+    return schema.get("default") is not None or any(map(_has_defaults, parts(schema)))
 
 
 # --- conversion ---
@@ -279,7 +303,12 @@ def _spec(
             if member(version, "schema").get("openAPIV3Schema") is None:
                 where = f"spec.versions[{index}].schema.openAPIV3Schema"
                 out.append(required(where, "schemas are required"))
+    preserve = bool(spec.get("preserveUnknownFields"))
+    if preserve and any(_has_defaults(schema) for schema in _schemas_of(spec)):
+        detail = "must be false in order to use defaults in the schema"
+        out.append(invalid("spec.preserveUnknownFields", True, detail))
     _versions(inside, out, compiler)
+    _first_version(inside["versions"], out)
     names = member(spec, "names")
     for name in ("plural", "singular", "kind", "listKind"):
         if not names.get(name):
@@ -289,6 +318,10 @@ def _spec(
     _part(inside, "validation", "spec", out, _Compiling(compiler, any_status))
     conversion = spec.get("conversion")
     if conversion is not None:
+        strategy = conversion.get("strategy") or ""
+        if preserve and strategy != "None":
+            detail = "must be None if spec.preserveUnknownFields is true"
+            out.append(invalid("spec.conversion.strategy", strategy, detail))
         _conversion(conversion, out, recognized=recognized, any_bundle=any_bundle)
 
 
@@ -323,8 +356,11 @@ def _approval_state(obj: Mapping[str, Any]) -> tuple[str, str]:
         return "missing", detail
     if text.startswith("unapproved"):
         return "bypassed", ""
-    parts = urlsplit(text)
-    if parts.scheme and parts.netloc:
+    try:
+        parts = parse_url(text)
+    except GoURLError:
+        parts = GoURL()
+    if parts.scheme and parts.host:
         return "approved", ""
     detail = (
         f'protected groups must have approval annotation "{_APPROVED}" with either a URL or a '
@@ -374,6 +410,15 @@ def _preserve(new: Mapping[str, Any], old: Mapping[str, Any], out: Causes) -> No
         out.append(invalid("spec.preserveUnknownFields", True, _PRESERVE))
 
 
+def _same_schemas(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    def schemas(obj: Mapping[str, Any]) -> list[Any]:
+        spec = member(obj, "spec")
+        versions = spec.get("versions") or ()
+        return [spec.get("validation"), *(version.get("schema") for version in versions)]
+
+    return same(schemas(new), schemas(old))
+
+
 def rules(compiler: CompileRules) -> Tables:
     """The rules of the group with a compiler of validation rules.
 
@@ -396,7 +441,8 @@ def rules(compiler: CompileRules) -> Tables:
         _spec(
             member(new, "spec"),
             out,
-            compiler,
+            # what is stored was compiled before
+            no_rules if _same_schemas(new, old) else compiler,
             recognized=not versions or bool(versions & {"v1", "v1beta1"}),
             any_bundle=not _established(old) or bool(bundle and not _valid_bundle(bundle)),
         )
@@ -410,10 +456,11 @@ def rules(compiler: CompileRules) -> Tables:
         ("apiextensions.k8s.io", "customresourcedefinitions"): KindRules(
             create=create,
             update=update,
-            revalidate=False,
+            revalidate=0,
             subresources={"status": lambda new, _, out: _accepted_names(new, out)},
+            warnings=format_warnings,
         )
     }
 
 
-TABLES: Tables = rules(no_rules)
+TABLES: Tables = rules(compile_rules)

@@ -280,7 +280,8 @@ TABLES: Tables = MappingProxyType(
         ("autoscaling", "horizontalpodautoscalers"): KindRules(
             create=_create,
             update=_update,
-            revalidate=False,
+            revalidate=0,
+            metadata=(0, 1),
             subresources={"status": _status},
             adapt={"v1": as_v2},
         ),

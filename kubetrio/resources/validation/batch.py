@@ -5,7 +5,7 @@ Source: "Jobs" and "CronJob" in the Kubernetes documentation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +16,11 @@ from kubetrio.machinery.fielderrors import (
 )
 from kubetrio.machinery.names_validation import byte_length, dns1123_label
 from kubetrio.resources.validation.cron import schedule_problem, zone_problem
-from kubetrio.resources.validation.jobspec import job_spec
+from kubetrio.resources.validation.jobspec import (
+    job_spec,
+    printed_failure,
+    printed_success,
+)
 from kubetrio.resources.validation.jobstatus import update_status
 from kubetrio.resources.validation.library import (
     IMMUTABLE,
@@ -47,6 +51,10 @@ _FIXED = (
     "managedBy",
     "successPolicy",
 )
+_PRINTED: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {"podFailurePolicy": printed_failure, "successPolicy": printed_success}
+)
+"""How members are printed that Go prints in its own words."""
 _GATED = ("nodeSelector", "tolerations", "schedulingGates")
 
 
@@ -170,7 +178,8 @@ def _job_update(new: Json, old: Json, out: Causes) -> None:
     _template(new, old, out)
     for name in _FIXED:
         if mine.get(name) != theirs.get(name):
-            out.append(invalid(f"spec.{name}", mine.get(name), IMMUTABLE))
+            shown = _PRINTED.get(name, lambda value: value)(mine.get(name))
+            out.append(invalid(f"spec.{name}", shown, IMMUTABLE))
 
 
 def _job_spec_warnings(spec: Mapping[str, Any], path: str) -> list[str]:
@@ -288,14 +297,16 @@ TABLES: Tables = MappingProxyType(
         ("batch", "jobs"): KindRules(
             create=_job,
             update=_job_update,
-            revalidate=False,
+            # the spec a second time with what may not change
+            metadata=(1, 1),
             subresources={"status": update_status},
             warnings=_job_warnings,
         ),
         ("batch", "cronjobs"): KindRules(
             create=_cron_job,
             update=_cron_job_update,
-            revalidate=False,
+            revalidate=0,
+            metadata=(0, 1),
             warnings=_cron_job_warnings,
         ),
     }

@@ -141,6 +141,7 @@ def _spec(spec: Mapping[str, Any], stored: Mapping[str, Any], out: Causes) -> No
     for index, usage in enumerate(usages):
         if not any_usage and usage not in _USAGES:
             out.append(not_supported(f"spec.usages[{index}]", usage, _USAGES))
+    for index, usage in enumerate(usages):
         if not any_number and usage in usages[:index]:
             out.append(duplicate(f"spec.usages[{index}]", usage))
     signer = spec.get("signerName") or ""
@@ -268,7 +269,7 @@ TABLES: Tables = {
     ("certificates.k8s.io", "certificatesigningrequests"): KindRules(
         create=_create,
         update=_update(),
-        revalidate=False,
+        revalidate=0,
         subresources={
             "status": _update(certificate=True),
             "approval": _update(approval=True),

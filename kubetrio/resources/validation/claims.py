@@ -158,8 +158,7 @@ def _masked_specs(new: Json, old: Json) -> tuple[Json, Json]:
     if theirs.get("storageClassName") is None and name is not None and before in (None, name):
         mine.pop("storageClassName")
     if member(new, "status").get("phase") == "Bound":
-        if mine.get("volumeAttributesClassName") is not None:
-            mine["volumeAttributesClassName"] = theirs.get("volumeAttributesClassName")
+        mine["volumeAttributesClassName"] = theirs.get("volumeAttributesClassName")
         resources = dict(member(mine, "resources"))
         if requests := resources.get("requests"):
             resources["requests"] = {**requests, "storage": _storage_request(old)}
@@ -177,8 +176,8 @@ def _update(new: Json, old: Json, out: Causes) -> None:
     if not all(same(mine.get(name), theirs.get(name)) for name in mine.keys() | theirs.keys()):
         out.append(forbidden("spec", f"{_SPEC_IMMUTABLE}{difference(theirs, mine)}"))
     requested, before = _storage_request(new), _storage_request(old)
-    if requested is not None and amount_of(requested) < amount_of(before):
-        capacity = member(member(new, "status"), "capacity").get("storage")
+    if amount_of(requested) < amount_of(before):
+        capacity = member(member(old, "status"), "capacity").get("storage")
         if amount_of(requested) <= amount_of(capacity):
             path = "spec.resources.requests.storage"
             out.append(forbidden(path, "field can not be less than status.capacity"))
@@ -191,13 +190,15 @@ def _update(new: Json, old: Json, out: Causes) -> None:
 def _class_of_attributes(new: Json, old: Json, out: Causes) -> None:
     mine = member(new, "spec").get("volumeAttributesClassName")
     theirs = member(old, "spec").get("volumeAttributesClassName")
-    if theirs is None or mine == theirs:
+    # a class that was never applied may go again
+    if mine == theirs or member(old, "status").get("currentVolumeAttributesClassName") is None:
         return
-    path = "spec.volumeAttributesClassName"
-    if mine is None:
-        out.append(forbidden(path, "update from non-nil value to nil is forbidden"))
-    elif not mine:
-        out.append(forbidden(path, "update from non-nil value to an empty string is forbidden"))
+    if not mine:
+        what = "nil" if mine is None else "empty string"
+        detail = (
+            f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        )
+        out.append(forbidden("spec.volumeAttributesClassName", detail))
 
 
 def _resource_key(name: str, path: str, out: Causes) -> bool:
@@ -217,7 +218,7 @@ def _status(new: Json, _: Json, out: Causes) -> None:
         out.append(required("Spec.accessModes"))
     for name, value in member(status, "capacity").items():
         basic_quantity(value, f"status.capacity[{name}]", out)
-    path = "status.allocatedResourceStatus"
+    path = "status.allocatedResourceStatuses"
     for name, value in member(status, "allocatedResourceStatuses").items():
         _resource_key(name, path, out)
         if value not in _RESIZES:
@@ -225,8 +226,10 @@ def _status(new: Json, _: Json, out: Causes) -> None:
     for name, value in member(status, "allocatedResources").items():
         if _resource_key(name, "status.allocatedResources", out):
             where = f"status.allocatedResources[{name}]"
+            before = len(out)
             basic_quantity(value, where, out)
-            not_negative_quantity(value, where, out)
+            if len(out) == before:
+                not_negative_quantity(value, where, out)
 
 
 def storage_class_warnings(obj: Json) -> list[str]:
@@ -270,6 +273,8 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 CLAIMS = KindRules(
     create=table(row("spec", CLAIM_SPEC, zero={})),
     update=_update,
+    revalidate=2,
+    metadata=(2, 1),
     subresources={"status": _status},
     warnings=_warnings,
 )

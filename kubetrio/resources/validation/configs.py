@@ -165,7 +165,11 @@ def _secret_warnings(secret: Json, _: Json | None) -> list[str]:
     return []
 
 
-CONFIG_MAPS = KindRules(create=_config_map, update=_unchanging("data", "binaryData"))
+CONFIG_MAPS = KindRules(
+    create=_config_map, update=_unchanging("data", "binaryData"), checked_last=True
+)
 """The rules of ConfigMaps."""
-SECRETS = KindRules(create=_secret, update=_secret_update, warnings=_secret_warnings)
+SECRETS = KindRules(
+    create=_secret, update=_secret_update, checked_last=True, warnings=_secret_warnings
+)
 """The rules of Secrets."""

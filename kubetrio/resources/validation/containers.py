@@ -21,9 +21,23 @@ from kubetrio.machinery.fielderrors import (
 )
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
 from kubetrio.resources.validation.downward import ENV_FIELDS, field_ref, resource_field_ref
-from kubetrio.resources.validation.formats import PORT_NUMBER, config_key, env_name, port_name
+from kubetrio.resources.validation.formats import (
+    LABEL,
+    PORT_NUMBER,
+    config_key,
+    env_name,
+    no_backsteps,
+    port_name,
+)
 from kubetrio.resources.validation.handlers import lifecycle, probes
-from kubetrio.resources.validation.library import Causes, Json, is_missing, one_of
+from kubetrio.resources.validation.library import (
+    Causes,
+    Json,
+    matches,
+    one_of,
+    row,
+    table,
+)
 from kubetrio.resources.validation.mounts import mounts
 from kubetrio.resources.validation.quantities import requirements
 from kubetrio.resources.validation.security import security_context
@@ -39,6 +53,7 @@ _RULE_OPERATOR = one_of("In", "NotIn")
 _MAX_RULES = 20
 _MAX_EXIT_CODES = 255
 _NOT_ALWAYS = "may not be set for init containers without restartPolicy=Always"
+_NO_RESTART = "must not be set to 'RestartContainer' for non-sidecar initContainers"
 _NOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
 _SIDECAR_ONLY = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _NEVER_EPHEMERAL = (
@@ -118,12 +133,11 @@ def _key_ref(value: Mapping[str, Any], path: str, out: Causes) -> None:
         out.append(required(f"{path}.key"))
 
 
-def _file_ref(value: Mapping[str, Any], path: str, out: Causes) -> None:
-    for name in ("volumeName", "path", "key"):
-        if not value.get(name):
-            out.append(required(f"{path}.{name}"))
-    if key := value.get("key"):
-        out.extend(invalid(f"{path}.key", key, text) for text in env_name(key))
+_file_ref = table(
+    row("key", matches(env_name), missing=""),
+    row("volumeName", LABEL, missing=""),
+    row("path", no_backsteps, missing=""),
+)
 
 
 def _value_from(item: Json, source: Json, path: str, out: Causes) -> None:
@@ -204,15 +218,17 @@ def _resize_policy(items: Sequence[Json], path: str, out: Causes, restart: str) 
             elif value not in known:
                 out.append(not_supported(path, value, known))
         if restart == "Never" and policy != "NotRequired":
-            detail = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             out.append(invalid(path, policy, detail))
 
 
-def _restart_rules(container: Json, path: str, out: Causes) -> None:
+def _restart_rules(container: Json, path: str, out: Causes, *, init: bool = False) -> None:
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or ()
     if policy is None and rules:
         detail = "must specify restartPolicy when restart rules are used"
         out.append(required(f"{path}.restartPolicy", detail))
+        if init:
+            return
     elif policy is not None and policy not in _RESTARTS:
         out.append(not_supported(f"{path}.restartPolicy", policy, _RESTARTS))
     if len(rules) > _MAX_RULES:
@@ -355,13 +371,13 @@ def init_containers(
     for index, container in enumerate(items):
         where = f"{path}[{index}]"
         _common(container, where, out, context)
-        _restart_rules(container, where, out)
+        _restart_rules(container, where, out, init=True)
         name = container.get("name") or ""
         if name in names:
             out.append(duplicate(f"{where}.name", name))
         elif name:
             names.add(name)
-        # upstream checks them one by one, and names the first place of the list
+        # kube-apiserver checks them one by one, and names the first place of the list
         _host_ports([container], path, out)
         if container.get("restartPolicy") == "Always":
             if hooks := container.get("lifecycle"):
@@ -373,6 +389,10 @@ def init_containers(
             for member in _SIDECAR_ONLY
             if container.get(member) is not None
         )
+        for number, item in enumerate(container.get("resizePolicy") or ()):
+            if item.get("restartPolicy") == "RestartContainer":
+                at = f"{where}.resizePolicy[{number}].restartPolicy"
+                out.append(invalid(at, "RestartContainer", _NO_RESTART))
 
 
 def ephemeral_containers(
@@ -407,7 +427,8 @@ def ephemeral_containers(
         out.extend(
             forbidden(f"{where}.{member}", _NOT_EPHEMERAL)
             for member in _NEVER_EPHEMERAL
-            if not is_missing(container.get(member))
+            # resources are always there; an empty list or probe is one too many already
+            if container.get(member) not in (None, {} if member == "resources" else None)
         )
         _no_sub_paths(container, where, out)
 

@@ -95,7 +95,7 @@ TABLES: Tables = MappingProxyType(
         ("", "endpoints"): ENDPOINTS,
         ("", "namespaces"): KindRules(
             create=_namespace,
-            revalidate=False,
+            revalidate=0,
             subresources={"status": _phase, "finalize": _finalize},
         ),
         ("", "nodes"): NODES,
@@ -106,6 +106,7 @@ TABLES: Tables = MappingProxyType(
         ("", "persistentvolumeclaims"): CLAIMS,
         ("", "replicationcontrollers"): KindRules(
             create=_controller,
+            revalidate=2,
             subresources={
                 "status": replica_status("cannot be greater than readyReplicas"),
                 "scale": scale,

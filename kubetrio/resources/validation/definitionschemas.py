@@ -13,6 +13,7 @@ from typing import Any
 
 from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
 from kubetrio.machinery.status import Cause
+from kubetrio.resources.validation.gostructs import go_struct_of
 from kubetrio.resources.validation.library import Causes, Json
 from kubetrio.resources.validation.schemapaths import find_field
 from kubetrio.resources.validation.structuralschemas import (
@@ -26,6 +27,7 @@ from kubetrio.resources.validation.structuralschemas import (
 CompileRules = Callable[[Json, str], Sequence[Cause]]
 """A compiler of the rules of a schema: (its root, its path) to causes."""
 
+_SCHEMA_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _META = frozenset({"metadata", "kind", "apiVersion"})
 _LIST_TYPE = "x-kubernetes-list-type"
@@ -40,6 +42,8 @@ _REASONS = (
 _ATOMIC_ITEM = "must be atomic as item of a list with x-kubernetes-list-type=set"
 _MUST_BE_MAP = "must be map if x-kubernetes-list-map-keys is non-empty"
 _NOT_EMPTY = "must be non-empty if specified"
+_NO_BREAKS = "must not contain line breaks"
+_NO_SCHEMA = "OpenAPIV3Schema 'schema' is not supported"
 _UNIQUE_ITEMS = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
 _newline = re.compile(r"[\n\r]")
 _ROOT_MEMBERS = (
@@ -51,14 +55,9 @@ _AT_ROOT = frozenset(
     {name[:1].lower() + name[1:] for name in _ROOT_MEMBERS.split()}
     | {PRESERVE, "x-kubernetes-validations"}
 )
-_UNSUPPORTED = (
-    ("id", "id is not supported"),
-    ("additionalItems", "additionalItems is not supported"),
-    ("patternProperties", "patternProperties is not supported"),
-    ("definitions", "definitions is not supported"),
-    ("dependencies", "dependencies is not supported"),
-    ("$ref", "$ref is not supported"),
-)
+_UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_POINTERS = frozenset({"additionalItems", "$ref"})
+"""Members that are refused when they are there, though empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +109,15 @@ def definition_schema(
         structural(schema, where, found)
         if not found:
             defaults(schema, where, found)
-        out.extend(sorted(found, key=lambda cause: (cause.field, cause.message)))
+        out.extend(found)
     _schema(schema, where, out, _Place(), root=True)
-    if len(out) == before:
+    if len(out) > before:
+        return
+    if is_supported(schema):
         out.extend(compiler(schema, where))
+    else:
+        # the only member that structural schemas lack and nothing else refuses
+        out.append(invalid(where, "", _NO_SCHEMA))
 
 
 def _root_with_status(schema: Mapping[str, Any], path: str, out: Causes) -> None:
@@ -130,7 +134,7 @@ def _root_with_status(schema: Mapping[str, Any], path: str, out: Causes) -> None
             f"only [{_ROOT_MEMBERS}] fields are allowed at the root of the schema if the status "
             "subresource is enabled"
         )
-        out.append(invalid(path, dict(schema), detail))
+        out.append(invalid(path, go_struct_of(_SCHEMA_TYPE, schema), detail))
 
 
 def _schema(
@@ -157,9 +161,10 @@ def _members(schema: Mapping[str, Any], path: str, out: Causes, place: _Place) -
         out.append(not_supported(f"{path}.type", kind, _TYPES))
     if schema.get("default") is not None and place.no_defaults:
         out.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
-    for name, detail in _UNSUPPORTED:
-        if schema.get(name):
-            out.append(forbidden(f"{path}.{name}", detail))
+    for name in _UNSUPPORTED:
+        value = schema.get(name)
+        if value or (name in _POINTERS and value is not None):
+            out.append(forbidden(f"{path}.{name}", f"{name} is not supported"))
     if kind == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
         out.append(forbidden(f"{path}.type", detail))
@@ -332,7 +337,7 @@ def _rule(schema: Mapping[str, Any], rule: Mapping[str, Any], path: str, out: Ca
     elif message and not message.strip():
         out.append(invalid(f"{path}.message", message, _NOT_EMPTY))
     elif _newline.search(message.strip()):
-        out.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+        out.append(invalid(f"{path}.message", message, _NO_BREAKS))
     elif _newline.search(text) and not message:
         detail = "message must be specified if rule contains line breaks"
         out.append(required(f"{path}.message", detail))
@@ -349,6 +354,6 @@ def _rule(schema: Mapping[str, Any], rule: Mapping[str, Any], path: str, out: Ca
     if not field.strip():
         out.append(invalid(where, field, _NOT_EMPTY))
     if _newline.search(field):
-        out.append(invalid(where, field, "must not contain line breaks"))
+        out.append(invalid(where, field, _NO_BREAKS))
     if find_field(schema, field)[0]:
         out.append(invalid(where, field, "must be a valid path"))

@@ -19,6 +19,7 @@ from kubetrio.machinery.fielderrors import (
     too_many,
 )
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
+from kubetrio.resources.validation.addresses import interface_address
 from kubetrio.resources.validation.deviceparts import (
     CONFIG_MAX,
     PARAMETERS_MAX,
@@ -35,6 +36,7 @@ from kubetrio.resources.validation.deviceparts import (
     selector,
     toleration,
 )
+from kubetrio.resources.validation.gostructs import go_struct_of
 from kubetrio.resources.validation.library import (
     IMMUTABLE,
     Causes,
@@ -42,24 +44,25 @@ from kubetrio.resources.validation.library import (
     Json,
     KindRules,
     Tables,
-    go_struct,
+    changes,
     matches,
     member,
     row,
     same,
     table,
+    unchanged,
 )
 from kubetrio.resources.validation.library_more import (
     Compile,
     conditions,
     driver_name,
     shorter,
-    upper_names,
 )
 from kubetrio.resources.validation.quantities import is_extended
 from kubetrio.resources.validation.selectors import annotation_map, label_map, node_selector
 
 _GROUP = "resource.k8s.io"
+_TYPES = "io.k8s.api.resource.v1."
 _REQUESTS_MAX = 32
 _CONSTRAINTS_MAX = 32
 _ALTERNATIVES_MAX = 8
@@ -79,9 +82,6 @@ _NOT_A_REQUEST = (
 )
 _TEMPLATE_METADATA = ("labels", "annotations")
 _uuid = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_DEVICES = go_struct(
-    Requests=("requests", None), Constraints=("constraints", None), Config=("config", None)
-)
 
 Names = Mapping[str, frozenset[str]]
 """Names of requests to those of their alternatives."""
@@ -216,14 +216,10 @@ def claim_spec(compiler: Compile) -> Check:
     return check
 
 
-def _shown_spec(spec: Mapping[str, Any]) -> Json:
-    devices = _DEVICES(member(spec, "devices"))
-    return {"Devices": {name: upper_names(value) for name, value in devices.items()}}
-
-
 def _same_spec(new: Json, old: Json, out: Causes) -> None:
     if not same(new.get("spec"), old.get("spec")):
-        out.append(invalid("spec", _shown_spec(member(new, "spec")), IMMUTABLE))
+        shown = go_struct_of(f"{_TYPES}ResourceClaimSpec", new.get("spec"))
+        out.append(invalid("spec", shown, IMMUTABLE))
 
 
 # --- status of claims ---
@@ -273,7 +269,7 @@ def _allocation(value: Mapping[str, Any], path: str, out: Causes, names: Names) 
 _NETWORK = table(
     row("interfaceName", shorter(256)),
     row("hardwareAddress", shorter(128)),
-    row("ips", distinct(_IPS_MAX, lambda _value, _path, _out: None, str)),
+    row("ips", distinct(_IPS_MAX, interface_address, str)),
 )
 _DEVICE_STATUS = table(
     row("driver", driver_name, absent=driver_name),
@@ -332,7 +328,8 @@ def _status(new: Json, old: Json, out: Causes) -> None:
         names = _names(member(member(new, "spec"), "devices"))
         _allocation(allocation, "status.allocation", out, names)
     elif not same(allocation, before["allocation"]):
-        out.append(invalid("status.allocation", upper_names(allocation), IMMUTABLE))
+        shown = go_struct_of(f"{_TYPES}AllocationResult", allocation)
+        out.append(invalid("status.allocation", shown, IMMUTABLE))
 
 
 # --- templates and classes ---
@@ -359,7 +356,7 @@ def _template(claim: Check) -> Check:
 
 def _same_template(new: Json, old: Json, out: Causes) -> None:
     if not same(new.get("spec"), old.get("spec")):
-        shown = {"Spec": _shown_spec(member(member(new, "spec"), "spec"))}
+        shown = go_struct_of(f"{_TYPES}ResourceClaimTemplateSpec", new.get("spec"))
         out.append(invalid("spec", shown, IMMUTABLE))
 
 
@@ -381,7 +378,11 @@ def _class(compiler: Compile) -> KindRules:
             detail = "must be a valid extended resource name"
             out.append(invalid("spec.extendedResourceName", name, detail))
 
-    return KindRules(create=lambda obj, _, out: check(obj, {}, out), update=check, revalidate=False)
+    def create(obj: Mapping[str, Any], _: str, out: Causes) -> None:
+        check(obj, {}, out)
+
+    # the strategy checks a changed class as a new one before it checks the change
+    return KindRules(create=create, update=changes(unchanged(create), check), revalidate=0)
 
 
 def claim_rules(compiler: Compile) -> Tables:
@@ -391,15 +392,16 @@ def claim_rules(compiler: Compile) -> Tables:
         compiler: tells what is wrong with an expression.
     """
     claim = claim_spec(compiler)
+    template = _template(claim)
     return {
         (_GROUP, "resourceclaims"): KindRules(
             create=lambda obj, _, out: claim(member(obj, "spec"), "spec", out),
             update=_same_spec,
-            revalidate=False,
+            revalidate=0,
             subresources={"status": _status},
         ),
         (_GROUP, "resourceclaimtemplates"): KindRules(
-            create=_template(claim), update=_same_template, revalidate=False
+            create=template, update=changes(unchanged(template), _same_template), revalidate=0
         ),
         (_GROUP, "deviceclasses"): _class(compiler),
     }

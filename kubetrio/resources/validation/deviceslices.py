@@ -10,7 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubetrio.machinery.fielderrors import forbidden, invalid, required, too_long, too_many
+from kubetrio.machinery.fielderrors import (
+    forbidden,
+    invalid,
+    quote,
+    required,
+    too_long,
+    too_many,
+)
 from kubetrio.machinery.names_validation import byte_length, dns1123_label, dns1123_subdomain
 from kubetrio.machinery.quantity import Quantity
 from kubetrio.resources.validation.deviceparts import (
@@ -23,6 +30,7 @@ from kubetrio.resources.validation.deviceparts import (
     qualified_name,
     taint,
 )
+from kubetrio.resources.validation.gostructs import go_struct_of, go_structs_of
 from kubetrio.resources.validation.library import (
     IMMUTABLE,
     NOT_POSITIVE,
@@ -38,10 +46,12 @@ from kubetrio.resources.validation.library import (
     same,
     table,
 )
-from kubetrio.resources.validation.library_more import driver_name, upper_names
+from kubetrio.resources.validation.library_more import driver_name
 from kubetrio.resources.validation.quantities import ZERO, amount_of
 from kubetrio.resources.validation.selectors import node_selector
 
+_TYPES = "io.k8s.api.resource.v1."
+_TERM_TYPE = "io.k8s.api.core.v1.NodeSelectorTerm"
 _DEVICES_MAX = 128
 _ADVANCED_DEVICES_MAX = 64
 _COUNTER_SETS_MAX = 8
@@ -93,7 +103,7 @@ def _attribute(value: Mapping[str, Any], path: str, out: Causes) -> None:
     if "version" in present:
         _version(value["version"], f"{path}.version", out)
     if len(present) != 1:
-        shown = upper_names(dict(value)) if present else ""
+        shown = go_struct_of(f"{_TYPES}DeviceAttribute", value) if present else ""
         out.append(invalid(path, shown, "exactly one value must be specified"))
 
 
@@ -251,7 +261,7 @@ def _slice_place(spec: Mapping[str, Any], out: Causes) -> None:
     nodes = spec.get("nodeSelector")
     if nodes is not None and len(nodes.get("nodeSelectorTerms") or ()) != 1:
         detail = "must have exactly one node selector term"
-        shown = upper_names(nodes.get("nodeSelectorTerms"))
+        shown = go_structs_of(_TERM_TYPE, nodes.get("nodeSelectorTerms"))
         out.append(invalid("spec.nodeSelector.nodeSelectorTerms", shown, detail))
     each = spec.get("perDeviceNodeSelection")
     if each:
@@ -348,5 +358,22 @@ def _slice(new: Mapping[str, Any], old: Mapping[str, Any], out: Causes) -> None:
     _COUNTER_SETS(counters or (), "spec.sharedCounters", out)
 
 
-SLICES = KindRules(create=lambda obj, _, out: _slice(obj, {}, out), update=_slice, revalidate=False)
+def _warnings(new: Json, _: Json | None) -> list[str]:
+    driver = member(new, "spec").get("driver") or ""
+    if driver == driver.lower():
+        return []
+    return [
+        (
+            f"spec.driver: driver names should be lowercase; {quote(driver)} contains uppercase "
+            "characters"
+        )
+    ]
+
+
+SLICES = KindRules(
+    create=lambda obj, _, out: _slice(obj, {}, out),
+    update=_slice,
+    revalidate=0,
+    warnings=_warnings,
+)
 """The rules of ``resourceslices``."""

@@ -167,8 +167,6 @@ def _warnings(new: Json, old: Json | None) -> list[str]:
         found.append("spec.addressType: FQDN endpoints are deprecated")
     if (new["metadata"].get("labels") or {}).get(_MANAGED_BY) in _CONTROLLERS:
         return found
-    if old is not None and same(new.get("endpoints"), old.get("endpoints")):
-        return found
     for index, endpoint in enumerate(new.get("endpoints") or ()):
         for position, address in enumerate(endpoint.get("addresses") or ()):
             found += ip_warnings(address, f"endpoints[{index}].addresses[{position}]")
@@ -177,6 +175,6 @@ def _warnings(new: Json, old: Json | None) -> list[str]:
 
 TABLES: Tables = {
     ("discovery.k8s.io", "endpointslices"): KindRules(
-        create=_create, update=_update, revalidate=False, warnings=_warnings
+        create=_create, update=_update, revalidate=0, warnings=_warnings
     ),
 }

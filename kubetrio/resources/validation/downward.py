@@ -52,7 +52,7 @@ _CONVERTIBLE = frozenset(
         "spec.host",
     }
 )
-_subscripted = re.compile(r"([a-z.]+)\['(.*)'\]", re.DOTALL)
+_subscripted = re.compile(r"((?:(?!\[').)+)\['(.*)'\]", re.DOTALL)
 
 
 def field_ref(value: Mapping[str, Any], path: str, out: Causes, supported: Sequence[str]) -> None:

@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.machinery.fielderrors import required
-from kubetrio.resources.validation.addresses import ip_check, ip_warnings, non_special_ip
+from kubetrio.resources.validation.addresses import IP, ip_warnings, non_special_ip
 from kubetrio.resources.validation.containers import protocol
 from kubetrio.resources.validation.formats import LABEL, PORT, QUALIFIED, SUBDOMAIN
-from kubetrio.resources.validation.library import Causes, Check, Json, KindRules
+from kubetrio.resources.validation.library import Causes, Json, KindRules, same
 
 _LISTS = ("addresses", "notReadyAddresses")
 
 
-def _address(address: Mapping[str, Any], path: str, out: Causes, check: Check) -> None:
+def _address(address: Mapping[str, Any], path: str, out: Causes) -> None:
     ip = address.get("ip") or ""
-    check(ip, f"{path}.ip", out)
+    IP(ip, f"{path}.ip", out)
     if name := address.get("hostname"):
         LABEL(name, f"{path}.hostname", out)
     if address.get("nodeName") is not None:
@@ -38,26 +38,23 @@ def _port(port: Mapping[str, Any], path: str, out: Causes, *, named: bool) -> No
         QUALIFIED(port["appProtocol"], f"{path}.appProtocol", out)
 
 
-def _subsets(obj: Json, out: Causes, check: Check) -> None:
+def _subsets(obj: Json, out: Causes) -> None:
     for index, subset in enumerate(obj.get("subsets") or ()):
         path = f"subsets[{index}]"
         if not any(subset.get(name) for name in _LISTS):
             out.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
         for name in _LISTS:
             for number, address in enumerate(subset.get(name) or ()):
-                _address(address, f"{path}.{name}[{number}]", out, check)
+                _address(address, f"{path}.{name}[{number}]", out)
         ports = subset.get("ports") or ()
         for number, port in enumerate(ports):
             _port(port, f"{path}.ports[{number}]", out, named=len(ports) > 1)
 
 
-def _all_addresses(obj: Json) -> set[str]:
-    return {
-        address.get("ip") or ""
-        for subset in obj.get("subsets") or ()
-        for name in _LISTS
-        for address in subset.get(name) or ()
-    }
+def _update(new: Json, old: Json, out: Causes) -> None:
+    # what older releases accepted may stay as a whole
+    if not same(new.get("subsets"), old.get("subsets")):
+        _subsets(new, out)
 
 
 def _warnings(new: Json, _: Json | None) -> list[str]:
@@ -71,9 +68,9 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 
 
 ENDPOINTS = KindRules(
-    create=lambda obj, _, out: _subsets(obj, out, ip_check()),
-    update=lambda new, old, out: _subsets(new, out, ip_check(_all_addresses(old))),
-    revalidate=False,
+    create=lambda obj, _, out: _subsets(obj, out),
+    update=_update,
+    revalidate=0,
     warnings=_warnings,
 )
 """The rules of Endpoints."""

@@ -13,6 +13,7 @@ from typing import Any
 from kubetrio.flow.shuffle import required_entropy_bits
 from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
+from kubetrio.resources.validation.gostructs import go_struct_of
 from kubetrio.resources.validation.library import (
     Causes,
     Json,
@@ -28,10 +29,11 @@ from kubetrio.resources.validation.library import (
     table,
     unchanged,
 )
-from kubetrio.resources.validation.library_more import typed_conditions, upper_names
+from kubetrio.resources.validation.library_more import typed_conditions
 from kubetrio.schema import builtin
 
 _GROUP = "flowcontrol.apiserver.k8s.io"
+_TYPES = "io.k8s.api.flowcontrol.v1."
 _VERBS = (
     "create",
     "delete",
@@ -247,7 +249,7 @@ def _schema(obj: Mapping[str, Any], _: str, out: Causes) -> None:
     fixed = _mandatory("FlowSchema").get(name)
     if fixed is not None and not _like(spec, fixed):
         detail = f"spec of '{name}' must equal the fixed value"
-        out.append(invalid("spec", upper_names(dict(spec)), detail))
+        out.append(invalid("spec", go_struct_of(f"{_TYPES}FlowSchemaSpec", spec), detail))
     _status(obj, "", out)
 
 
@@ -351,7 +353,9 @@ def _fixed_level(name: str, spec: Mapping[str, Any], out: Causes) -> None:
         wanted.pop("exempt", None)
     if not _like(mine, wanted):
         detail = f"{subject} must equal the fixed value"
-        out.append(invalid("spec", upper_names(mine), detail))
+        out.append(
+            invalid("spec", go_struct_of(f"{_TYPES}PriorityLevelConfigurationSpec", spec), detail)
+        )
 
 
 TABLES: Tables = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from kubetrio.machinery.fielderrors import invalid
@@ -71,6 +72,11 @@ def config_key(text: str) -> Sequence[str]:
     Args:
         text: the text to check.
     """
+    # The same keys come again and again; one that is too long is not worth keeping.
+    return _config_key_messages(text) if len(text) <= 253 else _check_config_key(text)
+
+
+def _check_config_key(text: str) -> Sequence[str]:
     messages: list[str] = [*max_length(text, 253)]
     if not _config_key.fullmatch(text):
         messages.append(
@@ -80,6 +86,9 @@ def config_key(text: str) -> Sequence[str]:
         )
     messages.extend(_dots(text))
     return messages
+
+
+_config_key_messages = lru_cache(1024)(_check_config_key)
 
 
 def _dots(text: str) -> Sequence[str]:

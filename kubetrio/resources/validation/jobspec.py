@@ -21,7 +21,7 @@ from kubetrio.machinery.fielderrors import (
 from kubetrio.machinery.names_validation import byte_length
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.formats import QUALIFIED, domain_prefixed_path
-from kubetrio.resources.validation.library import Causes, Json, not_negative
+from kubetrio.resources.validation.library import Causes, Json, go_struct, not_negative
 from kubetrio.resources.validation.podspec import pod_template
 
 _MAX_INDEXED = 100_000
@@ -38,6 +38,13 @@ _STATUSES = ("False", "True", "Unknown")
 _MODES = ("NonIndexed", "Indexed")
 _REPLACEMENTS = ("Failed", "TerminatingOrFailed")
 _RESTARTS = ("OnFailure", "Never")
+_SUCCESS_RULE = go_struct(
+    SucceededIndexes=("succeededIndexes", None), SucceededCount=("succeededCount", None)
+)
+_EXIT_CODES = go_struct(
+    ContainerName=("containerName", None), Operator=("operator", ""), Values=("values", None)
+)
+_CONDITION = go_struct(Type=("type", ""), Status=("status", ""))
 _NEEDS_INDEX = "requires indexed completion mode"
 _NUMBERS = (
     "parallelism",
@@ -100,7 +107,7 @@ def _completion_mode(spec: Mapping[str, Any], path: str, out: Causes) -> None:
         _indexed(spec, path, out)
     if mode not in (None, "NonIndexed"):
         return
-    for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
+    for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
         if spec.get(name) is not None:
             out.append(invalid(f"{path}.{name}", spec[name], _NEEDS_INDEX))
 
@@ -181,7 +188,41 @@ def _conditions(conditions: list[Json], path: str, out: Causes) -> None:
 # --- success policy ---
 
 
+def printed_success(policy: Mapping[str, Any] | None) -> Json | None:
+    """A success policy as Go prints it.
+
+    Args:
+        policy: the policy, or None.
+    """
+    if policy is None:
+        return None
+    return {"Rules": [_SUCCESS_RULE(rule) for rule in policy.get("rules") or ()] or None}
+
+
+def printed_failure(policy: Mapping[str, Any] | None) -> Json | None:
+    """A failure policy as Go prints it.
+
+    Args:
+        policy: the policy, or None.
+    """
+    if policy is None:
+        return None
+    rules = [
+        {
+            "Action": rule.get("action") or "",
+            "OnExitCodes": _EXIT_CODES(rule["onExitCodes"]) if rule.get("onExitCodes") else None,
+            "OnPodConditions": [_CONDITION(item) for item in rule.get("onPodConditions") or ()]
+            or rule.get("onPodConditions"),
+        }
+        for rule in policy.get("rules") or ()
+    ]
+    return {"Rules": rules or None}
+
+
 def _success_policy(spec: Mapping[str, Any], path: str, out: Causes) -> None:
+    if spec.get("completionMode") != "Indexed":
+        out.append(invalid(path, printed_success(spec["successPolicy"]), _NEEDS_INDEX))
+        return
     rules = spec["successPolicy"].get("rules") or ()
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
@@ -189,7 +230,7 @@ def _success_policy(spec: Mapping[str, Any], path: str, out: Causes) -> None:
     if len(rules) > _MAX_RULES:
         out.append(too_many(f"{path}.rules", len(rules), _MAX_RULES))
     completions = spec.get("completions")
-    if completions is None or spec.get("completionMode") != "Indexed":
+    if completions is None:
         return  # told already
     for index, rule in enumerate(rules):
         _success_rule(rule, f"{path}.rules[{index}]", out, completions)
@@ -234,21 +275,35 @@ def count_indexes(text: str, completions: int) -> int:
     """
     total, last = 0, -1
     for fragment in text.split(",") if text else ():
-        parts = fragment.split("-")
-        if len(parts) > 2:
-            raise ValueError(
-                f"the fragment {quote(fragment)} violates the requirement that an index interval "
-                "can have at most two parts separated by '-'"
-            )
-        first, *rest = (_index(part, completions) for part in parts)
-        end = rest[0] if rest else first
-        if rest and first >= end:
-            raise ValueError(f"non-increasing order, previous: {first}, current: {end}")
+        first, end = index_interval(fragment, completions)
         if total and last >= first:
             raise ValueError(f"non-increasing order, previous: {last}, current: {first}")
         total += end - first + 1
         last = end
     return total
+
+
+def index_interval(fragment: str, completions: int) -> tuple[int, int]:
+    """First and last index of one part of a list of indexes.
+
+    Args:
+        fragment: one index, or two with a hyphen between them.
+        completions: indexes are below this number.
+
+    Raises:
+        ValueError: not such a part, in kube-apiserver's words.
+    """
+    parts = fragment.split("-")
+    if len(parts) > 2:
+        raise ValueError(
+            f"the fragment {quote(fragment)} violates the requirement that an index interval "
+            "can have at most two parts separated by '-'"
+        )
+    first, *rest = (_index(part, completions) for part in parts)
+    end = rest[0] if rest else first
+    if rest and first >= end:
+        raise ValueError(f"non-increasing order, previous: {first}, current: {end}")
+    return first, end
 
 
 def _index(text: str, completions: int) -> int:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from kubetrio.machinery.fielderrors import duplicate, invalid, not_supported, required, too_long
 from kubetrio.machinery.names_validation import byte_length, dns1123_label, dns1123_subdomain
 from kubetrio.resources.validation.formats import PORT_NUMBER
+from kubetrio.resources.validation.gourl import GoURLError, parse_url
 from kubetrio.resources.validation.library import Causes, Check, Json, Messages
 from kubetrio.resources.validation.selectors import label_name
 
@@ -109,17 +109,6 @@ def shorter(limit: int) -> Check:
     return check
 
 
-def upper_names(value: Any) -> Any:
-    """A value as Go prints internal structs that have no JSON names, nearly.
-
-    Args:
-        value: a JSON value.
-    """
-    if isinstance(value, dict):
-        return {name[:1].upper() + name[1:]: upper_names(item) for name, item in value.items()}
-    return [upper_names(item) for item in value] if isinstance(value, list) else value
-
-
 def conditions(items: Sequence[Json], path: str, out: Causes) -> None:
     """Check a list of ``metav1.Condition``.
 
@@ -147,10 +136,10 @@ def _condition(item: Json, path: str, out: Causes) -> None:
         detail = "must be greater than or equal to zero"
         out.append(invalid(f"{path}.observedGeneration", generation, detail))
     if not item.get("lastTransitionTime"):
-        out.append(required(f"{path}.lastTransitionTime"))
+        out.append(required(f"{path}.lastTransitionTime", "must be set"))
     reason = item.get("reason") or ""
     if not reason:
-        out.append(required(f"{path}.reason"))
+        out.append(required(f"{path}.reason", "must be set"))
     else:
         if not _reason_re.fullmatch(reason):
             out.append(invalid(f"{path}.reason", reason, _REASON_MESSAGE))
@@ -273,18 +262,18 @@ def webhook_client(client: Mapping[str, Any], path: str, out: Causes) -> None:
 
 def _webhook_url(url: str, path: str, out: Causes) -> None:
     try:
-        parts = urlsplit(url)
-    except ValueError as error:
+        parts = parse_url(url)
+    except GoURLError as error:
         out.append(required(path, f"url must be a valid URL: {error}{_URL_FORM}"))
         return
-    user, at, host = parts.netloc.rpartition("@")
     if parts.scheme != "https":
         detail = f"'https' is the only allowed URL scheme{_URL_FORM}"
         out.append(invalid(path, parts.scheme, detail))
-    if not host:
+    if not parts.host:
         out.append(invalid(path, "", f"host must be specified{_URL_FORM}"))
-    if at:
-        out.append(invalid(path, user, "user information is not permitted in the URL"))
+    if parts.user is not None:
+        detail = "user information is not permitted in the URL"
+        out.append(invalid(path, parts.user, detail))
     if parts.fragment:
         out.append(invalid(path, parts.fragment, "fragments are not permitted in the URL"))
     if parts.query:

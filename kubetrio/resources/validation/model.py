@@ -31,18 +31,26 @@ class KindRules:
     Args:
         create: check of a whole object; its path is empty.
         update: check of a change, besides ``create``.
-        revalidate: whether ``create`` also checks the new object of an update.
+        revalidate: how often ``create`` also checks the new object of an update: kube-apiserver
+            checks some kinds twice, which shows in the details of its answer.
+        checked_last: whether those checks come after ``update``.
+        metadata: how often the kind itself checks, on an update, the metadata of the object and
+            that of the change; writes to subresources check the change once.
         subresources: checks of changes written there, by name (``status``, ``scale``, ...);
             nothing else is checked then.
         warnings: texts for ``Warning`` headers from (new object, old one or None).
+        status_warnings: such texts about a new status, where there are any.
         adapt: by version: conversion into the version the checks are written for.
     """
 
     create: Check | None = None
     update: UpdateCheck | None = None
-    revalidate: bool = True
+    revalidate: int = 1
+    checked_last: bool = False
+    metadata: tuple[int, int] = (1, 1)
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
     warnings: Callable[[Json, Json | None], list[str]] | None = None
+    status_warnings: Callable[[Json], list[str]] | None = None
     adapt: Mapping[str, Callable[[Json], Json]] = field(default_factory=dict)
 
 

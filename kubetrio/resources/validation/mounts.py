@@ -64,7 +64,7 @@ def _mounts(container: Json, items: Sequence[Json], path: str, out: Causes, used
         if devices and target in devices.values():
             detail = "must not already exist as a path in volumeDevices"
             out.append(invalid(f"{where}.mountPath", target, detail))
-        _sub_paths(mount, (where, path), out, volumes.get(name))
+        _sub_paths(mount, (where, path), out)
         # upstream leaves the index out of these paths
         if mount.get("mountPropagation") is not None:
             _propagation(mount, container, f"{path}.mountPropagation", out)
@@ -72,17 +72,9 @@ def _mounts(container: Json, items: Sequence[Json], path: str, out: Causes, used
             _recursive_read_only(mount, f"{path}.recursiveReadOnly", out)
 
 
-def _sub_paths(mount: Json, paths: tuple[str, str], out: Causes, volume: Json | None) -> None:
+def _sub_paths(mount: Json, paths: tuple[str, str], out: Causes) -> None:
     where, path = paths
     sub, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
-    if not sub and not expression:
-        return
-    if volume is not None and volume.get("image") is not None:
-        detail = "not allowed in image volume sources"
-        if sub:
-            out.append(invalid(f"{where}.subPath", sub, detail))
-        if expression:
-            out.append(invalid(f"{where}.subPathExpr", expression, detail))
     if sub:
         descending(sub, f"{path}.subPath", out)
     if expression:

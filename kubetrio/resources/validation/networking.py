@@ -23,6 +23,7 @@ from kubetrio.resources.validation.addresses import (
     parse_cidr,
 )
 from kubetrio.resources.validation.formats import domain_prefixed_path, port_name
+from kubetrio.resources.validation.gostructs import go_struct_of
 from kubetrio.resources.validation.ingresses import INGRESSES
 from kubetrio.resources.validation.library import (
     IMMUTABLE,
@@ -31,12 +32,14 @@ from kubetrio.resources.validation.library import (
     Json,
     KindRules,
     Tables,
+    changes,
     immutable,
     matches,
     member,
     row,
     same,
     table,
+    unchanged,
 )
 from kubetrio.resources.validation.library_more import shorter
 from kubetrio.resources.validation.selectors import label_selector
@@ -47,6 +50,7 @@ _SIDES = (("ingress", "from"), ("egress", "to"))
 _POLICY_TYPES = ("Ingress", "Egress")
 _SEGMENT = matches(path_segment)
 _SUBDOMAIN = matches(dns1123_subdomain)
+_PARENT_TYPE = "io.k8s.api.networking.v1.ParentReference"
 
 # --- ingress classes ---
 
@@ -230,6 +234,13 @@ def _parent(obj: Mapping[str, Any], _: str, out: Causes) -> None:
         _PARENT(parent, "spec.parentRef", out)
 
 
+def _same_parent(new: Json, old: Json, out: Causes) -> None:
+    parent = member(new, "spec").get("parentRef")
+    if not same(parent, member(old, "spec").get("parentRef")):
+        shown = None if parent is None else go_struct_of(_PARENT_TYPE, parent)
+        out.append(invalid("spec.parentRef", shown, IMMUTABLE))
+
+
 _RANGE = cidr_check()
 
 
@@ -277,15 +288,13 @@ TABLES: Tables = {
     (_GROUP, "networkpolicies"): KindRules(
         create=_create_policy,
         update=_update_policy,
-        revalidate=False,
+        revalidate=0,
         warnings=_policy_warnings,
     ),
     (_GROUP, "ipaddresses"): KindRules(
         create=table(_address_name, _parent),
-        update=immutable("spec.parentRef"),
-        revalidate=False,
+        update=changes(unchanged(_parent), _same_parent),
+        revalidate=0,
     ),
-    (_GROUP, "servicecidrs"): KindRules(
-        create=_create_range, update=_update_range, revalidate=False
-    ),
+    (_GROUP, "servicecidrs"): KindRules(create=_create_range, update=_update_range, revalidate=0),
 }

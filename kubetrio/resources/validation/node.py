@@ -11,13 +11,18 @@ from typing import Any
 from kubetrio.machinery.names_validation import dns1123_label
 from kubetrio.resources.validation.library import (
     Causes,
+    Json,
     KindRules,
     Tables,
+    changes,
     immutable,
     matches,
+    member,
     row,
     table,
+    unchanged,
 )
+from kubetrio.resources.validation.nodelabels import DEPRECATED_LABELS
 from kubetrio.resources.validation.quantities import container_resource_name, requirements
 from kubetrio.resources.validation.scheduling import tolerations
 from kubetrio.resources.validation.selectors import label_map
@@ -38,8 +43,20 @@ _CREATE = table(
     ),
 )
 
+
+def _warnings(new: Json, _: Json | None) -> list[str]:
+    return [
+        f"scheduling.nodeSelector: {DEPRECATED_LABELS[key]}"
+        for key in sorted(member(member(new, "scheduling"), "nodeSelector"))
+        if key in DEPRECATED_LABELS
+    ]
+
+
 TABLES: Tables = {
     ("node.k8s.io", "runtimeclasses"): KindRules(
-        create=_CREATE, update=immutable("handler"), revalidate=False
+        create=_CREATE,
+        update=changes(unchanged(_CREATE), immutable("handler")),
+        revalidate=0,
+        warnings=_warnings,
     ),
 }

@@ -6,18 +6,32 @@ Source: "Nodes" in the Kubernetes documentation.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
+from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, quote, required
+from kubetrio.machinery.names_validation import byte_length
 from kubetrio.resources.validation.addresses import cidr_check, cidr_warnings, is_dual_stack
 from kubetrio.resources.validation.formats import CONFIG_KEY, LABEL, SUBDOMAIN
-from kubetrio.resources.validation.library import Causes, Json, KindRules, member
+from kubetrio.resources.validation.library import (
+    NOT_POSITIVE,
+    Causes,
+    Json,
+    KindRules,
+    member,
+)
 from kubetrio.resources.validation.quantities import quantity_of
 from kubetrio.resources.validation.scheduling import taints
 
 _TAINTS = "scheduler.alpha.kubernetes.io/taints"
 _AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+_MAX_FEATURE = 253
+_FEATURE_FORM = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., "
+    "MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
+_feature = re.compile("[A-Z][A-Za-z0-9]*(/[A-Za-z0-9]+)*")
 _ONE_REFERENCE = "exactly one reference subfield must be non-nil"
 
 
@@ -56,9 +70,34 @@ def _pod_cidrs(ranges: list[str], out: Causes) -> None:
     if len(ranges) > 2 or not is_dual_stack(ranges):
         detail = "may specify no more than one CIDR for each IP family"
         out.append(invalid(path, ranges, detail))
-    for index, value in enumerate(ranges):
-        if value in ranges[:index]:
-            out.append(duplicate(f"{path}[{index}]", value))
+
+
+def _declared_features(node: Json, out: Causes) -> None:
+    """Features that a kubelet declares: well named, sorted and each once (KEP-5328)."""
+    names = member(node, "status").get("declaredFeatures") or ()
+    path = "status.declaredFeatures"
+    for index, name in enumerate(names):
+        if byte_length(name) > _MAX_FEATURE:
+            detail = f"must be no more than {_MAX_FEATURE} characters"
+        else:
+            detail = "" if _feature.fullmatch(name) else _FEATURE_FORM
+        if detail:
+            out.append(
+                invalid(f"{path}[{index}]", name, f"invalid feature name {quote(name)}: {detail}")
+            )
+        before = names[index - 1] if index else ""
+        if index and before == name:
+            out.append(duplicate(f"{path}[{index}]", name))
+        elif before > name:
+            out.append(invalid(f"{path}[{index}]", name, "list must be sorted alphabetically"))
+
+
+def _swap(node: Json, out: Causes) -> None:
+    swap = member(member(node, "status"), "nodeInfo").get("swap") or {}
+    capacity = swap.get("capacity")
+    if capacity is not None and capacity <= 0:
+        # kube-apiserver names it below the metadata
+        out.append(invalid("metadata.nodeSwapStatus.capacity", capacity, NOT_POSITIVE))
 
 
 def _create(node: Json, _path: str, out: Causes) -> None:
@@ -67,6 +106,8 @@ def _create(node: Json, _path: str, out: Causes) -> None:
     # upstream puts taints below the metadata
     taints(spec.get("taints") or (), "metadata.taints", out)
     _resources(node, out)
+    _swap(node, out)
+    _declared_features(node, out)
     _pod_cidrs(spec.get("podCIDRs") or [], out)
 
 
@@ -79,7 +120,7 @@ def _reference(source: Mapping[str, Any], path: str, out: Causes) -> None:
         if value := source.get(name):
             check(value, f"{path}.{name}", out)
         else:
-            out.append(required(f"{path}.{name}", f"{name} must be set"))
+            out.append(required(f"{path}.{name}"))
 
 
 def _config_source(source: Json, path: str, out: Causes, *, status: bool) -> None:
@@ -91,10 +132,19 @@ def _config_source(source: Json, path: str, out: Causes, *, status: bool) -> Non
     for name in ("uid", "resourceVersion"):
         given = bool(reference.get(name))
         if status and not given:
-            out.append(required(f"{where}.{name}", f"{name} must be set in status"))
+            out.append(required(f"{where}.{name}"))
         if given and not status:
             out.append(forbidden(f"{where}.{name}", f"{name} must not be set in spec"))
     _reference(reference, where, out)
+
+
+def _same_ranges(mine: list[str], theirs: list[str], out: Causes) -> None:
+    if len(mine) == len(theirs):
+        changes = sum(one != two for one, two in zip(mine, theirs, strict=True))
+    else:
+        changes = int(bool(theirs))
+    detail = 'node updates may not change podCIDR except from "" to valid'
+    out.extend(forbidden("spec.podCIDRs", detail) for _ in range(changes))
 
 
 def _update(node: Json, old: Json, out: Causes) -> None:
@@ -102,15 +152,13 @@ def _update(node: Json, old: Json, out: Causes) -> None:
     status = member(node, "status")
     _annotations(node, out)
     _resources(node, out)
+    _declared_features(node, out)
     addresses = status.get("addresses") or []
     for index, address in enumerate(addresses):
         if address in addresses[:index]:
             shown = {"Type": address.get("type") or "", "Address": address.get("address") or ""}
             out.append(duplicate(f"status.addresses[{index}]", shown))
-    ranges = before.get("podCIDRs")
-    if ranges and ranges != spec.get("podCIDRs"):
-        detail = 'node updates may not change podCIDR except from "" to valid'
-        out.append(forbidden("spec.podCIDRs", detail))
+    _same_ranges(spec.get("podCIDRs") or [], before.get("podCIDRs") or [], out)
     provider = before.get("providerID")
     if provider and provider != spec.get("providerID"):
         detail = 'node updates may not change providerID except from "" to valid'
@@ -144,7 +192,6 @@ def _warnings(node: Json, _: Json | None) -> list[str]:
 NODES = KindRules(
     create=_create,
     update=_update,
-    revalidate=False,
     subresources={"status": _update},
     warnings=_warnings,
 )

@@ -31,15 +31,35 @@ from kubetrio.resources.validation.library import (
     table,
     union,
 )
+from kubetrio.resources.validation.nodelabels import DEPRECATED_LABELS
 from kubetrio.resources.validation.podwarnings import (
-    DEPRECATED_LABELS,
     DEPRECATED_VOLUMES,
     node_selector_term_warnings,
 )
 from kubetrio.resources.validation.quantities import basic_quantity, positive_quantity
-from kubetrio.resources.validation.selectors import node_selector
+from kubetrio.resources.validation.selectors import node_selector, printed_term
 
 _MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+_WITH_OPTIONS = (
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+    "flocker",
+    "scaleIO",
+    "fc",
+    "portworxVolume",
+)
+"""Volumes that may have mount options in the annotation."""
 _SECRETS = (
     "controllerPublishSecretRef",
     "controllerExpandSecretRef",
@@ -163,6 +183,53 @@ _SPEC = table(
 )
 
 
+# --- without an object of their own ---
+
+
+def _not_inline(name: str) -> Check:
+    def check(spec: Mapping[str, Any], path: str, out: Causes) -> None:
+        value = spec.get(name)
+        # an object that is there though empty is specified, an empty map or text is not
+        if value or (name in ("claimRef", "nodeAffinity") and value is not None):
+            detail = "may not be specified in the context of inline volumes"
+            out.append(forbidden(f"{path}.{name}", detail))
+
+    return check
+
+
+def _needs_csi(spec: Mapping[str, Any], path: str, out: Causes) -> None:
+    if spec.get("csi") is None:
+        detail = "has to be specified in the context of inline volumes"
+        out.append(required(f"{path}.csi", detail))
+
+
+def _retained(policy: str, path: str, out: Causes) -> None:
+    if policy != "Retain":
+        out.append(forbidden(path, "may only be Retain in the context of inline volumes"))
+
+
+def _filesystem(mode: str, path: str, out: Causes) -> None:
+    if mode != "Filesystem":
+        detail = "may not specify volumeMode other than Filesystem in the context of inline volumes"
+        out.append(forbidden(path, detail))
+
+
+INLINE_SPEC: Check = table(
+    _not_inline("claimRef"),
+    _not_inline("capacity"),
+    _needs_csi,
+    row("accessModes", access_modes, missing=""),
+    row("persistentVolumeReclaimPolicy", _retained),
+    _not_inline("nodeAffinity"),
+    _SOURCE,
+    _root_recycled,
+    _not_inline("storageClassName"),
+    row("volumeMode", _filesystem),
+    _attributes_class,
+)
+"""Check of the spec of a volume that a VolumeAttachment has inside."""
+
+
 def _create(volume: Json, _path: str, out: Causes) -> None:
     spec = member(volume, "spec")
     _SPEC(spec, "spec", out)
@@ -171,6 +238,11 @@ def _create(volume: Json, _path: str, out: Causes) -> None:
         if detail := sources.iscsi_length(portal, name):
             where = "spec.iscsi.targetportal"
             out.append(invalid(where, portal.get("targetPortal") or "", detail))
+
+
+def _create_volume(volume: Json, path: str, out: Causes) -> None:
+    _create(volume, path, out)
+    _mount_options(volume, out)
 
 
 def _source(spec: Mapping[str, Any]) -> Json:
@@ -186,7 +258,18 @@ def _may_gain_secret(mine: Json, theirs: Json) -> Json:
     return {**mine, "csi": {key: value for key, value in new.items() if key != name}}
 
 
+def _mount_options(volume: Json, out: Causes) -> None:
+    sources = member(volume, "spec")
+    notes = member(member(volume, "metadata"), "annotations")
+    if _MOUNT_OPTIONS in notes and all(sources.get(name) is None for name in _WITH_OPTIONS):
+        where = f"metadata.annotations.{_MOUNT_OPTIONS}"
+        out.append(forbidden(where, "may not specify mount options for this volume type"))
+
+
 def _update(new: Json, old: Json, out: Causes) -> None:
+    # kube-apiserver checks the volume by itself, and again as a part of the change
+    _create_volume(new, "", out)
+    _create(new, "", out)
     spec, before = member(new, "spec"), member(old, "spec")
     theirs = _source(before)
     mine = _may_gain_secret(_source(spec), theirs)
@@ -199,11 +282,21 @@ def _update(new: Json, old: Json, out: Causes) -> None:
     affinity = before.get("nodeAffinity")
     if affinity is not None and not _same_affinity(spec.get("nodeAffinity"), affinity):
         detail = f"{IMMUTABLE}, except for updating from beta label to GA"
-        out.append(invalid("nodeAffinity", spec.get("nodeAffinity"), detail))
+        out.append(invalid("nodeAffinity", _shown_affinity(spec.get("nodeAffinity")), detail))
     name = "volumeAttributesClassName"
     if before.get(name) is not None and spec.get(name) is None:
         detail = "update from non-nil value to nil is forbidden"
         out.append(forbidden(f"spec.{name}", detail))
+
+
+def _shown_affinity(affinity: Json | None) -> Json | None:
+    if affinity is None:
+        return None
+    required_ = affinity.get("required")
+    if required_ is None:
+        return {"Required": None}
+    terms = [printed_term(term) for term in required_.get("nodeSelectorTerms") or ()]
+    return {"Required": {"NodeSelectorTerms": terms or None}}
 
 
 def _same_affinity(mine: Json | None, theirs: Json) -> bool:
@@ -261,5 +354,11 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
     return warnings
 
 
-VOLUMES = KindRules(create=_create, update=_update, warnings=_warnings)
+VOLUMES = KindRules(
+    create=_create_volume,
+    update=_update,
+    revalidate=0,
+    metadata=(2, 0),
+    warnings=_warnings,
+)
 """The rules of PersistentVolumes."""

@@ -47,10 +47,13 @@ def pod_annotations(notes: _Notes, spec: Mapping[str, Any], path: str, out: Caus
     cost = notes.get(_DELETION_COST)
     if cost is not None and not _is_cost(cost):
         out.append(invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer"))
+    if SECCOMP_POD in notes:
+        _seccomp(notes[SECCOMP_POD], f"{path}.{SECCOMP_POD}", out)
     for key, value in notes.items():
-        if key == SECCOMP_POD or key.startswith(SECCOMP_CONTAINER):
+        if key.startswith(SECCOMP_CONTAINER):
             _seccomp(value, f"{path}.{key}", out)
-        elif key.startswith(APP_ARMOR):
+    for key, value in notes.items():
+        if key.startswith(APP_ARMOR):
             _app_armor(key, value, spec, (path, out))
 
 
@@ -139,12 +142,15 @@ def _mismatch(note: str, profile: Mapping[str, Any], path: str, what: str) -> li
     return [forbidden(f"{path}.localhostProfile", detail)]
 
 
-def annotation_changes(new: _Notes, old: _Notes, path: str, out: Causes) -> None:
-    """Check that annotations that never change did not.
+def annotation_changes(
+    new: _Notes, old: _Notes, spec: Mapping[str, Any], path: str, out: Causes
+) -> None:
+    """Check that annotations that never change did not, and that all are good.
 
     Args:
         new: annotations as they would be stored.
         old: annotations as they are stored.
+        spec: the pod's spec.
         path: path of the annotations.
         out: receives causes.
     """
@@ -162,3 +168,5 @@ def annotation_changes(new: _Notes, old: _Notes, path: str, out: Causes) -> None
             out.append(forbidden(f"{path}[{key}]", "may not add AppArmor annotations"))
         if key == MIRROR:
             out.append(forbidden(f"{path}[{key}]", "may not add mirror pod annotation"))
+    if new:
+        pod_annotations(new, spec, path, out)

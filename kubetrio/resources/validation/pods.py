@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kubetrio.machinery.fielderrors import forbidden, not_supported, required
+from kubetrio.resources.validation.addresses import ip_warnings
 from kubetrio.resources.validation.containers import only_in_pods
 from kubetrio.resources.validation.library import (
     Causes,
@@ -22,6 +23,7 @@ from kubetrio.resources.validation.library import (
     table,
 )
 from kubetrio.resources.validation.podannotations import (
+    MIRROR,
     annotation_changes,
     annotations_and_fields,
     pod_annotations,
@@ -45,7 +47,8 @@ def _pod(pod: Json, out: Causes) -> None:
     spec = member(pod, "spec")
     if notes := _annotations(pod):
         pod_annotations(notes, spec, "metadata.annotations", out)
-    pod_spec(spec, "spec", out, name=member(pod, "metadata").get("name") or "", is_pod=True)
+    name = member(pod, "metadata").get("name") or ""
+    pod_spec(spec, "spec", out, name=name, is_pod=True, mirror=MIRROR in _annotations(pod))
     if not spec.get("serviceAccountName"):
         _no_tokens(spec, out)
     only_in_pods(spec.get("containers") or (), "spec.containers", out)
@@ -73,19 +76,24 @@ def _create(pod: Json, _path: str, out: Causes) -> None:
         annotations_and_fields(notes, spec, "spec", out)
 
 
+def _annotation_changes(new: Json, old: Json, out: Causes) -> None:
+    mine, theirs = _annotations(new), _annotations(old)
+    annotation_changes(mine, theirs, member(new, "spec"), "metadata.annotations", out)
+
+
 def _changed(check: UpdateCheck) -> UpdateCheck:
     """A change of a pod: it is still a good one, its annotations are, and the change is."""
 
     def run(new: Json, old: Json, out: Causes) -> None:
         _pod(new, out)
-        annotation_changes(_annotations(new), _annotations(old), "metadata.annotations", out)
+        _annotation_changes(new, old, out)
         check(new, old, out)
 
     return run
 
 
 def _status(new: Json, old: Json, out: Causes) -> None:
-    annotation_changes(_annotations(new), _annotations(old), "metadata.annotations", out)
+    _annotation_changes(new, old, out)
     update_status(new, old, out)
 
 
@@ -109,14 +117,24 @@ def _warnings(new: Json, old: Json | None) -> list[str]:
     return hostname_warnings(new, owner=False) + template_warnings(new) if old is None else []
 
 
-_BINDING = KindRules(create=binding, revalidate=False)
+def _status_warnings(pod: Json) -> list[str]:
+    status = member(pod, "status")
+    return [
+        text
+        for name in ("podIPs", "hostIPs")
+        for index, item in enumerate(status.get(name) or ())
+        for text in ip_warnings(item.get("ip") or "", f"status.{name}[{index}].ip")
+    ]
+
+
+_BINDING = KindRules(create=binding, revalidate=0)
 
 TABLES: Tables = MappingProxyType(
     {
         ("", "pods"): KindRules(
             create=_create,
             update=_changed(update_pod),
-            revalidate=False,
+            revalidate=0,
             subresources={
                 "status": _status,
                 "ephemeralcontainers": _changed(update_ephemeral),
@@ -124,10 +142,12 @@ TABLES: Tables = MappingProxyType(
                 "binding": lambda new, _, out: binding(new, "", out),
             },
             warnings=_warnings,
+            status_warnings=_status_warnings,
         ),
         ("", "bindings"): _BINDING,
         ("", "podtemplates"): KindRules(
             create=table(row("template", pod_template, zero={})),
+            metadata=(0, 1),
             warnings=lambda new, _: template_warnings(member(new, "template"), "template"),
         ),
     }

@@ -12,6 +12,7 @@ from kubetrio.machinery.fielderrors import (
     duplicate,
     forbidden,
     invalid,
+    not_found,
     not_supported,
     required,
     too_long,
@@ -47,21 +48,24 @@ from kubetrio.resources.validation.podannotations import (
 )
 from kubetrio.resources.validation.quantities import (
     amount_of,
+    is_huge_page,
     pod_resource_name,
     requirements,
 )
 from kubetrio.resources.validation.scheduling import affinity, tolerations, topology_spread
 from kubetrio.resources.validation.security import (
+    every_container,
     host_process,
     host_users,
     operating_system,
     pod_security_context,
 )
 from kubetrio.resources.validation.selectors import annotation_map, label_map
-from kubetrio.resources.validation.sums import container_requests
+from kubetrio.resources.validation.sums import container_amounts
 from kubetrio.resources.validation.volumes import VolumeContext, volumes
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_PREEMPTIONS = one_of("PreemptLowerPriority", "Never")
 _MAX_NAMESERVERS = 3
 _MAX_SEARCHES = 32
 _MAX_SEARCH_CHARS = 2048
@@ -124,9 +128,14 @@ def _dns_config(config: Json, path: str, out: Causes) -> None:
             out.append(required(f"{path}.options[{index}]", "must not be empty"))
 
 
-def _resource_claims(items: Sequence[Json], path: str, out: Causes) -> None:
+def _resource_claims(
+    items: Sequence[Json], path: str, out: Causes, *, mirror: bool = False
+) -> None:
     seen: set[str] = set()
     for index, claim in enumerate(items):
+        if mirror:
+            out.append(forbidden("[]", "static pods do not support resource claims"))
+            continue
         where = f"{path}[{index}]"
         name = claim.get("name") or ""
         if not name:
@@ -171,21 +180,33 @@ def _scheduling_gates(items: Sequence[Json], path: str, out: Causes) -> None:
         seen.add(name)
 
 
-def _pod_resources(spec: Mapping[str, Any], path: str, out: Causes) -> None:
+def _aggregates(
+    spec: Mapping[str, Any], resources: Mapping[str, Any], path: str, out: Causes
+) -> None:
+    """What the containers ask for together must fit into what the pod asks for."""
+    for side, checked in (("requests", None), ("limits", is_huge_page)):
+        own = resources.get(side) or {}
+        for name, total in container_amounts(spec, side).items():
+            if name not in own or (checked is not None and not checked(name)):
+                continue
+            if total > amount_of(own[name]):
+                detail = f"must be greater than or equal to aggregate container {side} of {total}"
+                out.append(invalid(f"{path}.{side}[{name}]", own[name], detail))
+
+
+def _pod_resources(spec: Mapping[str, Any], path: str, out: Causes, claims: frozenset[str]) -> None:
     resources = spec.get("resources")
     if not resources:
         return
     where = f"{path}.resources"
+    if (spec.get("os") or {}).get("name") == "windows":
+        out.append(forbidden(where, "may not be set for a windows pod"))
+        return
     if resources.get("claims") is not None:
-        detail = "claims cannot be set for Resources at pod-level"
+        detail = "claims may not be set for Resources at pod-level"
         out.append(forbidden(f"{where}.claims", detail))
-    requirements(resources, where, out, name_check=pod_resource_name)
-    requests = resources.get("requests") or {}
-    for name, total in container_requests(spec).items():
-        own = requests.get(name)
-        if total > amount_of(own):
-            detail = f"must be greater than or equal to aggregate container requests of {total}"
-            out.append(invalid(f"{where}.requests[{name}]", own or "0", detail))
+    requirements(resources, where, out, name_check=pod_resource_name, claims=claims)
+    _aggregates(spec, resources, where, out)
     limits = resources.get("limits") or {}
     for index, container in enumerate(spec.get("containers") or ()):
         for name, limit in ((container.get("resources") or {}).get("limits") or {}).items():
@@ -209,19 +230,40 @@ def _readiness_gate(value: Json, path: str, out: Causes) -> None:
     QUALIFIED(value.get("conditionType") or "", f"{path}.conditionType", out)
 
 
+def _preemption(value: str, path: str, out: Causes) -> None:
+    if value:
+        _PREEMPTIONS(value, path, out)
+    else:
+        out.append(required(path))
+
+
+def _file_volumes(spec: Mapping[str, Any], path: str, out: Causes) -> None:
+    """Variables come from files of empty directories only."""
+    kinds = {volume.get("name") or "": volume for volume in spec.get("volumes") or ()}
+    for container, where in every_container(spec, path):
+        for index, item in enumerate(container.get("env") or ()):
+            reference = (item.get("valueFrom") or {}).get("fileKeyRef")
+            if reference is None:
+                continue
+            name = reference.get("volumeName") or ""
+            at = f"{where}.env[{index}].valueFrom.fileKeyRef.volumeName"
+            if name not in kinds:
+                out.append(not_found(at, name))
+            elif kinds[name].get("emptyDir") is None:
+                out.append(invalid(at, name, "referenced volume must be of type emptyDir"))
+
+
 def _hostname_override(spec: Mapping[str, Any], path: str, out: Causes) -> None:
     name = spec.get("hostnameOverride")
     if name is None:
         return
     where = f"{path}.hostnameOverride"
+    for other in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(other):
+            out.append(forbidden(where, f"may not be specified when {other} is true"))
     if byte_length(name) > _MAX_HOSTNAME:
         out.append(too_long(where, _MAX_HOSTNAME))
     SUBDOMAIN(name, where, out)
-    if spec.get("hostNetwork"):
-        out.append(forbidden(where, "may not be specified when hostNetwork is true"))
-    if spec.get("setHostnameAsFQDN"):
-        detail = "may not be specified when hostnameOverride is specified"
-        out.append(forbidden(f"{path}.setHostnameAsFQDN", detail))
 
 
 def _optional(name: str, check: Check) -> Check:
@@ -256,9 +298,10 @@ _AFTER_CONTAINERS = table(
     row("hostAliases", each(_host_alias)),
     row("priorityClassName", SUBDOMAIN),
     _optional("runtimeClassName", SUBDOMAIN),
-    _optional("preemptionPolicy", one_of("PreemptLowerPriority", "Never")),
+    _optional("preemptionPolicy", _preemption),
     row("overhead", _overhead),
     operating_system,
+    _file_volumes,
 )
 
 
@@ -266,7 +309,13 @@ _AFTER_CONTAINERS = table(
 
 
 def pod_spec(
-    spec: Mapping[str, Any], path: str, out: Causes, *, name: str = "", is_pod: bool = False
+    spec: Mapping[str, Any],
+    path: str,
+    out: Causes,
+    *,
+    name: str = "",
+    is_pod: bool = False,
+    mirror: bool = False,
 ) -> None:
     """Check the spec of a pod.
 
@@ -276,6 +325,7 @@ def pod_spec(
         out: receives causes.
         name: name of the pod, empty in a template.
         is_pod: whether it is a pod's own.
+        mirror: whether the pod is the image of a static one.
     """
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is None:
@@ -286,7 +336,7 @@ def pod_spec(
         good = volumes(listed, f"{path}.volumes", out, context)
     claims = spec.get("resourceClaims") or ()
     if claims:
-        _resource_claims(claims, f"{path}.resourceClaims", out)
+        _resource_claims(claims, f"{path}.resourceClaims", out, mirror=mirror)
     around = ContainerContext(
         volumes=good,
         claims=frozenset(claim["name"] for claim in claims if claim.get("name")),
@@ -295,7 +345,7 @@ def pod_spec(
         host_users=spec.get("hostUsers") is not False,
     )
     _containers(spec, path, out, around)
-    _pod_resources(spec, path, out)
+    _pod_resources(spec, path, out, around.claims)
     _host_ports(spec, path, out, is_pod)
     _AFTER_CONTAINERS(spec, path, out)
 

@@ -14,6 +14,7 @@ from kubetrio.resources.validation.differences import difference
 from kubetrio.resources.validation.library import Causes, Json, same
 from kubetrio.resources.validation.podannotations import MIRROR
 from kubetrio.resources.validation.scheduling import tolerations
+from kubetrio.resources.validation.selectors import printed_term
 from kubetrio.resources.validation.sums import quality_of_service
 
 _UPDATABLE = (
@@ -124,10 +125,13 @@ def _masked(mine: Json, theirs: Json) -> Json:
     """The new spec with the changes that are allowed undone."""
     masked = dict(mine)
     for name in ("containers", "initContainers"):
-        pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
-        masked[name] = [{**one, "image": two.get("image")} for one, two in pairs]
+        if name in masked:
+            pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
+            masked[name] = [{**one, "image": two.get("image")} for one, two in pairs]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         masked[name] = theirs.get(name)
+        if masked[name] is None:
+            del masked[name]
     grace = theirs.get("terminationGracePeriodSeconds")
     if (grace or 0) < 0 and mine.get("terminationGracePeriodSeconds") == 1:
         masked["terminationGracePeriodSeconds"] = grace
@@ -155,12 +159,12 @@ def _node_affinity(mine: Json, theirs: Json, out: Causes) -> None:
     path = f"spec.affinity.nodeAffinity.{_REQUIRED_TERMS}.nodeSelectorTerms"
     if before and len(before) != len(after):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        out.append(invalid(path, after, detail))
+        out.append(invalid(path, [printed_term(term) for term in after] or None, detail))
         return
     for index, (new, old) in enumerate(zip(after, before, strict=False)):
         if not _only_added(new, old):
             detail = "only additions are allowed (no mutations or deletions)"
-            out.append(invalid(f"{path}[{index}]", new, detail))
+            out.append(invalid(f"{path}[{index}]", printed_term(new), detail))
 
 
 def _only_added(new: Json, old: Json) -> bool:
@@ -226,16 +230,16 @@ def update_resources(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("spec", shown, detail))
     if not _node_resizes(status):
         out.append(forbidden("spec", "Pod running on node without support for resize"))
-    own = [(mine, theirs, "spec.resources")]
+    if _has_amounts(mine) or _has_amounts(theirs):
+        _resize_whole(mine, theirs, out)
+    if not _same_order(mine, theirs, out):
+        return
     for name in ("initContainers", "containers"):
-        pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
-        own += [
-            (one, two, f"spec.{name}[{index}].resources")
-            for index, (one, two) in enumerate(pairs)
-            if name == "containers" or two.get("restartPolicy") == "Always"
-        ]
-    for one, two, path in own:
-        _not_removed(one.get("resources") or {}, two.get("resources") or {}, path, out)
+        pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=True)
+        for index, (one, two) in enumerate(pairs):
+            if name == "containers" or two.get("restartPolicy") == "Always":
+                path = f"spec.{name}[{index}].resources"
+                _not_removed(one.get("resources") or {}, two.get("resources") or {}, path, out)
     restored = _restored(mine, theirs, out)
     if not out and not _equal(restored, theirs):
         out.append(forbidden("spec", "only cpu and memory resources are mutable"))
@@ -248,10 +252,44 @@ def _node_resizes(status: Json) -> bool:
     return True
 
 
-def _not_removed(mine: Json, theirs: Json, path: str, out: Causes) -> None:
+def _not_removed(mine: Json, theirs: Json, path: str, out: Causes, what: str = "") -> None:
     for side in ("requests", "limits"):
         if (theirs.get(side) or {}).keys() - (mine.get(side) or {}).keys():
-            out.append(forbidden(f"{path}.{side}", f"resource {side} cannot be removed"))
+            out.append(forbidden(f"{path}.{side}", f"{what}resource {side} cannot be removed"))
+
+
+def _has_amounts(spec: Json) -> bool:
+    resources = spec.get("resources") or {}
+    return bool(resources.get("requests") or resources.get("limits"))
+
+
+def _resize_whole(mine: Json, theirs: Json, out: Causes) -> None:
+    """Resources of a pod as a whole may change, and stay."""
+    new, old = mine.get("resources"), theirs.get("resources")
+    if old is not None and new is None:
+        out.append(forbidden("spec.resources", "pod-level resources cannot be removed"))
+        return
+    _not_removed(new or {}, old or {}, "spec.resources", out, "pod-level ")
+    if not _equal(_without_compute(mine, theirs)["resources"], old or {}):
+        out.append(forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
+
+
+def _same_order(mine: Json, theirs: Json, out: Causes) -> bool:
+    before = len(out)
+    for name in ("containers", "initContainers"):
+        new = [container.get("name") for container in mine.get(name) or ()]
+        old = [container.get("name") for container in theirs.get(name) or ()]
+        if len(new) != len(old):
+            detail = f"{name} may not be added or removed on resize"
+            out.append(forbidden(f"spec.{name}", detail))
+            continue
+        detail = f"{name} may not be renamed or reordered on resize"
+        out.extend(
+            forbidden(f"spec.{name}[{index}].name", detail)
+            for index, (one, two) in enumerate(zip(new, old, strict=True))
+            if one != two
+        )
+    return len(out) == before
 
 
 def _without_compute(holder: Json, before: Json) -> Json:

@@ -14,6 +14,7 @@ from kubetrio.machinery.names_validation import dns1123_label, label_value
 from kubetrio.resources.validation.addresses import ip_warnings
 from kubetrio.resources.validation.claims import claim_spec_warnings
 from kubetrio.resources.validation.library import Json
+from kubetrio.resources.validation.nodelabels import DEPRECATED_LABELS
 from kubetrio.resources.validation.podannotations import (
     APP_ARMOR,
     SECCOMP_CONTAINER,
@@ -22,25 +23,6 @@ from kubetrio.resources.validation.podannotations import (
 from kubetrio.resources.validation.quantities import amount_of
 from kubetrio.resources.validation.security import every_container
 
-DEPRECATED_LABELS = {
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": (
-        'deprecated since v1.17; use "topology.kubernetes.io/region" instead'
-    ),
-    "failure-domain.beta.kubernetes.io/zone": (
-        'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
-    ),
-    "beta.kubernetes.io/instance-type": (
-        'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead'
-    ),
-    "app.kubernetes.io/created-by": "deprecated since v1.9",
-    "scheduler.alpha.kubernetes.io/preferAvoidPods": (
-        "deprecated since v1.22; use Taints and Tolerations instead"
-    ),
-    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
-}
-"""Labels of nodes that are going away, and what a warning says of them."""
 DEPRECATED_VOLUMES = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
@@ -122,39 +104,70 @@ def _volumes(volumes: Sequence[Json], path: str) -> Iterator[str]:
         if template:
             at = f"{where}.ephemeral.volumeClaimTemplate.spec"
             yield from claim_spec_warnings(template.get("spec") or {}, at)
-    yield from _token_paths(volumes, path)
+    yield from _overlapping_files(volumes)
 
 
-def _token_paths(volumes: Sequence[Json], path: str) -> Iterator[str]:
-    """Files that hide, or are hidden by, the token of a service account."""
-    projections = [
-        (index, volume["projected"].get("sources") or ())
-        for index, volume in enumerate(volumes)
-        if volume.get("projected")
-    ]
-    tokens = {
-        source["serviceAccountToken"].get("path")
-        for _, sources in projections
-        for source in sources
-        if source.get("serviceAccountToken")
-    }
-    if not tokens:
-        return
-    shown = (("configMap", "configMap"), ("secret", "secrets"), ("downwardAPI", "downwardAPI"))
-    for index, sources in projections:
-        where = f"{path}[{index}].projected.sources"
+_File = tuple[str, str]
+"""A path below a volume, and what puts it there (empty where the volume has one source)."""
+
+
+def _shown_file(file: _File) -> str:
+    path, source = file
+    return f"{quote(path)} ({source})" if source else quote(path)
+
+
+def _collisions(files: Sequence[_File]) -> Iterator[str]:
+    """Pairs of files of which one hides the other, or is a directory of its path."""
+    before: list[_File] = []
+    for path, source in files:
+        file = (path.rstrip("/"), source)
+        for other in before:
+            mine, theirs = f"{file[0]}/", f"{other[0]}/"
+            if file[0] and other[0] and (mine.startswith(theirs) or theirs.startswith(mine)):
+                yield f"overlapping paths: {_shown_file(file)} with {_shown_file(other)}"
+        before.append(file)
+
+
+def _files(source: Mapping[str, Any] | None, label: str = "") -> list[_File]:
+    return [(item.get("path") or "", label) for item in (source or {}).get("items") or ()]
+
+
+def _projected_files(source: Json) -> list[_File]:
+    files: list[_File] = []
+    for name, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
+        held = source.get(name) or {}
+        files += _files(held, f"{kind} {quote(held.get('name') or '')}")
+    files += _files(source.get("downwardAPI"), "DownwardAPI")
+    if token := source.get("serviceAccountToken"):
+        files.append((token.get("path") or "", "ServiceAccountToken"))
+    if bundle := source.get("clusterTrustBundle"):
+        name = bundle.get("name") or bundle.get("signerName") or ""
+        files.append((bundle.get("path") or "", f"ClusterTrustBundle {quote(name)}"))
+    return files
+
+
+def _overlapping_files(volumes: Sequence[Json]) -> Iterator[str]:
+    """Files of one volume that hide each other."""
+    for volume in volumes:
+        named = f"volume {quote(volume.get('name') or '')}"
+        for member, kind, key in (
+            ("configMap", "ConfigMap", "name"),
+            ("secret", "Secret", "secretName"),
+            ("downwardAPI", "DownwardAPI", ""),
+        ):
+            if held := volume.get(member):
+                shown = f"{kind} {quote(held.get(key) or '')}" if key else kind
+                for text in _collisions(_files(held)):
+                    yield f"{named} ({shown}): {text}"
+        projected = volume.get("projected")
+        if projected is None:
+            continue
+        sources = projected.get("sources") or ()
         for source in sources:
-            for name, label in shown:
-                for number, item in enumerate((source.get(name) or {}).get("items") or ()):
-                    if item.get("path") in tokens:
-                        yield _same_path(f"{where}.{label}[{number}]", item["path"])
-            bundle = (source.get("clusterTrustBundle") or {}).get("path") or ""
-            if bundle and bundle in tokens:
-                yield _same_path(f"{where}.ClusterTrustBundle", bundle)
-
-
-def _same_path(where: str, path: str) -> str:
-    return f"{where}: has duplicated path with ServiceAccountToken {quote(path)}"
+            if not source:
+                yield f"{named} (Projected) has no sources provided"
+        for text in _collisions([file for source in sources for file in _projected_files(source)]):
+            yield f"{named} (Projected): {text}"
 
 
 def _lists(spec: Json, path: str) -> Iterator[str]:

@@ -57,8 +57,12 @@ def _same_value(new: Json, old: Json, out: Causes) -> None:
 
 TABLES: Tables = {
     ("scheduling.k8s.io", "priorityclasses"): KindRules(
-        create=table(_value, row("preemptionPolicy", one_of("Never", "PreemptLowerPriority"))),
+        create=table(
+            _value,
+            # a policy that is empty is required; one that is missing has a default
+            row("preemptionPolicy", one_of("PreemptLowerPriority", "Never"), missing=""),
+        ),
         update=changes(_same_value, immutable("preemptionPolicy")),
-        revalidate=False,
+        revalidate=0,
     ),
 }

@@ -17,6 +17,8 @@ from kubetrio.resources.validation.library import (
     Json,
     KindRules,
     Tables,
+    UpdateCheck,
+    changes,
     each,
     go_struct,
     matches,
@@ -24,6 +26,7 @@ from kubetrio.resources.validation.library import (
     row,
     same,
     table,
+    unchanged,
 )
 from kubetrio.resources.validation.selectors import label_selector
 
@@ -113,11 +116,15 @@ def _role_ref(*kinds: str) -> Check:
     return check
 
 
+def _rules(create: Check, *more: UpdateCheck) -> KindRules:
+    # the strategy checks a changed object, and so does the check of a change that it calls
+    twice = changes(unchanged(create), unchanged(create), *more)
+    return KindRules(create=create, update=twice, revalidate=0)
+
+
 def _binding(*kinds: str, namespaced: bool) -> KindRules:
-    return KindRules(
-        create=table(_role_ref(*kinds), row("subjects", each(_subject(namespaced=namespaced)))),
-        update=_same_role,
-    )
+    subjects = row("subjects", each(_subject(namespaced=namespaced)))
+    return _rules(table(_role_ref(*kinds), subjects), _same_role)
 
 
 def _same_role(new: Json, old: Json, out: Causes) -> None:
@@ -126,9 +133,9 @@ def _same_role(new: Json, old: Json, out: Causes) -> None:
 
 
 TABLES: Tables = {
-    (_GROUP, "roles"): KindRules(create=table(row("rules", each(_rule(namespaced=True))))),
-    (_GROUP, "clusterroles"): KindRules(
-        create=table(row("rules", each(_rule(namespaced=False))), _aggregated)
+    (_GROUP, "roles"): _rules(table(row("rules", each(_rule(namespaced=True))))),
+    (_GROUP, "clusterroles"): _rules(
+        table(row("rules", each(_rule(namespaced=False))), _aggregated)
     ),
     (_GROUP, "rolebindings"): _binding("Role", "ClusterRole", namespaced=True),
     (_GROUP, "clusterrolebindings"): _binding("ClusterRole", namespaced=False),

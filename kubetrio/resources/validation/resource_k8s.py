@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kubetrio.resources.validation.deviceclaims import claim_rules
 from kubetrio.resources.validation.deviceslices import SLICES
+from kubetrio.resources.validation.expressions import compile_expression
 from kubetrio.resources.validation.library import Tables
-from kubetrio.resources.validation.library_more import Compile, accept
+from kubetrio.resources.validation.library_more import Compile
 
 
 def rules(compiler: Compile) -> Tables:
@@ -17,4 +18,4 @@ def rules(compiler: Compile) -> Tables:
     return {**claim_rules(compiler), ("resource.k8s.io", "resourceslices"): SLICES}
 
 
-TABLES: Tables = rules(accept)
+TABLES: Tables = rules(compile_expression)

@@ -66,13 +66,6 @@ def _node_affinity(value: Json, path: str, out: Causes) -> None:
         node_selector_term(preference, f"{where}[{index}].preference", out, strict=False)
 
 
-def _selector_keys(selector: Mapping[str, Any] | None) -> list[str]:
-    if not selector:
-        return []
-    expressions = selector.get("matchExpressions") or ()
-    return [*(selector.get("matchLabels") or ()), *(item.get("key") or "" for item in expressions)]
-
-
 def _label_keys(keys: Sequence[str], selector: Json | None, path: str, out: Causes) -> None:
     if not keys:
         return
@@ -185,7 +178,9 @@ def _toleration(item: Json, path: str, out: Causes) -> None:
             detail = "value must be empty when `operator` is 'Exists'"
             out.append(invalid(f"{path}.operator", value, detail))
     else:
-        out.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists")))
+        # comparisons are known, though off by default (TaintTolerationComparisonOperators)
+        known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+        out.append(not_supported(f"{path}.operator", operator, known))
     if effect and effect not in _EFFECTS:
         out.append(not_supported(f"{path}.effect", effect, _EFFECTS))
 
@@ -228,33 +223,24 @@ def topology_spread(items: Sequence[Json], path: str, out: Causes) -> None:
         out: receives causes.
     """
     for index, item in enumerate(items):
-        where = f"{path}[{index}]"
-        _constraint(item, where, out)
-        if cause := _repeated(item, items[index + 1 :], where):
-            out.append(cause)
+        _constraint(item, items[index + 1 :], f"{path}[{index}]", out)
 
 
-def _constraint(item: Json, path: str, out: Causes) -> None:
+def _constraint(item: Json, others: Sequence[Json], path: str, out: Causes) -> None:
     action = item.get("whenUnsatisfiable") or ""
     if (item.get("maxSkew") or 0) <= 0:
         out.append(invalid(f"{path}.maxSkew", item.get("maxSkew") or 0, NOT_POSITIVE))
     if not item.get("topologyKey"):
         out.append(required(f"{path}.topologyKey", "can not be empty"))
     _UNSATISFIABLE(action, f"{path}.whenUnsatisfiable", out)
+    if cause := _repeated(item, others, path):
+        out.append(cause)
     _min_domains(item.get("minDomains"), action, f"{path}.minDomains", out)
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if item.get(name) is not None:
             _INCLUSION(item[name], f"{path}.{name}", out)
-    selector = item.get("labelSelector")
-    keys = item.get("matchLabelKeys") or ()
-    if keys and selector is None:
-        out.append(forbidden(f"{path}.matchLabelKeys", _NEEDS_SELECTOR))
-    taken = _selector_keys(selector)
-    for index, key in enumerate(keys):
-        label_name(key, f"{path}.matchLabelKeys[{index}]", out)
-        if key in taken:
-            out.append(invalid(f"{path}.matchLabelKeys[{index}]", key, _IN_BOTH))
-    label_selector(selector, f"{path}.labelSelector", out)
+    _match_keys(item, path, out)
+    label_selector(item.get("labelSelector"), f"{path}.labelSelector", out)
 
 
 def _min_domains(number: int | None, action: str, path: str, out: Causes) -> None:

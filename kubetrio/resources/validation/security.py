@@ -25,6 +25,7 @@ from kubetrio.resources.validation.library import Causes, Json, each, go_struct,
 
 _PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _PATH_MAX = 4095
+_OWN_USERS = "when `hostUsers` is false"
 _SYSCTL_SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL = rf"^({_SYSCTL_SEGMENT}[\./])*{_SYSCTL_SEGMENT}$"
 _sysctl = re.compile(_SYSCTL)
@@ -176,14 +177,16 @@ def _empty(value: Any, path: str, out: Causes) -> None:
         (_seccomp if path.endswith("seccompProfile") else _app_armor)(value, path, out)
 
 
-_CONTAINER_ROWS = table(
+_FIRST_ROWS = table(
     row("runAsUser", USER_ID),
     row("runAsGroup", USER_ID),
     row("procMount", one_of("Default", "Unmasked")),
-    row("seccompProfile", _seccomp, absent=_empty),
+)
+_LAST_ROWS = table(
     row("windowsOptions", _windows),
     row("appArmorProfile", _app_armor, absent=_empty),
 )
+_SECCOMP = table(row("seccompProfile", _seccomp, absent=_empty))
 
 
 def security_context(
@@ -200,17 +203,23 @@ def security_context(
     privileged = context.get("privileged") or False
     if privileged:
         out.append(forbidden(f"{path}.privileged", "disallowed by cluster policy"))
-    _CONTAINER_ROWS(context, path, out)
+    _FIRST_ROWS(context, path, out)
     if host_users and context.get("procMount") == "Unmasked":
         detail = "`hostUsers` must be false to use `Unmasked`"
         out.append(invalid(f"{path}.procMount", "Unmasked", detail))
+    _SECCOMP(context, path, out)
+    _escalation(context, path, out)
+    _LAST_ROWS(context, path, out)
+
+
+def _escalation(context: Mapping[str, Any], path: str, out: Causes) -> None:
     if context.get("allowPrivilegeEscalation") is not False:
         return
-    if privileged:
+    if context.get("privileged"):
         detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         out.append(invalid(path, _SHOWN(context), detail))
     added = (context.get("capabilities") or {}).get("add") or ()
-    if "CAP_SYS_ADMIN" in added:
+    for _ in range(added.count("CAP_SYS_ADMIN") if added else 0):
         detail = (
             "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
         )
@@ -219,11 +228,13 @@ def security_context(
 
 # --- pods ---
 
-_POD_ROWS = table(
+_POD_IDS = table(
     row("fsGroup", USER_ID),
     row("runAsUser", USER_ID),
     row("runAsGroup", USER_ID),
     row("supplementalGroups", each(USER_ID)),
+)
+_POD_ROWS = table(
     row("fsGroupChangePolicy", one_of("Always", "OnRootMismatch")),
     row("seccompProfile", _seccomp, absent=_empty),
     row("windowsOptions", _windows),
@@ -269,6 +280,8 @@ def pod_security_context(spec: Mapping[str, Any], path: str, out: Causes) -> Non
     """
     context = spec.get("securityContext")
     where = f"{path}.securityContext"
+    if context:
+        _POD_IDS(context, where, out)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         out.append(invalid(f"{where}.shareProcessNamespace", True, detail))
@@ -280,7 +293,7 @@ def pod_security_context(spec: Mapping[str, Any], path: str, out: Causes) -> Non
 
 
 def host_users(spec: Mapping[str, Any], path: str, out: Causes) -> None:
-    """Check that a pod with its own users shares no namespace with the host.
+    """Check that a pod with its own users shares neither namespaces nor block devices.
 
     Args:
         spec: the pod's spec.
@@ -295,19 +308,29 @@ def host_users(spec: Mapping[str, Any], path: str, out: Causes) -> None:
         ("hostIPC", "HostIPC"),
     ):
         if spec.get(name):
-            out.append(forbidden(f"{path}.{shown}", "when `hostUsers` is false"))
+            out.append(forbidden(f"{path}.{shown}", _OWN_USERS))
+    out.extend(
+        forbidden(f"{where}.volumeDevices", _OWN_USERS)
+        for container, where in every_container(spec, path)
+        if container.get("volumeDevices")
+    )
 
 
 # --- operating systems ---
 
-_LINUX_ONLY_SPEC = ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")
+# members of the spec among those of its security context: kube-apiserver has them all in there
+_LINUX_ONLY_SPEC = frozenset({"hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"})
 _LINUX_ONLY_POD = (
     "appArmorProfile",
     "seLinuxOptions",
+    "hostUsers",
+    "hostPID",
+    "hostIPC",
     "seccompProfile",
     "fsGroup",
     "fsGroupChangePolicy",
     "sysctls",
+    "shareProcessNamespace",
     "runAsUser",
     "runAsGroup",
     "supplementalGroups",
@@ -340,7 +363,7 @@ def operating_system(spec: Mapping[str, Any], path: str, out: Causes) -> None:
         return
     name = spec["os"].get("name") or ""
     if not name:
-        out.append(required(f"{path}.os.name", "cannot be empty"))
+        out.append(required(f"{path}.os.name"))
     elif name == "linux":
         _linux(spec, path, out)
     elif name == "windows":
@@ -366,16 +389,12 @@ def _linux(spec: Mapping[str, Any], path: str, out: Causes) -> None:
 def _no_linux(spec: Mapping[str, Any], path: str, out: Causes) -> None:
     detail = "cannot be set for a windows pod"
     context = spec.get("securityContext") or {}
-    out.extend(
-        forbidden(f"{path}.securityContext.{name}", detail)
-        for name in _LINUX_ONLY_POD
-        if context.get(name) is not None
-    )
-    out.extend(
-        forbidden(f"{path}.{name}", detail)
-        for name in _LINUX_ONLY_SPEC
-        if spec.get(name) or (spec.get(name) is False and name[:4] != "host")
-    )
+    for name in _LINUX_ONLY_POD:
+        if name not in _LINUX_ONLY_SPEC:
+            if context.get(name) is not None:
+                out.append(forbidden(f"{path}.securityContext.{name}", detail))
+        elif spec.get(name) or (spec.get(name) is False and name not in ("hostPID", "hostIPC")):
+            out.append(forbidden(f"{path}.{name}", detail))
     for context, where in _contexts(spec, path):
         out.extend(
             forbidden(f"{where}.{name}", detail)

@@ -70,7 +70,7 @@ def label_selector(value: Mapping[str, Any] | None, path: str, out: Causes) -> N
     if pairs := value.get("matchLabels"):
         out.extend(validate_labels(pairs, f"{path}.matchLabels"))
     for index, expression in enumerate(value.get("matchExpressions") or ()):
-        _expression(expression, f"{path}.matchExpressions[{index}]", out)
+        label_requirement(expression, f"{path}.matchExpressions[{index}]", out)
 
 
 def _values(values: Sequence[str], path: str, out: Causes) -> None:
@@ -79,7 +79,36 @@ def _values(values: Sequence[str], path: str, out: Causes) -> None:
             out.append(invalid(f"{path}[{index}]", value, message))
 
 
-def _expression(expression: Mapping[str, Any], path: str, out: Causes) -> None:
+def label_requirement(
+    expression: Mapping[str, Any], path: str, out: Causes, *, any_operator: bool = False
+) -> None:
+    """Check one expression of a label selector.
+
+    Args:
+        expression: with ``key``, ``operator`` and ``values``.
+        path: its path.
+        out: receives causes.
+        any_operator: whether operators that this server does not know are accepted.
+    """
+    _operator(expression, path, out, any_operator=any_operator)
+    label_name(expression.get("key") or "", f"{path}.key", out)
+    _values(expression.get("values") or (), f"{path}.values", out)
+
+
+def field_requirement(expression: Mapping[str, Any], path: str, out: Causes) -> None:
+    """Check one expression of a field selector; its operator may be unknown.
+
+    Args:
+        expression: with ``key``, ``operator`` and ``values``.
+        path: its path.
+        out: receives causes.
+    """
+    if not expression.get("key"):
+        out.append(required(f"{path}.key", "must be specified"))
+    _operator(expression, path, out, any_operator=True)
+
+
+def _operator(expression: Mapping[str, Any], path: str, out: Causes, *, any_operator: bool) -> None:
     operator = expression.get("operator") or ""
     values = expression.get("values") or ()
     if operator in _SET:
@@ -88,10 +117,8 @@ def _expression(expression: Mapping[str, Any], path: str, out: Causes) -> None:
     elif operator in _PRESENCE:
         if values:
             out.append(forbidden(f"{path}.values", _NO_VALUES))
-    else:
+    elif not any_operator:
         out.append(invalid(f"{path}.operator", operator, _NO_OPERATOR))
-    label_name(expression.get("key") or "", f"{path}.key", out)
-    _values(values, f"{path}.values", out)
 
 
 def _node_expression(expression: Mapping[str, Any], path: str, out: Causes, strict: bool) -> None:
@@ -202,3 +229,24 @@ def printed(selector: Mapping[str, Any]) -> Json:
     if expressions := selector.get("matchExpressions"):
         out["matchExpressions"] = expressions
     return out
+
+
+def printed_term(term: Mapping[str, Any]) -> Json:
+    """A term of a node selector as Go prints it: its own names, every member.
+
+    Args:
+        term: with ``matchExpressions`` and ``matchFields``.
+    """
+    return {
+        name[:1].upper() + name[1:]: [
+            {
+                "Key": item.get("key") or "",
+                "Operator": item.get("operator") or "",
+                "Values": item.get("values"),
+            }
+            for item in term[name]
+        ]
+        if term.get(name)
+        else None
+        for name in ("matchExpressions", "matchFields")
+    }

@@ -106,11 +106,16 @@ def _by_type(spec: Mapping[str, Any], out: Causes) -> None:
             out.append(required("spec.externalName"))
 
 
-def _port(port: Json, path: str, out: Causes, *, named: bool) -> None:
+def _port(port: Json, path: str, out: Causes, names: set[str] | None) -> None:
+    """Check a port; with the names of others before it where it needs one."""
     name = port.get("name") or ""
     if name:
         LABEL(name, f"{path}.name", out)
-    elif named:
+        if names is not None and name in names:
+            out.append(duplicate(f"{path}.name", name))
+        elif names is not None:
+            names.add(name)
+    elif names is not None:
         out.append(required(f"{path}.name"))
     PORT(port.get("port") or 0, f"{path}.port", out)
     protocol(port.get("protocol") or "", f"{path}.protocol", out)
@@ -123,29 +128,28 @@ def _ports(ports: Sequence[Json], out: Causes) -> None:
     names: set[str] = set()
     for index, port in enumerate(ports):
         where = f"spec.ports[{index}]"
-        _port(port, where, out, named=len(ports) > 1)
-        if name := port.get("name"):
-            if name in names:
-                out.append(duplicate(f"{where}.name", name))
-            names.add(name)
+        _port(port, where, out, names if len(ports) > 1 else None)
 
 
 def _repeated_ports(spec: Mapping[str, Any], ports: Sequence[Json], out: Causes) -> None:
-    node_ports: set[tuple[str, int]] = set()
-    own_ports: set[tuple[str, int]] = set()
-    for index, port in enumerate(ports):
-        where, transport = f"spec.ports[{index}]", port.get("protocol") or ""
-        if node_port := port.get("nodePort") or 0:
-            if spec.get("type") == "ClusterIP":
-                detail = "may not be used when `type` is 'ClusterIP'"
-                out.append(forbidden(f"{where}.nodePort", detail))
-            if (transport, node_port) in node_ports:
-                out.append(duplicate(f"{where}.nodePort", node_port))
-            node_ports.add((transport, node_port))
-        key = (transport, port.get("port") or 0)
-        if key in own_ports:
-            out.append(duplicate(where, _PORT_KEY(port)))
-        own_ports.add(key)
+    if spec.get("type") == "ClusterIP":
+        detail = "may not be used when `type` is 'ClusterIP'"
+        out.extend(
+            forbidden(f"spec.ports[{index}].nodePort", detail)
+            for index, port in enumerate(ports)
+            if port.get("nodePort")
+        )
+    for name, suffix in (("nodePort", ".nodePort"), ("port", "")):
+        taken: set[tuple[str, int]] = set()
+        for index, port in enumerate(ports):
+            number = port.get(name) or 0
+            if suffix and not number:
+                continue
+            key = (port.get("protocol") or "", number)
+            if key in taken:
+                shown = number if suffix else _PORT_KEY(port)
+                out.append(duplicate(f"spec.ports[{index}]{suffix}", shown))
+            taken.add(key)
 
 
 def _session_affinity(spec: Mapping[str, Any], out: Causes) -> None:
@@ -239,19 +243,21 @@ def _matching_families(
             out.append(invalid(f"{path}[{index}]", address, detail))
 
 
-def _source_ranges(service: Json, spec: Mapping[str, Any], out: Causes) -> None:
+def _source_ranges(service: Json, old: Json | None, out: Causes) -> None:
+    spec, known = _spec(service), member(old, "spec").get("loadBalancerSourceRanges") or ()
     ranges = spec.get("loadBalancerSourceRanges")
     note = member(member(service, "metadata"), "annotations").get(_SOURCE_RANGES)
     if ranges:
         path, places = "spec.LoadBalancerSourceRanges", True
     elif note is not None:
-        path, places = f"metadata.annotations[{_SOURCE_RANGES}]", False
-        ranges = note.split(",") if note.strip() else []
+        path, places, known = f"metadata.annotations[{_SOURCE_RANGES}]", False, ()
+        kept = member(member(old, "metadata"), "annotations").get(_SOURCE_RANGES) == note
+        ranges = note.split(",") if note.strip() and not kept else []
     else:
         return
     if spec.get("type") != "LoadBalancer":
         out.append(forbidden(path, _ONLY_LOAD_BALANCER))
-    check = cidr_check()
+    check = cidr_check({value.strip() for value in known})
     for index, value in enumerate(ranges):
         check(value.strip(), f"{path}[{index}]" if places else path, out)
 
@@ -331,7 +337,7 @@ def _service(service: Json, out: Causes, old: Json | None) -> None:
     else:
         out.append(required("spec.type"))
     _repeated_ports(spec, ports, out)
-    _source_ranges(service, spec, out)
+    _source_ranges(service, old, out)
     _load_balancer(spec, out)
     _traffic(spec, out)
 
@@ -377,7 +383,12 @@ def _update(new: Json, old: Json, out: Causes) -> None:
 
 
 def load_balancer_status(
-    status: Mapping[str, Any], path: str, out: Causes, *, modes: bool = True
+    status: Mapping[str, Any],
+    path: str,
+    out: Causes,
+    *,
+    modes: bool = True,
+    known: Collection[str] = (),
 ) -> None:
     """Check where a load balancer listens.
 
@@ -386,12 +397,14 @@ def load_balancer_status(
         path: its path.
         out: receives causes.
         modes: whether ``ipMode`` goes with every address, as in services.
+        known: addresses that were stored already and may be written loosely.
     """
+    check = ip_check(known)
     for index, ingress in enumerate(status.get("ingress") or ()):
         where = f"{path}.ingress[{index}]"
         address, mode = ingress.get("ip") or "", ingress.get("ipMode")
         if address:
-            ip_check()(address, f"{where}.ip", out)
+            check(address, f"{where}.ip", out)
         if modes:
             _ip_mode(address, mode, f"{where}.ipMode", out)
         if name := ingress.get("hostname"):
@@ -412,14 +425,16 @@ def _ip_mode(address: str, mode: str | None, path: str, out: Causes) -> None:
         out.append(not_supported(path, mode, _IP_MODES))
 
 
-def _status(new: Json, _: Json, out: Causes) -> None:
+def _status(new: Json, old: Json, out: Causes) -> None:
     balancer = member(member(new, "status"), "loadBalancer")
+    before = member(member(old, "status"), "loadBalancer").get("ingress") or ()
     path = "status.loadBalancer"
     if _spec(new).get("type") != "LoadBalancer" and balancer.get("ingress"):
         detail = "may only be used when `spec.type` is 'LoadBalancer'"
         out.append(forbidden(f"{path}.ingress", detail))
     else:
-        load_balancer_status(balancer, path, out)
+        known = [ingress["ip"] for ingress in before if ingress.get("ip")]
+        load_balancer_status(balancer, path, out, known=known)
 
 
 def _warnings(new: Json, _: Json | None) -> list[str]:
@@ -463,7 +478,8 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 SERVICES = KindRules(
     create=lambda service, _, out: _service(service, out, None),
     update=_update,
-    revalidate=False,
+    revalidate=0,
+    metadata=(0, 1),
     subresources={"status": _status},
     warnings=_warnings,
 )

@@ -22,6 +22,7 @@ from kubetrio.machinery.names_validation import (
     dns1123_subdomain,
     qualified_name,
 )
+from kubetrio.resources.validation.gostructs import go_struct_of
 from kubetrio.resources.validation.library import (
     IMMUTABLE,
     NOT_NEGATIVE,
@@ -38,8 +39,11 @@ from kubetrio.resources.validation.library import (
     row,
     same,
     table,
+    unchanged,
 )
-from kubetrio.resources.validation.library_more import driver_name, upper_names
+from kubetrio.resources.validation.library_more import driver_name
+from kubetrio.resources.validation.nodelabels import DEPRECATED_LABELS
+from kubetrio.resources.validation.persistent import INLINE_SPEC
 from kubetrio.resources.validation.quantities import not_negative_quantity
 from kubetrio.resources.validation.selectors import (
     label_selector,
@@ -54,6 +58,8 @@ _NODE_ID_MAX = 256
 _ERROR_MAX = 1024
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 _SUBDOMAIN = matches(dns1123_subdomain)
+_ATTACHMENT_TYPE = "io.k8s.api.storage.v1.VolumeAttachmentSpec"
+_NODE_DRIVER_TYPE = "io.k8s.api.storage.v1.CSINodeDriver"
 
 
 def _size(texts: Mapping[str, str]) -> int:
@@ -79,7 +85,8 @@ def _parameters(values: Mapping[str, str], path: str, out: Causes) -> None:
 
 
 def _topologies(terms: Sequence[Json], path: str, out: Causes) -> None:
-    seen: list[dict[str, frozenset[str]]] = []
+    # kube-apiserver begins with as many empty terms as there are terms, and finds them again
+    seen: list[dict[str, frozenset[str]]] = [{} for _ in terms]
     for index, term in enumerate(terms):
         where = f"{path}[{index}]"
         topology_selector_term(term, where, out)
@@ -100,6 +107,17 @@ _CLASS = table(
     row("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer"), missing=""),
     row("allowedTopologies", _topologies),
 )
+
+
+def _class_warnings(new: Json, _: Json | None) -> list[str]:
+    return [
+        f"allowedTopologies[{index}].matchLabelExpressions[{position}]: {DEPRECATED_LABELS[key]}"
+        for index, term in enumerate(new.get("allowedTopologies") or ())
+        for position, item in enumerate(term.get("matchLabelExpressions") or ())
+        if (key := item.get("key")) in DEPRECATED_LABELS
+    ]
+
+
 _ATTRIBUTES_CLASS = table(
     row("driverName", _lowered_name, missing=""),
     row("parameters", _parameters, missing="must contain at least one key/value pair"),
@@ -218,6 +236,9 @@ def _node_drivers(items: Sequence[Json], path: str, out: Causes) -> None:
         seen.add(name)
 
 
+_NODE = table(row("spec", table(row("drivers", _node_drivers))))
+
+
 def _same_node_drivers(new: Json, old: Json, out: Causes) -> None:
     stored = {item.get("name"): item for item in member(old, "spec").get("drivers") or ()}
     for item in member(new, "spec").get("drivers") or ():
@@ -226,7 +247,7 @@ def _same_node_drivers(new: Json, old: Json, out: Causes) -> None:
             continue
         mine, others = ({**it, "allocatable": None} for it in (item, before))
         if any(not same(mine.get(key), others.get(key)) for key in mine.keys() | others.keys()):
-            out.append(invalid("spec.drivers", upper_names(mine), IMMUTABLE))
+            out.append(invalid("spec.drivers", go_struct_of(_NODE_DRIVER_TYPE, mine), IMMUTABLE))
 
 
 # --- attachments ---
@@ -238,11 +259,11 @@ def _source(source: Mapping[str, Any], path: str, out: Causes) -> None:
         out.append(required(path, _ONE_SOURCE))
     elif inline is not None and name is not None:
         out.append(forbidden(path, _ONE_SOURCE))
-    elif name is not None:
+    elif name == "":
         where = f"{path}.persistentVolumeName"
-        if not name:
-            out.append(required(where, "must specify non empty persistentVolumeName"))
-        out.extend(invalid(where, name, text) for text in dns1123_subdomain(name))
+        out.append(required(where, "must specify non empty persistentVolumeName"))
+    elif inline is not None:
+        INLINE_SPEC(inline, f"{path}.inlineVolumeSpec", out)
 
 
 def _volume_error(error: Mapping[str, Any], path: str, out: Causes) -> None:
@@ -261,7 +282,7 @@ def _attachment_metadata(values: Mapping[str, str], path: str, out: Causes) -> N
 
 
 _ATTACHMENT = table(
-    row("attacher", driver_name, missing=""),
+    row("attacher", missing=""),
     row("source", _source, absent=lambda _, path, out: _source({}, path, out)),
     row("nodeName", _SUBDOMAIN, zero=""),
 )
@@ -272,6 +293,16 @@ _ATTACHMENT_STATUS = table(
 )
 
 
+def _new_attachment(obj: Mapping[str, Any], _: str, out: Causes) -> None:
+    spec = member(obj, "spec")
+    _attachment(obj, "", out)
+    if attacher := spec.get("attacher"):
+        driver_name(attacher, "spec.attacher", out)
+    name = member(spec, "source").get("persistentVolumeName")
+    if name is not None:
+        _SUBDOMAIN(name, "spec.source.persistentVolumeName", out)
+
+
 def _attachment(obj: Mapping[str, Any], _: str, out: Causes) -> None:
     _ATTACHMENT(member(obj, "spec"), "spec", out)
     _ATTACHMENT_STATUS(member(obj, "status"), "status", out)
@@ -280,13 +311,11 @@ def _attachment(obj: Mapping[str, Any], _: str, out: Causes) -> None:
 def _same_attachment(new: Json, old: Json, out: Causes) -> None:
     spec = new.get("spec") or {}
     if not same(spec, old.get("spec")):
-        out.append(invalid("spec", upper_names(spec), IMMUTABLE))
+        out.append(invalid("spec", go_struct_of(_ATTACHMENT_TYPE, spec), IMMUTABLE))
 
 
-def _attachment_status(new: Json, old: Json, out: Causes) -> None:
-    _attachment(new, "", out)
-    _same_attachment(new, old, out)
-
+# the strategy checks a changed attachment, and so does the check of a change that it calls
+_update_attachment = changes(unchanged(_attachment), unchanged(_attachment), _same_attachment)
 
 # --- capacities ---
 
@@ -307,29 +336,57 @@ def _same_capacity(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("storageClassName", name, IMMUTABLE))
 
 
+def _capacity_warnings(new: Json, _: Json | None) -> list[str]:
+    topology = member(new, "nodeTopology")
+    found = [
+        f"nodeTopology.matchExpressions[{index}].key: {key} is {DEPRECATED_LABELS[key]}"
+        for index, item in enumerate(topology.get("matchExpressions") or ())
+        if (key := item.get("key")) in DEPRECATED_LABELS
+    ]
+    found += [
+        f"nodeTopology.matchLabels.{key}: {DEPRECATED_LABELS[key]}"
+        for key in sorted(topology.get("matchLabels") or ())
+        if key in DEPRECATED_LABELS
+    ]
+    return found
+
+
 TABLES: Tables = {
     (_GROUP, "storageclasses"): KindRules(
         create=_CLASS,
-        update=immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
-        revalidate=False,
+        update=changes(
+            unchanged(_CLASS),
+            immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+        ),
+        revalidate=0,
+        warnings=_class_warnings,
     ),
     (_GROUP, "volumeattributesclasses"): KindRules(
         create=_ATTRIBUTES_CLASS, update=_same_attributes
     ),
     (_GROUP, "csidrivers"): KindRules(
         create=_create_driver,
-        update=changes(_same_attach, immutable("spec.volumeLifecycleModes")),
+        update=changes(
+            unchanged(_create_driver), _same_attach, immutable("spec.volumeLifecycleModes")
+        ),
+        revalidate=0,
     ),
     (_GROUP, "csinodes"): KindRules(
-        create=table(row("spec", table(row("drivers", _node_drivers)))),
-        update=_same_node_drivers,
+        create=_NODE,
+        # checked twice, as attachments are
+        update=changes(unchanged(_NODE), unchanged(_NODE), _same_node_drivers),
+        revalidate=0,
     ),
     (_GROUP, "volumeattachments"): KindRules(
-        create=_attachment,
-        update=_same_attachment,
-        subresources={"status": _attachment_status},
+        create=_new_attachment,
+        update=_update_attachment,
+        revalidate=0,
+        subresources={"status": _update_attachment},
     ),
     (_GROUP, "csistoragecapacities"): KindRules(
-        create=_CAPACITY, update=_same_capacity, revalidate=False
+        create=_CAPACITY,
+        update=changes(unchanged(_CAPACITY), _same_capacity),
+        revalidate=0,
+        warnings=_capacity_warnings,
     ),
 }

@@ -17,15 +17,7 @@ PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 
-_UNSUPPORTED = (
-    "id",
-    "$schema",
-    "$ref",
-    "additionalItems",
-    "patternProperties",
-    "definitions",
-    "dependencies",
-)
+_UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions")
 _INT_OR_STRING_ANY_OF = [{"type": "integer"}, {"type": "string"}]
 _EMPTY_TYPE = {
     "root": "must not be empty at the root",
@@ -87,9 +79,9 @@ def is_supported(schema: Mapping[str, Any]) -> bool:
     Args:
         schema: a schema.
     """
-    if any(schema.get(name) for name in _UNSUPPORTED) or schema.get("type") == "null":
+    if any(schema.get(name) for name in _UNSUPPORTED) or schema.get(PRESERVE) is False:
         return False
-    if isinstance(schema.get("items"), list):
+    if isinstance(schema.get("items"), list) or schema.get("additionalItems") is not None:
         return False
     parts = (*children(schema, ""), *nested(schema, ""))
     return all(is_supported(inner) for inner, _ in parts)
@@ -101,10 +93,14 @@ def structural(schema: Mapping[str, Any], path: str, out: Causes) -> None:
     Args:
         schema: the root of the schema.
         path: its path.
-        out: receives causes.
+        out: receives causes, sorted by what they say.
     """
-    _invariants(schema, "root", path, out)
-    _completeness(schema, path, out)
+    found: Causes = []
+    _invariants(schema, "root", path, found)
+    # kube-apiserver looks for undefined parts under the junctors of the root alone
+    for inner, where in nested(schema, path):
+        _defined(inner, schema, path, where, found)
+    out.extend(sorted(found, key=lambda cause: f"{cause.field}: {cause.message}"))
 
 
 def _invariants(schema: Mapping[str, Any], level: str, path: str, out: Causes) -> None:
@@ -217,13 +213,6 @@ def _value_validation(
 
 
 # --- completeness ---
-
-
-def _completeness(schema: Mapping[str, Any], path: str, out: Causes) -> None:
-    for inner, where in nested(schema, path):
-        _defined(inner, schema, path, where, out)
-    for inner, where in children(schema, path):
-        _completeness(inner, where, out)
 
 
 def _defined(

@@ -17,8 +17,8 @@ _COMPUTE = ("cpu", "memory")
 _Amounts = dict[str, Quantity]
 
 
-def _requests(container: Mapping[str, Any]) -> Json:
-    found: Json = (container.get("resources") or {}).get("requests") or {}
+def _amounts(container: Mapping[str, Any], side: str) -> Json:
+    found: Json = (container.get("resources") or {}).get(side) or {}
     return found
 
 
@@ -33,25 +33,26 @@ def _raise_to(total: _Amounts, least: Mapping[str, Quantity]) -> None:
             total[name] = value
 
 
-def container_requests(spec: Mapping[str, Any]) -> _Amounts:
-    """The most that the containers of a pod request at one time, by resource.
+def container_amounts(spec: Mapping[str, Any], side: str = "requests") -> _Amounts:
+    """The most that the containers of a pod ask for at one time, by resource.
 
     Args:
         spec: the pod's spec.
+        side: ``requests`` or ``limits``.
     """
     total: _Amounts = {}
     for container in spec.get("containers") or ():
-        _add(total, _requests(container))
+        _add(total, _amounts(container, side))
     sidecars: _Amounts = {}
     peaks: _Amounts = {}
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == "Always":
-            _add(total, _requests(container))
-            _add(sidecars, _requests(container))
+            _add(total, _amounts(container, side))
+            _add(sidecars, _amounts(container, side))
             _raise_to(peaks, sidecars)
         else:
             now = dict(sidecars)
-            _add(now, _requests(container))
+            _add(now, _amounts(container, side))
             _raise_to(peaks, now)
     _raise_to(total, peaks)
     return total

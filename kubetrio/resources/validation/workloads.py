@@ -5,7 +5,7 @@ Source: "Workload Management" in the Kubernetes documentation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +16,7 @@ from kubetrio.machinery.fielderrors import (
     required,
 )
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
-from kubetrio.resources.validation.claims import claim_spec_warnings
+from kubetrio.resources.validation.claims import CLAIM_SPEC, claim_spec_warnings
 from kubetrio.resources.validation.formats import (
     LABEL,
     at_most_hundred_percent,
@@ -54,7 +54,8 @@ from kubetrio.resources.validation.replicas import (
 from kubetrio.resources.validation.selectors import label_selector, printed
 
 _MISMATCH = "`selector` does not match template `labels`"
-_STRATEGY = go_struct(Type=("type", ""), RollingUpdate=("rollingUpdate", None))
+_ROLLING = go_struct(MaxUnavailable=("maxUnavailable", 0), MaxSurge=("maxSurge", 0))
+_ROLLING_ORDINALS = go_struct(Partition=("partition", 0), MaxUnavailable=("maxUnavailable", None))
 _RETENTION = one_of("Retain", "Delete")
 _TEMPLATE = "spec.template"
 
@@ -101,6 +102,14 @@ def _selector(spec: Mapping[str, Any], out: Causes, kind: str) -> None:
     if is_missing(selector.get("matchLabels")) and is_missing(selector.get("matchExpressions")):
         detail = f"empty selector is invalid for {kind}"
         out.append(invalid("spec.selector", printed(selector), detail))
+
+
+def _shown_strategy(
+    strategy: Mapping[str, Any], rolling: Callable[[Mapping[str, Any]], Json] = _ROLLING
+) -> Json:
+    given = strategy.get("rollingUpdate")
+    shown = None if given is None else rolling(given)
+    return {"Type": strategy.get("type") or "", "RollingUpdate": shown}
 
 
 def _same_selector(new: Json, old: Json, out: Causes) -> None:
@@ -169,7 +178,7 @@ def _deployment_strategy(strategy: Mapping[str, Any], out: Causes) -> None:
         else:
             _rolling_deployment(rolling, path, out)
     else:
-        shown = _STRATEGY(strategy)
+        shown = _shown_strategy(strategy)
         out.append(not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate")))
 
 
@@ -233,7 +242,7 @@ def _daemon_strategy(strategy: Mapping[str, Any], out: Causes) -> None:
         else:
             _rolling_daemons(rolling, path, out)
     elif kind != "OnDelete":
-        shown = _STRATEGY(strategy)
+        shown = _shown_strategy(strategy)
         out.append(not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete")))
 
 
@@ -298,15 +307,12 @@ def _stateful_strategy(strategy: Mapping[str, Any], out: Causes) -> None:
         out.append(required(path))
     elif kind == "OnDelete":
         if rolling is not None:
-            shown = {
-                "Partition": rolling.get("partition") or 0,
-                "MaxUnavailable": rolling.get("maxUnavailable"),
-            }
+            shown = _ROLLING_ORDINALS(rolling)
             detail = "only allowed for updateStrategy 'RollingUpdate'"
             out.append(invalid(f"{path}.rollingUpdate", shown, detail))
     elif kind != "RollingUpdate":
         detail = "must be 'RollingUpdate' or 'OnDelete'"
-        out.append(invalid(path, _STRATEGY(strategy), detail))
+        out.append(invalid(path, _shown_strategy(strategy, _ROLLING_ORDINALS), detail))
     elif rolling is not None:
         not_negative(rolling.get("partition") or 0, f"{path}.rollingUpdate.partition", out)
         unavailable = rolling.get("maxUnavailable")
@@ -320,30 +326,30 @@ def _stateful_strategy(strategy: Mapping[str, Any], out: Causes) -> None:
 
 
 def _with_claims(spec: Mapping[str, Any]) -> Json:
-    """The template with the volumes that the claim templates will become."""
+    """The template with the volumes that the claim templates will become, in front."""
     template: Json = spec.get("template") or {}
-    names = [
-        member(claim, "metadata").get("name") for claim in spec.get("volumeClaimTemplates") or ()
-    ]
+    claims = spec.get("volumeClaimTemplates") or ()
+    names = dict.fromkeys(filter(None, (member(claim, "metadata").get("name") for claim in claims)))
+    if not names:
+        return template
     pod = template.get("spec") or {}
-    volumes = [item for item in pod.get("volumes") or () if item.get("name") not in names]
-    volumes += [
-        {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names if name
-    ]
-    return {**template, "spec": {**pod, "volumes": volumes}} if names else template
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    volumes += [item for item in pod.get("volumes") or () if item.get("name") not in names]
+    return {**template, "spec": {**pod, "volumes": volumes}}
 
 
-def _stateful_template(spec: Mapping[str, Any], out: Causes) -> None:
+def _stateful_template(spec: Mapping[str, Any], out: Causes, *, pods: bool) -> None:
     selector = selector_of(spec)
     if selector is None:
         out.append(invalid("spec.selector", printed(spec["selector"]), ""))
     else:
         selected_template(spec, selector, out)
-        pod_template(_with_claims(spec), _TEMPLATE, out)
+        if pods:
+            pod_template(_with_claims(spec), _TEMPLATE, out)
     only_always(member(spec, "template"), _TEMPLATE, out, "StatefulSet")
 
 
-def _stateful_spec(spec: Mapping[str, Any], out: Causes) -> None:
+def _stateful_spec(spec: Mapping[str, Any], out: Causes, *, pods: bool = True) -> None:
     policy = spec.get("podManagementPolicy") or ""
     if not policy:
         out.append(required("spec.podManagementPolicy"))
@@ -360,19 +366,30 @@ def _stateful_spec(spec: Mapping[str, Any], out: Causes) -> None:
     ordinals = member(spec, "ordinals")
     not_negative(ordinals.get("start") or 0, "spec.ordinals.start", out)
     _selector(spec, out, "statefulset")
-    _stateful_template(spec, out)
+    _stateful_template(spec, out, pods=pods)
 
 
 def _stateful_set(obj: Json, _path: str, out: Causes) -> None:
     spec = member(obj, "spec")
     _stateful_spec(spec, out)
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        CLAIM_SPEC(member(claim, "spec"), f"spec.volumeClaimTemplates[{index}].spec", out)
     if name := spec.get("serviceName"):
         LABEL(name, "spec.serviceName", out)
 
 
 def _stateful_update(new: Json, old: Json, out: Causes) -> None:
     mine, theirs = member(new, "spec"), member(old, "spec")
-    _stateful_spec(mine, out)
+    found: Causes = []
+    _stateful_spec(mine, found)
+    before: Causes = []
+    if found:
+        _stateful_spec(theirs, before)
+    if before:
+        # templates were not checked once, and what was stored then may change as it is
+        found = []
+        _stateful_spec(mine, found, pods=False)
+    out.extend(found)
     names = (mine.keys() | theirs.keys()) - _STATEFUL_MUTABLE
     if not all(same(mine.get(name), theirs.get(name)) for name in names):
         out.append(forbidden("spec", _STATEFUL_FORBIDDEN))
@@ -404,10 +421,13 @@ def _revision_update(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("data", new.get("data"), IMMUTABLE))
 
 
-def _scaled(create: Check, status: UpdateCheck, update: UpdateCheck) -> KindRules:
+def _scaled(create: Check, status: UpdateCheck, *, checks: int) -> KindRules:
+    """Rules of what has replicas; the object is checked before its change, or that alone."""
     return KindRules(
         create=create,
-        update=update,
+        update=_same_selector,
+        revalidate=checks,
+        metadata=(checks - 1, 1),
         subresources={"status": status, "scale": scale},
         warnings=owner_warnings,
     )
@@ -415,25 +435,27 @@ def _scaled(create: Check, status: UpdateCheck, update: UpdateCheck) -> KindRule
 
 TABLES: Tables = MappingProxyType(
     {
-        ("apps", "deployments"): _scaled(_deployment, _deployment_status, _same_selector),
+        ("apps", "deployments"): _scaled(_deployment, _deployment_status, checks=1),
         ("apps", "replicasets"): _scaled(
-            _replica_set, replica_status("cannot be greater than readyReplicas"), _same_selector
+            _replica_set, replica_status("cannot be greater than readyReplicas"), checks=2
         ),
         ("apps", "daemonsets"): KindRules(
             create=_daemon_set,
             update=_same_selector,
+            revalidate=2,
             subresources={"status": _daemon_status},
             warnings=_daemon_warnings,
         ),
         ("apps", "statefulsets"): KindRules(
             create=_stateful_set,
             update=_stateful_update,
-            revalidate=False,
+            revalidate=0,
+            metadata=(0, 1),
             subresources={"status": _stateful_status, "scale": scale},
             warnings=_stateful_warnings,
         ),
         ("apps", "controllerrevisions"): KindRules(
-            create=_revision, update=_revision_update, revalidate=False
+            create=_revision, update=_revision_update, revalidate=0
         ),
     }
 )

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 from typing import Any
 
+import pytest
+
+from kubetrio.cel.engine import available
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.defaults import Context, apply_defaults, prepare_create
 from kubetrio.resources.validation import validate_create, validate_update, warnings
@@ -73,3 +78,12 @@ def changed(obj: Json, path: str, value: Any) -> Json:
     else:
         target[last] = value
     return out
+
+
+_EXPRESSIONS = re.compile('"(?:[a-zA-Z]*[eE]xpression|x-kubernetes-validations)"')
+
+
+def skip_without_engine(body: Json) -> None:
+    """Skip what cannot be told without the CEL engine."""
+    if not available() and _EXPRESSIONS.search(json.dumps(body)):
+        pytest.skip("needs the extra cel")

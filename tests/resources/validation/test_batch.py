@@ -176,6 +176,10 @@ def test_indexed_completions_follow_parallelism() -> None:
                     "Complete "
                     "jobs"
                 ),
+                (
+                    "status.conditions: Invalid value: cannot set Complete=True condition without "
+                    "the SuccessCriteriaMet=true condition"
+                ),
                 "status.startTime: Required value: startTime is required for finished job",
             ],
         ),
@@ -194,6 +198,145 @@ def test_job_status(status: Json, expected: list[str]) -> None:
     """A finished job looks finished."""
     old = made(JOBS, job())
     assert refused_change(JOBS, old, changed(old, "status", status), "status") == expected
+
+
+def _conditions(*true: str) -> list[Json]:
+    return [{"type": name, "status": "True"} for name in true]
+
+
+_START, _END = "2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z"
+_DONE = {
+    "conditions": _conditions("SuccessCriteriaMet", "Complete"),
+    "startTime": _START,
+    "completionTime": _END,
+}
+_LIMITED = {**INDEXED, "backoffLimitPerIndex": 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "before", "after", "expected"),
+    [
+        ({}, {}, _DONE, []),
+        ({"suspend": True, "completions": 0}, {}, {**_DONE, "startTime": None}, []),
+        (
+            {},
+            {},
+            {**_DONE, "active": 1, "terminating": 1, "ready": 2, "completionTime": _START},
+            [
+                "status.active: Invalid value: 1: active>0 is invalid for finished job",
+                "status.terminating: Invalid value: 1: terminating>0 is invalid for finished job",
+                "status.ready: Invalid value: 2: cannot set more ready pods than active",
+            ],
+        ),
+        (
+            {},
+            _DONE,
+            {"succeeded": 0},
+            [
+                (
+                    "status.conditions: Invalid value: cannot disable the terminal Complete=True "
+                    "condition"
+                ),
+                "status.startTime: Required value: startTime cannot be removed for unsuspended job",
+                (
+                    "status.conditions: Invalid value: cannot disable the SuccessCriteriaMet=True "
+                    "condition"
+                ),
+            ],
+        ),
+        (
+            {},
+            _DONE,
+            {**_DONE, "completionTime": "2024-01-01T02:00:00Z"},
+            [
+                (
+                    'status.completionTime: Invalid value: "2024-01-01T02:00:00Z": completionTime '
+                    "cannot be mutated"
+                )
+            ],
+        ),
+        (
+            {},
+            {"failed": 2, "succeeded": 3},
+            {"failed": 1, "succeeded": 2},
+            [
+                "status.failed: Invalid value: 1: cannot decrease the failed counter",
+                "status.succeeded: Invalid value: 2: cannot decrease the succeeded counter",
+            ],
+        ),
+        ({**INDEXED, "parallelism": 5}, {"succeeded": 3}, {"succeeded": 2}, []),
+        (
+            {},
+            {},
+            {"completedIndexes": "0", "failedIndexes": "x"},
+            [
+                (
+                    'status.completedIndexes: Invalid value: "0": cannot set non-empty '
+                    "completedIndexes when non-indexed completion mode"
+                ),
+                (
+                    'status.failedIndexes: Invalid value: "x": cannot set non-null failedIndexes '
+                    "when backoffLimitPerIndex is null"
+                ),
+            ],
+        ),
+        (
+            _LIMITED,
+            {},
+            {"completedIndexes": "0,2-9", "failedIndexes": "x,0"},
+            [
+                (
+                    'status.completedIndexes: Invalid value: "0,2-9": error parsing '
+                    'completedIndexes: too large index: "9"'
+                ),
+                (
+                    'status.failedIndexes: Invalid value: "x,0": error parsing failedIndexes: '
+                    'cannot convert string to integer for index: "x"'
+                ),
+                (
+                    'status.failedIndexes: Invalid value: "x,0": failedIndexes and '
+                    "completedIndexes overlap at index: 0"
+                ),
+            ],
+        ),
+        (_LIMITED, {}, {"completedIndexes": "0,3", "failedIndexes": "1-2,4"}, []),
+        (
+            {},
+            {"active": 1},
+            {"active": 1, "conditions": _conditions("Failed", "SuccessCriteriaMet")},
+            [
+                (
+                    "status.conditions: Invalid value: cannot set Failed=True condition without "
+                    "the FailureTarget=true condition"
+                ),
+                "status.active: Invalid value: 1: active>0 is invalid for finished job",
+                "status.startTime: Required value: startTime is required for finished job",
+                (
+                    "status.conditions: Invalid value: cannot set SuccessCriteriaMet=True and "
+                    "Failed=true conditions"
+                ),
+            ],
+        ),
+    ],
+)
+def test_job_status_transitions(spec: Json, before: Json, after: Json, expected: list[str]) -> None:
+    """A job that ended stays ended, its counts do not fall, and its indexes can be read."""
+    made_job = made(JOBS, job(**spec))
+    old, new = changed(made_job, "status", before), changed(made_job, "status", after)
+    assert sorted(refused_change(JOBS, old, new, "status")) == sorted(expected)
+
+
+def test_what_was_wrong_in_a_status_may_stay() -> None:
+    """A rule holds for what a write changes."""
+    wrong = {"conditions": _conditions("Complete"), "completedIndexes": "7", "ready": 4}
+    old = changed(made(JOBS, job()), "status", wrong)
+    new = changed(old, "status", {**wrong, "succeeded": 1})
+    assert refused_change(JOBS, old, new, "status") == []
+    suspended = [{"type": "Suspended", "status": "True"}]
+    resumed = [{"type": "Suspended", "status": "False"}]
+    old = changed(old, "status", {"startTime": _START, "conditions": suspended})
+    new = changed(old, "status", {"startTime": _END, "conditions": resumed})
+    assert refused_change(JOBS, old, new, "status") == []
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", 0), ("0", 1), ("0,2-4", 4), ("1-2,4", 3)])
@@ -262,3 +405,23 @@ def test_zone_in_schedule_may_stay() -> None:
     """A schedule that had its zone inside keeps it."""
     old = changed(made(CRON_JOBS, cron_job()), "spec.schedule", "TZ=UTC 0 0 * * *")
     assert refused_change(CRON_JOBS, old, old) == []
+
+
+def test_policies_are_printed_in_the_words_of_go() -> None:
+    """Members that never change are shown as kube-apiserver holds them."""
+    policy = {"successPolicy": {"rules": [{"succeededCount": 1}]}}
+    shown = '{"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}'
+    assert refused(JOBS, job(**policy)) == [
+        f"spec.successPolicy: Invalid value: {shown}: requires indexed completion mode"
+    ]
+    old = made(JOBS, job(**INDEXED))
+    new = changed(old, "spec.successPolicy", policy["successPolicy"])
+    assert refused_change(JOBS, old, new) == [
+        f"spec.successPolicy: Invalid value: {shown}: field is immutable"
+    ]
+    rules = _codes(operator="In", values=[1])["podFailurePolicy"]
+    new = changed(old, "spec.podFailurePolicy", rules)
+    codes = '{"ContainerName":null,"Operator":"In","Values":[1]}'
+    shown = f'{{"Rules":[{{"Action":"FailJob","OnExitCodes":{codes},"OnPodConditions":null}}]}}'
+    told = f"spec.podFailurePolicy: Invalid value: {shown}: field is immutable"
+    assert told in refused_change(JOBS, old, new)

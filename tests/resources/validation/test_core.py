@@ -93,20 +93,15 @@ def test_tls_secret_without_certificate_is_warned_of() -> None:
         (
             "spec.configSource",
             {"configMap": {"name": "n", "namespace": "s"}},
-            [
-                (
-                    "spec.configSource.configMap.kubeletConfigKey: Required value: "
-                    "kubeletConfigKey must "
-                    "be set"
-                )
-            ],
+            [("spec.configSource.configMap.kubeletConfigKey: Required value")],
         ),
     ],
 )
 def test_node_update(path: str, value: Any, expected: list[str]) -> None:
     """Ranges and identity of a node stay once set."""
     old = made(NODES, {"spec": {"podCIDRs": ["10.0.0.0/24"], "podCIDR": "10.0.0.0/24"}})
-    assert refused_change(NODES, old, changed(old, path, value)) == expected
+    part = "status" if path.startswith("status") else ""
+    assert refused_change(NODES, old, changed(old, path, value), part) == expected
 
 
 @pytest.mark.parametrize(
@@ -360,3 +355,104 @@ def test_new_style_event() -> None:
     found = refused(resource("events"), body)
     assert "reportingController: Required value" in found
     assert "action: Required value" in found
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"declaredFeatures": ["A", "B/c"]}, []),
+        (
+            {"declaredFeatures": ["B", "A", "A", "a"]},
+            [
+                (
+                    'status.declaredFeatures[1]: Invalid value: "A": list must be sorted '
+                    "alphabetically"
+                ),
+                'status.declaredFeatures[2]: Duplicate value: "A"',
+                (
+                    'status.declaredFeatures[3]: Invalid value: "a": invalid feature name "a": '
+                    "must start with an UpperCamelCase segment, with subsequent segments "
+                    "separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain "
+                    "only alphanumeric characters and slashes"
+                ),
+            ],
+        ),
+        (
+            {"nodeInfo": {"swap": {"capacity": 0}}},
+            ["metadata.nodeSwapStatus.capacity: Invalid value: 0: must be greater than zero"],
+        ),
+    ],
+)
+def test_status_of_a_new_node(status: Json, expected: list[str]) -> None:
+    """Nodes register with a status."""
+    assert refused(NODES, {"status": status}) == expected
+
+
+def test_node_is_checked_by_itself_and_as_a_change() -> None:
+    """What both look at stands twice in the details."""
+    old = made(NODES, {"spec": {}})
+    new = changed(old, "spec.taints", [{"key": "k"}])
+    assert refused_change(NODES, old, new) == ["metadata.taints[0].effect: Required value"] * 2
+
+
+def test_mount_options_of_a_volume_that_has_none() -> None:
+    """The annotation is for some kinds of volumes."""
+    note = "volume.beta.kubernetes.io/mount-options"
+    body = {
+        "metadata": {"annotations": {note: "ro"}},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/x"},
+        },
+    }
+    told = f"metadata.annotations.{note}: Forbidden: may not specify mount options for this volume "
+    assert refused(VOLUMES, body) == [f"{told}type"]
+    old = made(VOLUMES, body)
+    assert refused_change(VOLUMES, old, old) == [f"{told}type"]
+    body["spec"]["nfs"] = {"server": "s", "path": "/x"}
+    del body["spec"]["hostPath"]
+    assert refused(VOLUMES, body) == []
+
+
+def test_attributes_class_stays_once_applied() -> None:
+    """Before it was, it may go again (KEP-3751)."""
+    old = made(CLAIMS, _claim_with_class())
+    old["status"]["phase"] = "Bound"
+    new = changed(old, "spec.volumeAttributesClassName", None)
+    assert refused_change(CLAIMS, old, new) == []
+    old["status"]["currentVolumeAttributesClassName"] = "gold"
+    assert refused_change(CLAIMS, old, new) == [
+        (
+            "spec.volumeAttributesClassName: Forbidden: update to nil is forbidden when "
+            "status.currentVolumeAttributesClassName is not nil"
+        )
+    ]
+
+
+def _claim_with_class() -> Json:
+    return {
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "volumeAttributesClassName": "gold",
+        }
+    }
+
+
+def test_bad_claim_is_told_twice_on_update() -> None:
+    """A claim is checked by itself and again as a part of the change."""
+    old = made(CLAIMS, _claim_with_class())
+    new = changed(old, "spec.volumeMode", "Tape")
+    found = refused_change(CLAIMS, old, new)
+    text = 'spec.volumeMode: Unsupported value: "Tape": supported values: "Block", "Filesystem"'
+    assert found.count(text) == 2
+
+
+def test_status_of_a_claim() -> None:
+    """Names of members in causes are those of the API."""
+    old = made(CLAIMS, _claim_with_class())
+    new = changed(old, "status.allocatedResourceStatuses", {"cpu": "NodeResizePending"})
+    assert refused_change(CLAIMS, old, new, "status") == [
+        ('status.allocatedResourceStatuses: Unsupported value: "cpu": supported values: "storage"')
+    ]

@@ -12,7 +12,7 @@ from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation import addresses, formats, quantities, selectors
 from kubetrio.resources.validation.differences import difference
 from kubetrio.resources.validation.library import Check
-from kubetrio.resources.validation.sums import container_requests
+from kubetrio.resources.validation.sums import container_amounts
 
 
 def found(check: Check, value: Any) -> list[str]:
@@ -138,7 +138,7 @@ def test_requests_with_sidecars() -> None:
         "containers": [container("1")],
         "initContainers": [container("1", restartPolicy="Always"), container("5")],
     }
-    assert str(container_requests(spec)["cpu"]) == "6"
+    assert str(container_amounts(spec)["cpu"]) == "6"
 
 
 def test_topology_terms() -> None:

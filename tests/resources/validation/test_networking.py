@@ -135,6 +135,23 @@ def test_addresses_name_their_parent() -> None:
     ]
 
 
+def test_an_address_keeps_its_parent() -> None:
+    """The parent is shown as the server has it; what replaces it is checked too."""
+    parent = {"resource": "services", "name": "s", "namespace": "ns"}
+    old = made(ADDRESSES, {"metadata": {"name": "192.0.2.1"}, "spec": {"parentRef": parent}})
+    new = {**old, "spec": {"parentRef": {**parent, "name": "t"}}}
+    assert refused_change(ADDRESSES, old, new) == [
+        (
+            'spec.parentRef: Invalid value: {"Group":"","Resource":"services","Namespace":"ns",'
+            '"Name":"t"}: field is immutable'
+        )
+    ]
+    assert refused_change(ADDRESSES, old, {**old, "spec": {}}) == [
+        "spec.parentRef: Invalid value: null: field is immutable",
+        "spec.parentRef: Required value",
+    ]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [

@@ -6,7 +6,7 @@ import pytest
 
 from kubetrio.resources.validation import warnings
 
-from .helpers import CONTAINER, Json, pod, resource, warned
+from .helpers import CONTAINER, Json, made, pod, resource, warned
 
 PODS = resource("pods")
 BETA = "beta.kubernetes.io/arch"
@@ -152,3 +152,60 @@ def test_negative_history() -> None:
             ">= 0 is recommended"
         )
     ]
+
+
+_ITEMS = [{"key": "a", "path": "test"}, {"key": "b", "path": "test/file"}]
+
+
+@pytest.mark.parametrize(
+    ("volume", "expected"),
+    [
+        (
+            {"configMap": {"name": "m", "items": _ITEMS}},
+            ['volume "v" (ConfigMap "m"): overlapping paths: "test/file" with "test"'],
+        ),
+        (
+            {"secret": {"secretName": "s", "items": [_ITEMS[0], {"key": "c", "path": "test/"}]}},
+            ['volume "v" (Secret "s"): overlapping paths: "test" with "test"'],
+        ),
+        ({"configMap": {"name": "m", "items": [_ITEMS[0], {"key": "c", "path": "tests"}]}}, []),
+        (
+            {
+                "projected": {
+                    "sources": [
+                        {"configMap": {"name": "m", "items": _ITEMS[:1]}},
+                        {"serviceAccountToken": {"path": "test", "expirationSeconds": 600}},
+                    ]
+                }
+            },
+            [
+                (
+                    'volume "v" (Projected): overlapping paths: "test" (ServiceAccountToken) with '
+                    '"test" (ConfigMap "m")'
+                )
+            ],
+        ),
+        (
+            {"projected": {"sources": [{}]}},
+            ['volume "v" (Projected) has no sources provided'],
+        ),
+    ],
+)
+def test_files_that_hide_each_other(volume: Json, expected: list[str]) -> None:
+    """Files of one volume that share a path, or are below each other."""
+    assert warned(PODS, pod(volumes=[{"name": "v", **volume}])) == expected
+
+
+def test_status_is_warned_of_by_itself() -> None:
+    """A write of the status warns of its addresses, and of nothing in the spec."""
+    obj = made(PODS, pod(nodeSelector={BETA: "x"}))
+    assert warnings(PODS, obj, obj, "status") == []
+    obj["status"]["podIPs"] = [{"ip": "::ffff:1.2.3.4"}]
+    assert warnings(PODS, obj, obj, "status") == [
+        (
+            'status.podIPs[0].ip: non-standard IP address "::ffff:1.2.3.4" will be considered '
+            'invalid in a future Kubernetes release: use "1.2.3.4"'
+        )
+    ]
+    deployments = resource("deployments", "apps")
+    assert warnings(deployments, {"metadata": {}}, {"metadata": {}}, "scale") == []

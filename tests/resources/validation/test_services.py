@@ -240,3 +240,48 @@ def test_stored_addresses_may_stay_loose() -> None:
     kind = resource("endpoints")
     assert refused_change(kind, old, old) == []
     assert refused(kind, old)
+
+
+def test_changed_endpoints_are_checked_as_a_whole() -> None:
+    """Loose addresses stay only where nothing changes."""
+    kind = resource("endpoints")
+    old = {"subsets": [{"addresses": [{"ip": "010.1.1.1"}]}]}
+    new = {"subsets": [{"addresses": [{"ip": "010.1.1.1"}, {"ip": "10.1.1.2"}]}]}
+    assert refused_change(kind, old, new) == [
+        'subsets[0].addresses[0].ip: Invalid value: "010.1.1.1": must not have leading 0s'
+    ]
+
+
+RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+
+
+def test_stored_source_ranges_may_stay_loose() -> None:
+    """In the spec each by itself, in the annotation all together."""
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+    old = made(SERVICES, {"spec": {**spec, "loadBalancerSourceRanges": ["10.0.0.1/8"]}})
+    told = (
+        'spec.LoadBalancerSourceRanges[0]: Invalid value: "10.0.0.1/8": must not have bits set '
+        "beyond the prefix length"
+    )
+    assert told in refused(SERVICES, {"spec": old["spec"]})
+    assert refused_change(SERVICES, old, old) == []
+    noted = made(SERVICES, {"spec": spec, "metadata": {"annotations": {RANGES: "10.0.0.1/8"}}})
+    assert refused_change(SERVICES, noted, noted) == []
+    new = changed(noted, "metadata.annotations", {RANGES: "10.0.0.1/8,10.0.0.0/8"})
+    assert refused_change(SERVICES, noted, new) == [
+        (
+            f'metadata.annotations[{RANGES}]: Invalid value: "10.0.0.1/8": must not have bits set '
+            "beyond the prefix length"
+        )
+    ]
+
+
+def test_stored_addresses_of_a_load_balancer_may_stay_loose() -> None:
+    """Controllers write them."""
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+    old = made(SERVICES, {"spec": spec})
+    new = changed(old, "status.loadBalancer", {"ingress": [{"ip": "010.0.0.1", "ipMode": "VIP"}]})
+    assert refused_change(SERVICES, new, new, "status") == []
+    assert refused_change(SERVICES, old, new, "status") == [
+        'status.loadBalancer.ingress[0].ip: Invalid value: "010.0.0.1": must not have leading 0s'
+    ]

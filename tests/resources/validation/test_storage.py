@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from .helpers import Json, made, refused, refused_change, resource
+from .helpers import Json, made, refused, refused_change, resource, warned
 
 GROUP = "storage.k8s.io"
 CLASSES = resource("storageclasses", GROUP)
@@ -14,6 +14,11 @@ DRIVERS = resource("csidrivers", GROUP)
 NODES = resource("csinodes", GROUP)
 ATTACHMENTS = resource("volumeattachments", GROUP)
 CAPACITIES = resource("csistoragecapacities", GROUP)
+ATTACHMENT: Json = {
+    "attacher": "a.b",
+    "nodeName": "n",
+    "source": {"persistentVolumeName": "v"},
+}
 
 
 @pytest.mark.parametrize(
@@ -153,17 +158,89 @@ def test_attachments(source: Json, expected: str) -> None:
 
 
 def test_the_status_of_an_attachment() -> None:
-    """Errors are short and their codes are not negative."""
-    spec = {"attacher": "a.b", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
-    old = made(ATTACHMENTS, {"spec": spec})
+    """Errors are short and their codes are not negative; a change is checked twice."""
+    old = made(ATTACHMENTS, {"spec": ATTACHMENT})
     new = deepcopy(old)
     new["status"]["attachError"] = {"message": "m" * 1025, "errorCode": -1}
-    assert refused_change(ATTACHMENTS, old, new, "status") == [
+    negative = (
+        "status.attachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, "
+        "inclusive"
+    )
+    long = "status.attachError.message: Too long: may not be more than 262144 bytes"
+    assert refused_change(ATTACHMENTS, old, new, "status") == [negative, negative, long, long]
+
+
+def test_the_spec_of_an_attachment_never_changes() -> None:
+    """What it should have been is shown with every member, set or not."""
+    old = made(ATTACHMENTS, {"spec": ATTACHMENT})
+    new = {**old, "spec": {**ATTACHMENT, "nodeName": "m"}}
+    assert refused_change(ATTACHMENTS, old, new) == [
         (
-            "status.attachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, "
-            "inclusive"
-        ),
-        "status.attachError.message: Too long: may not be more than 262144 bytes",
+            'spec: Invalid value: {"Attacher":"a.b","Source":{"PersistentVolumeName":"v",'
+            '"InlineVolumeSpec":null},"NodeName":"m"}: field is immutable'
+        )
+    ]
+
+
+def test_an_attacher_is_a_driver() -> None:
+    """Its name and that of the volume are checked when an attachment is made."""
+    spec = {"attacher": "A B", "nodeName": "n", "source": {"persistentVolumeName": "V"}}
+    fields = [line.partition(":")[0] for line in refused(ATTACHMENTS, {"spec": spec})]
+    assert fields == ["spec.attacher", "spec.source.persistentVolumeName"]
+    stored = made(ATTACHMENTS, {"spec": spec})
+    assert refused_change(ATTACHMENTS, stored, stored) == []
+
+
+def test_a_class_is_checked_when_it_changes() -> None:
+    """Topologies may change, to good ones."""
+    old = made(CLASSES, {"provisioner": "a.b"})
+    new = {**old, "allowedTopologies": [{"matchLabelExpressions": [{"key": "k"}]}]}
+    assert refused_change(CLASSES, old, new) == [
+        "allowedTopologies[0].matchLabelExpressions[0].values: Required value"
+    ]
+
+
+def test_a_capacity_is_checked_when_it_changes() -> None:
+    """Amounts may change, but not below zero."""
+    old = made(CAPACITIES, {"storageClassName": "c", "capacity": "1Gi"})
+    assert refused_change(CAPACITIES, old, {**old, "capacity": "-1"}) == [
+        'capacity: Invalid value: "-1": must be greater than or equal to 0'
+    ]
+
+
+def test_drivers_of_a_node_never_change() -> None:
+    """They come and go, but an entry stays as it is except for what it can take."""
+    driver = {"name": "d", "nodeID": "n"}
+    old = made(NODES, {"spec": {"drivers": [driver]}})
+    new = {**old, "spec": {"drivers": [{**driver, "nodeID": "m", "allocatable": {"count": 1}}]}}
+    assert refused_change(NODES, old, new) == [
+        (
+            'spec.drivers: Invalid value: {"Name":"d","NodeID":"m","TopologyKeys":null,'
+            '"Allocatable":null}: field is immutable'
+        )
+    ]
+    grown = {**old, "spec": {"drivers": [{**driver, "allocatable": {"count": 1}}]}}
+    assert refused_change(NODES, old, grown) == []
+
+
+def test_an_empty_topology_is_one_that_was_there_before() -> None:
+    """A term without expressions equals each of the empty ones the check starts from."""
+    body = {"provisioner": "a.b", "allowedTopologies": [{}, {"matchLabelExpressions": []}]}
+    assert len(refused(CLASSES, body)) == 2 + 3
+
+
+def test_old_labels_of_nodes_are_warned_about() -> None:
+    """Topologies should use the labels that stay."""
+    zone = "failure-domain.beta.kubernetes.io/zone"
+    advice = 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
+    term = {"matchLabelExpressions": [{"key": "k"}, {"key": zone, "values": ["a"]}]}
+    assert warned(CLASSES, {"provisioner": "a.b", "allowedTopologies": [term]}) == [
+        f"allowedTopologies[0].matchLabelExpressions[1]: {advice}"
+    ]
+    topology = {"matchLabels": {zone: "a"}, "matchExpressions": [{"key": zone}]}
+    assert warned(CAPACITIES, {"nodeTopology": topology}) == [
+        f"nodeTopology.matchExpressions[0].key: {zone} is {advice}",
+        f"nodeTopology.matchLabels.{zone}: {advice}",
     ]
 
 

@@ -165,6 +165,33 @@ def test_stateful_pods_mount_their_claims() -> None:
     ]
 
 
+def test_claims_of_stateful_pods_are_checked_once() -> None:
+    """When they are new; and two of one name are one volume, before those of the template."""
+    bare = {"metadata": {"name": "data"}, "spec": {}}
+    assert refused(STATEFUL, workload({"volumeClaimTemplates": [CLAIM, bare]})) == [
+        (
+            "spec.volumeClaimTemplates[1].spec.accessModes: Required value: at least 1 access "
+            "mode is required"
+        ),
+        "spec.volumeClaimTemplates[1].spec.resources[storage]: Required value",
+    ]
+    volumes = [{"name": "data", "emptyDir": {}}, {"name": "B", "emptyDir": {}}]
+    told = refused(STATEFUL, workload({"volumeClaimTemplates": [CLAIM]}, volumes=volumes))
+    assert [line.partition(":")[0] for line in told] == ["spec.template.spec.volumes[1].name"]
+    old = changed(made(STATEFUL, workload()), "spec.volumeClaimTemplates", [bare])
+    assert refused_change(STATEFUL, old, changed(old, "spec.replicas", 3)) == []
+
+
+def test_stateful_pods_that_were_never_checked_may_stay() -> None:
+    """Templates of older servers change as they are; others become no worse."""
+    good = made(STATEFUL, workload())
+    old = changed(good, "spec.template.spec.containers.0.image", "")
+    assert refused_change(STATEFUL, old, changed(old, "spec.replicas", 3)) == []
+    assert refused_change(STATEFUL, good, old) == [
+        "spec.template.spec.containers[0].image: Required value"
+    ]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "good"),
     [

@@ -1,0 +1,23 @@
+"""Runtime classes."""
+
+from __future__ import annotations
+
+from .helpers import made, refused_change, resource, warned
+
+CLASSES = resource("runtimeclasses", "node.k8s.io")
+
+
+def test_a_changed_class_is_checked() -> None:
+    """Everything but the handler may change, to something good."""
+    old = made(CLASSES, {"handler": "h"})
+    new = {**old, "handler": "H", "scheduling": {"nodeSelector": {"a": "b c"}}}
+    fields = [line.partition(": ")[0] for line in refused_change(CLASSES, old, new)]
+    assert fields == ["handler", "handler", "scheduling.nodeSelector"]
+
+
+def test_old_labels_of_nodes_are_warned_about() -> None:
+    """A class should select nodes by labels that stay."""
+    selector = {"a": "b", "beta.kubernetes.io/os": "linux"}
+    assert warned(CLASSES, {"handler": "h", "scheduling": {"nodeSelector": selector}}) == [
+        'scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/os" instead'
+    ]

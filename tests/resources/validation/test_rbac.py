@@ -1,0 +1,37 @@
+"""Changes of roles and bindings."""
+
+from __future__ import annotations
+
+from .helpers import Json, made, refused_change, resource
+
+GROUP = "rbac.authorization.k8s.io"
+ROLES = resource("roles", GROUP)
+BINDINGS = resource("rolebindings", GROUP)
+ROLE: Json = {"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]}
+BINDING: Json = {"roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "r"}}
+
+
+def test_a_changed_role_is_checked_twice() -> None:
+    """The strategy checks it, and the check of a change that it calls does so again."""
+    old = made(ROLES, ROLE)
+    new = {**old, "rules": [{"verbs": [], "apiGroups": [""], "resources": ["pods"]}]}
+    message = "rules[0].verbs: Required value: verbs must contain at least one value"
+    assert refused_change(ROLES, old, new) == [message, message]
+
+
+def test_a_binding_keeps_its_role() -> None:
+    """The reference is told once, what is wrong with subjects twice."""
+    old = made(BINDINGS, BINDING)
+    new = {
+        **old,
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "other"},
+        "subjects": [{"kind": "ServiceAccount"}],
+    }
+    assert refused_change(BINDINGS, old, new) == [
+        (
+            'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role",'
+            '"Name":"other"}: cannot change roleRef'
+        ),
+        "subjects[0].name: Required value",
+        "subjects[0].name: Required value",
+    ]
