@@ -35,10 +35,12 @@ from kubetrio.resources.allocators import (
     node_ports_of,
 )
 from kubetrio.resources.defaults.compiling import ordered
+from kubetrio.resources.defaults.strategy_services import has_health_port
 from kubetrio.resources.objects import restamp, stamp
 from kubetrio.resources.validation.services import cluster_ips
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import Event, EventType, Range, Store
+from kubetrio.store.scan import scan
 
 Object = dict[str, Any]
 
@@ -111,13 +113,8 @@ class ServiceAllocator:
                 await self._create_address(address, service_name)
 
     async def _stored(self, prefix: str) -> AsyncIterator[tuple[str, Object]]:
-        keys, more = Range.prefix(prefix), True
-        while more:
-            page = await self._store.range(keys, limit=START_PAGE)
-            more = page.more
-            for item in page.items:
-                keys = keys.after(item.key)
-                yield item.key, orjson.loads(item.value)
+        async for item in scan(self._store, Range.prefix(prefix), START_PAGE):
+            yield item.key, orjson.loads(item.value)
 
     def _committed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -372,7 +369,7 @@ class ServiceAllocator:
             if not known:
                 chosen[port["port"]] = number
             _set_node_port(spec, index, number)
-        if _needs_health_port(spec):
+        if has_health_port(spec):
             self._claim_health_port(spec, claim)
 
     def _claim_changed_ports(self, new: Object, was: Object, claim: _Claim) -> None:
@@ -391,7 +388,7 @@ class ServiceAllocator:
                 number = self._claim_port(new, index, asked, claim)
                 mine.add(number)
                 _set_node_port(spec, index, number)
-        if _needs_health_port(spec) and not _needs_health_port(was):
+        if has_health_port(spec) and not has_health_port(was):
             self._claim_health_port(spec, claim)
 
     def _claim_port(self, new: Object, index: int, asked: int, claim: _Claim) -> int:
@@ -448,10 +445,6 @@ def _takes_node_ports(spec: Object) -> bool:
     if spec["type"] == "LoadBalancer":
         return spec.get("allocateLoadBalancerNodePorts") is not False
     return bool(spec["type"] == "NodePort")
-
-
-def _needs_health_port(spec: Object) -> bool:
-    return bool(spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
 
 
 def _asked_elsewhere(spec: Object, port: int) -> int:

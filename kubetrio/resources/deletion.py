@@ -39,18 +39,19 @@ def check_preconditions(resource: ResourceType, obj: Object, options: DeleteOpti
     """
     meta = obj["metadata"]
     named = GroupResource(resource.group, resource.kind)
-    if options.uid and options.uid != meta.get("uid"):
+    if options.uid is not None and options.uid != meta.get("uid"):
         raise conflict(
             named,
             meta["name"],
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
             f"({meta.get('uid')}). The object might have been deleted and then recreated",
         )
-    if options.resource_version and options.resource_version != meta["resourceVersion"]:
+    version = options.resource_version
+    if version is not None and version != meta["resourceVersion"]:
         raise conflict(
             named,
             meta["name"],
-            f"the ResourceVersion in the precondition ({options.resource_version}) does not match "
+            f"the ResourceVersion in the precondition ({version}) does not match "
             f"the ResourceVersion in record ({meta['resourceVersion']}). "
             "The object might have been modified",
         )
@@ -131,7 +132,7 @@ def plan(
             meta.pop("finalizers", None)
     if namespace:
         changed["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
-    if strategy.generation and not deleting and "generation" in meta:
+    if not deleting and meta.get("generation"):
         meta["generation"] += 1
     if changed == obj:
         return Outcome.NOTHING, obj

@@ -65,13 +65,14 @@ def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> O
 def count_generation(new: Object, old: Object, strategy: Strategy) -> Object:
     """Count changes of the desired state in ``metadata.generation``; changes the new object."""
     meta, was = new["metadata"], old["metadata"]
-    if "generation" in was:
-        meta["generation"] = was["generation"]
-        watched = strategy.generation_metadata
-        if strategy.generation and (
-            _spec(new) != _spec(old) or any(meta.get(name) != was.get(name) for name in watched)
-        ):
-            meta["generation"] += 1
+    generation = was.get("generation") or 0
+    watched = strategy.generation_metadata
+    if strategy.generation_counts and (
+        _spec(new) != _spec(old) or any(meta.get(name) != was.get(name) for name in watched)
+    ):
+        generation += 1
+    if generation:
+        meta["generation"] = generation
     else:
         meta.pop("generation", None)
     return new

@@ -10,7 +10,7 @@ Source: API conventions (metadata, optimistic concurrency), docs "API concepts".
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ import trio
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
-from kubetrio.machinery import objectmeta
+from kubetrio.machinery import gonumbers, objectmeta
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
@@ -33,6 +33,7 @@ from kubetrio.machinery.status import (
 )
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion
+from kubetrio.resources.adminaccess import admin_access
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.defaults.context import Context
 from kubetrio.resources.defaults.strategy import prepare_create, prepare_update
@@ -41,7 +42,12 @@ from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
-from kubetrio.resources.validation import validate_create, validate_update, warnings
+from kubetrio.resources.validation import (
+    metadata_rounds,
+    validate_create,
+    validate_update,
+    warnings,
+)
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema import builtin
 from kubetrio.schema.convert import convert
@@ -130,16 +136,11 @@ class Lifecycle:
         await self._admission.mutate(attributes)
         await self._admission.validate(attributes)
 
-    def _allocated(
-        self, resource: ResourceType, new: Object, old: Object | None, *, dry_run: bool
-    ) -> AbstractAsyncContextManager[None]:
-        allocator = self.allocators.get((resource.group, resource.resource))
-        if allocator is None:
-            return nullcontext()
-        return allocator.writing(new, old, dry_run=dry_run)
+    def _allocator(self, resource: ResourceType) -> Allocator | None:
+        return self.allocators.get((resource.group, resource.resource))
 
     async def _deallocate(self, resource: ResourceType, obj: Object) -> None:
-        allocator = self.allocators.get((resource.group, resource.resource))
+        allocator = self._allocator(resource)
         if allocator is not None:
             await allocator.deleted(obj)
 
@@ -192,14 +193,17 @@ class Lifecycle:
             obj=obj,
             old=None,
             dry_run=options.dry_run,
+            warn=options.warn,
         )
         await self._admission.mutate(attributes)
         if strategy.generation:
             meta["generation"] = 1
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
         prepare_create(stored_type, obj, context)
-        apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
-        async with self._allocated(resource, obj, None, dry_run=options.dry_run):
+        allocator = self._allocator(resource)
+        if allocator is None:
+            return await self._store_new(target, attributes, obj, options)
+        async with allocator.writing(obj, None, dry_run=options.dry_run):
             return await self._store_new(target, attributes, obj, options)
 
     async def _store_new(
@@ -209,18 +213,19 @@ class Lifecycle:
         resource, meta = target.resource, obj["metadata"]
         stored_type = builtin.stored_type(resource)
         if not options.own:
-            causes = self._validate_create(target, strategy_of(stored_type), obj)
+            causes = await admin_access(self._store, target, obj, None)
+            causes += self._validate_create(target, strategy_of(stored_type), obj)
             self._check(target, causes, meta.get("name") or "")
         await self._admission.validate(attributes)
         advice = warnings(stored_type, obj, None)
         key = resource.key(target.namespace, meta["name"])
+        apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
         _as_stored(stored_type, obj)
-        obj["metadata"] = order_metadata(meta)
         if options.dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
             return Written(unversioned(obj), created=True, warnings=advice)
-        if meta.get("resourceVersion") not in (None, "", "0"):
+        if _names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
             stored = await self._store.create(key, stamp(obj))
@@ -240,6 +245,8 @@ class Lifecycle:
                     "the request"
                 )
             meta["namespace"] = target.namespace
+        elif given:
+            del meta["namespace"]  # as kube-apiserver does, without a word
 
     def _suffix(self) -> str:
         alphabet = objectmeta.GENERATE_NAME_ALPHABET
@@ -268,16 +275,8 @@ class Lifecycle:
         meta, was = new["metadata"], old["metadata"]
         causes = objectmeta.validate_object_meta_update(meta, was, standard_finalizers=standard)
         if causes:
-            # kube-apiserver checks metadata for all kinds and again for each kind, and what maps
-            # hold in both the check of an object and that of an update: causes stand two or four
-            # times in the details, once in the message.
-            causes += causes
-            causes += 2 * (
-                objectmeta.validate_labels(meta.get("labels") or {}, "metadata.labels")
-                + objectmeta.validate_annotations(
-                    meta.get("annotations") or {}, "metadata.annotations"
-                )
-            )
+            rounds = metadata_rounds(target.resource, target.subresource)
+            causes = objectmeta.repeated(causes, *rounds)
         checked, shown = _checked(target.resource, new)
         _, before = _checked(target.resource, old)
         return causes + validate_update(
@@ -385,9 +384,11 @@ class Lifecycle:
             if conditional and uid_is_precondition and not target.subresource:
                 self._check(target, [objectmeta.missing_resource_version()], target.name)
             return False
-        if not version.isascii() or not version.isdigit():
-            raise ApiError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
-        if int(version) != current.revision:
+        try:
+            named = gonumbers.parse_uint(version)
+        except ValueError as error:
+            raise ApiError(500, "", str(error)) from None
+        if named != current.revision:
             raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
         return True
 
@@ -408,13 +409,15 @@ class Lifecycle:
             obj=new,
             old=old,
             dry_run=options.dry_run,
+            warn=options.warn,
         )
         # Plugins see what the client sent; what counts as a change is decided behind them.
         await self._admission.mutate(attributes)
         new = attributes.obj = self._prepare_update(target, new, old, strategy, context)
-        if target.subresource:
+        allocator = self._allocator(resource)
+        if target.subresource or allocator is None:
             return await self._store_changed(target, attributes, new, current, options)
-        async with self._allocated(resource, new, old, dry_run=options.dry_run):
+        async with allocator.writing(new, old, dry_run=options.dry_run):
             return await self._store_changed(target, attributes, new, current, options)
 
     async def _store_changed(
@@ -429,9 +432,11 @@ class Lifecycle:
         resource, old = target.resource, attributes.old or {}
         stored_type = builtin.stored_type(resource)
         if not options.own:
-            self._check(target, self._validate_update(target, new, old), target.name)
+            causes = await admin_access(self._store, target, new, old)
+            causes += self._validate_update(target, new, old)
+            self._check(target, causes, target.name)
         await self._admission.validate(attributes)
-        advice = warnings(stored_type, new, old)
+        advice = warnings(stored_type, new, old, target.subresource)
         _as_stored(stored_type, new)
         new["metadata"] = order_metadata(new["metadata"])
         remove = deletion.finished(new, resource)
@@ -492,6 +497,7 @@ class Lifecycle:
                 obj=None,
                 old=obj,
                 dry_run=options.dry_run,
+                warn=who.warn,
             )
             await self._admission.mutate(attributes)
             await self._admission.validate(attributes)
@@ -524,6 +530,15 @@ class Lifecycle:
             value = restamp(current.value)
             return await self._store.delete(current.key, value, expected=current.revision)
         return current
+
+
+def _names_version(meta: Object) -> bool:
+    """Whether metadata name a version; a text that is none is dropped, as kube-apiserver does."""
+    version = meta.get("resourceVersion")
+    try:
+        return version is not None and gonumbers.parse_uint(version or "0") != 0
+    except ValueError:
+        return False
 
 
 def _checked(resource: ResourceType, obj: Object) -> tuple[ResourceType, Object]:

@@ -6,20 +6,25 @@ Source: docs "API concepts", resource versions and retrieving large results sets
 from __future__ import annotations
 
 import base64
-import binascii
-from collections.abc import Sequence
+import posixpath
+import string
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
 import trio
 
+from kubetrio.machinery import gonumbers
+from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.status import (
     ApiError,
     bad_request,
     expired,
     too_large_resource_version,
 )
-from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
+from kubetrio.resources import paging
+from kubetrio.resources.paging import Page, Pager, RestOfList
+from kubetrio.resources.representation import Encoder, ListMeta
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.translate import translate
 from kubetrio.schema.registry import ResourceType
@@ -28,8 +33,6 @@ from kubetrio.store.model import KeyValue, Range, Revision, Store
 from kubetrio.watch.hub import Hub
 
 FUTURE_WAIT_S = 3.0  # how long a read waits for a revision that does not exist yet
-CHUNK_BYTES = 512 * 1024
-SELECT_KEYS = 250  # objects decoded between two checkpoints
 TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105  (not a secret)
 
 
@@ -78,32 +81,65 @@ def decode_token(token: str) -> Position:
     Raises:
         ApiError: 400, in kube-apiserver's words.
     """
-    try:
-        padded = token + "=" * (-len(token) % 4)
-        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise _bad_token("illegal base64 data at input byte 0") from None
     from kubetrio.wire import gojson
 
     try:
-        data = gojson.parse(raw).value
-    except gojson.GoJsonError as error:
+        data = gojson.parse(_unpacked(token)).value
+    except (ValueError, gojson.GoJsonError) as error:
         raise _bad_token(str(error)) from None
+    if data is None:
+        data = {}
     if not isinstance(data, dict):
-        raise _bad_token("json: cannot unmarshal into Go value of type storage.continueToken")
-    if data.get("v") != TOKEN_VERSION:
-        raise bad_request(
-            "invalid continue token: continue key is not valid: "
-            f"server does not recognize this encoded version {data.get('v', '')!s}"
+        word = gojson.type_word(data)
+        raise _bad_token(
+            f"json: cannot unmarshal {word} into Go value of type storage.continueToken"
         )
-    revision, start = data.get("rv", 0), data.get("start", "")
-    if not isinstance(revision, int) or revision == 0:
+    for name, (type_, go_type) in TOKEN_MEMBERS.items():
+        value = data.get(name)
+        if value is not None and type(value) is not type_:
+            word = gojson.type_word(value)
+            raise _bad_token(
+                f"json: cannot unmarshal {word} into Go struct field continueToken.{name} "
+                f"of type {go_type}"
+            )
+    said = data.get("v") or ""
+    if said != TOKEN_VERSION:
+        raise _bad_token(f"server does not recognize this encoded version {said}")
+    revision, start = data.get("rv") or 0, data.get("start") or ""
+    if revision == 0:
         raise _bad_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-    if not isinstance(start, str) or not start:
+    if not start:
         raise _bad_token("encoded start key empty (version meta.k8s.io/v1)")
-    if ".." in start.strip("\0").split("/"):
-        raise _bad_token(f"encoded start key {start!r} attempts to escape the collection")
+    key = start if start.startswith("/") else f"/{start}"
+    if key.startswith("//") or posixpath.normpath(key) != key:
+        raise _bad_token(start)
     return Position(None if revision < 0 else revision, start)
+
+
+TOKEN_MEMBERS: Mapping[str, tuple[type, str]] = {
+    "v": (str, "string"),
+    "rv": (int, "int64"),
+    "start": (str, "string"),
+}
+BASE64_URL = frozenset(string.ascii_letters + string.digits + "-_")
+
+
+def _unpacked(token: str) -> bytes:
+    """Base64url without padding, read as Go's ``RawURLEncoding`` does: line breaks are skipped.
+
+    Raises:
+        ValueError: an illegal character, or a lone one at the end; Go's message.
+    """
+    kept = []
+    for position, char in enumerate(token):
+        if char in BASE64_URL:
+            kept.append(position)
+        elif char not in "\r\n":
+            raise ValueError(f"illegal base64 data at input byte {position}")
+    if len(kept) % 4 == 1:
+        raise ValueError(f"illegal base64 data at input byte {kept[-1]}")
+    text = "".join(token[position] for position in kept)
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def _bad_token(why: str) -> ApiError:
@@ -116,110 +152,26 @@ def parse_revision(text: str) -> Revision:
     Raises:
         ApiError: 400 for anything but a decimal number.
     """
-    if not text.isascii() or not text.isdigit():
-        raise bad_request(
-            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
-            f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
-    return int(text)
+    try:
+        return gonumbers.parse_uint(text)
+    except ValueError as error:
+        raise bad_request(f"invalid resource version: {_of_revision(text, error)}") from None
 
 
-@dataclass(slots=True)
-class Page:
-    """Part of a list: joined bytes or values.
+def plain_revision(text: str) -> Revision:
+    """A resourceVersion of a get or a watch.
 
-    Args:
-        revision: revision that was read.
-        body: stored objects joined by the store, or empty.
-        values: stored objects one by one, or none.
-        count: how many, in either form.
-        last_key: key of the last object looked at.
-        more: whether keys follow.
+    Raises:
+        ApiError: 500 for anything but a decimal number, as kube-apiserver answers.
     """
-
-    revision: Revision
-    body: bytes
-    values: Sequence[KeyValue]
-    count: int
-    last_key: str
-    more: bool
-
-    def written(self, writer: ListWriter) -> bytes:
-        """The page as a writer puts it."""
-        return writer.items(self.values) if self.values else writer.joined(self.body)
+    try:
+        return gonumbers.parse_uint(text)
+    except ValueError as error:
+        raise ApiError(500, "", _of_revision(text, error)) from None
 
 
-class Pager:
-    """Reads one collection at one revision, page after page.
-
-    Args:
-        store: where to read.
-        keys: keys not read yet.
-        at: revision, None to take the newest on the first read.
-        encoder: representation of items.
-        selection: selectors, None for everything.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        keys: Range,
-        at: Revision | None,
-        encoder: Encoder,
-        selection: Selection | None,
-    ) -> None:
-        self._store = store
-        self.keys = keys
-        self.at = at
-        self._encoder = encoder
-        self._selection = selection
-
-    async def read(self, limit: int, max_bytes: int) -> Page:
-        """The next items: at most `limit` (0: any number) and about `max_bytes`."""
-        if self._encoder.stored and self._selection is None:
-            page = await self._joined(limit, max_bytes)
-        else:
-            page = await self._selected(limit, max_bytes)
-        self.at = page.revision
-        if page.last_key:
-            self.keys = self.keys.after(page.last_key)
-        return page
-
-    async def _joined(self, limit: int, max_bytes: int) -> Page:
-        result = await self._store.join(
-            self.keys,
-            skip=self._encoder.skip,
-            separator=self._encoder.separator,
-            at=self.at,
-            limit=limit,
-            max_bytes=max_bytes,
-        )
-        return Page(result.revision, result.body, (), result.count, result.last_key, result.more)
-
-    async def _selected(self, limit: int, max_bytes: int) -> Page:
-        found: list[KeyValue] = []
-        size = 0
-        keys, at = self.keys, self.at
-        while True:
-            want = SELECT_KEYS
-            if limit and self._selection is None:
-                want = min(limit - len(found), SELECT_KEYS)
-            result = await self._store.range(keys, at=at, limit=want)
-            at = result.revision
-            last, more = "", result.more
-            for item in result.items:
-                last = item.key
-                if self._selection is None or self._selection.matches_bytes(item.value):
-                    found.append(item)
-                    size += len(item.value)
-                    if len(found) == limit:
-                        more = more or item is not result.items[-1]
-                        break
-            if last:
-                keys = keys.after(last)
-            if not more or (limit and len(found) >= limit) or size >= max_bytes:
-                return Page(at, b"", found, len(found), last, more)
-            await trio.lowlevel.checkpoint()
+def _of_revision(text: str, error: ValueError) -> str:
+    return f"resourceVersion: Invalid value: {quote(text)}: {error}"
 
 
 def _keys(resource: ResourceType, namespace: str, selection: Selection | None) -> Range:
@@ -229,25 +181,6 @@ def _keys(resource: ResourceType, namespace: str, selection: Selection | None) -
         if name and (namespace or not resource.namespaced):
             return Range.single(resource.key(namespace, name))
     return Range.prefix(resource.prefix(namespace))
-
-
-class RestOfList:
-    """The part of a large list behind its first page.
-
-    Args:
-        pager: reads on.
-        writer: has written the beginning.
-    """
-
-    def __init__(self, pager: Pager, writer: ListWriter) -> None:
-        self._pager = pager
-        self._writer = writer
-
-    async def next(self) -> tuple[bytes, bool]:
-        """The next bytes, perhaps none, and whether more follow."""
-        page = await self._pager.read(0, CHUNK_BYTES)
-        body = page.written(self._writer)
-        return (body, True) if page.more else (body + self._writer.close(), False)
 
 
 class Listing:
@@ -282,14 +215,7 @@ class Listing:
             ApiError: 500 for a malformed resourceVersion, as kube-apiserver answers; 504.
         """
         if resource_version and resource_version != "0":
-            if not resource_version.isascii() or not resource_version.isdigit():
-                raise ApiError(
-                    500,
-                    "",
-                    f'resourceVersion: Invalid value: "{resource_version}": '
-                    f'strconv.ParseUint: parsing "{resource_version}": invalid syntax',
-                )
-            await self.wait_for(int(resource_version))
+            await self.wait_for(plain_revision(resource_version))
         return await self._store.get(key)
 
     async def open(
@@ -304,26 +230,48 @@ class Listing:
             ApiError: 400, 410 or 504, see the module's source.
         """
         prefix = resource.prefix(namespace)
-        keys = _keys(resource, namespace, options.selection)
-        position = await self._position(options)
-        if position.start:
-            keys = Range(max(keys.start, prefix + position.start.lstrip("/")), keys.end)
+        keys, position = await self._begin(resource, namespace, options)
         pager = Pager(self._store, keys, position.revision, encoder, options.selection)
         try:
             if options.limit:
-                return await self._limited(pager, prefix, options, encoder), None
-            page = await pager.read(0, CHUNK_BYTES)
-        except Compacted as error:
-            if options.continue_token:
-                raise self._expired_token(position) from error
-            raise translate(error, resource.group_resource, "") from None
+                return await self._limited(pager, prefix, options, encoder)
+            page = await pager.read(0, paging.CHUNK_BYTES)
         except StoreError as error:
-            raise translate(error, resource.group_resource, "") from error
+            raise self._told(error, resource, options, position) from error
         writer = encoder.list_writer()
-        begin = writer.open(ListMeta(resource_version=str(page.revision))) + page.written(writer)
+        begin = writer.open(ListMeta(resource_version=str(page.revision)))
+        begin += await pager.written(page, writer)
         if page.more:
             return begin, RestOfList(pager, writer)
         return begin + writer.close(), None
+
+    async def _begin(
+        self, resource: ResourceType, namespace: str, options: ListOptions
+    ) -> tuple[Range, Position]:
+        """The keys to read, and at which revision."""
+        keys = _keys(resource, namespace, options.selection)
+        position = await self._position(options)
+        if position.start:
+            start = resource.prefix(namespace) + position.start.lstrip("/")
+            keys = Range(max(keys.start, start), keys.end)
+        return keys, position
+
+    async def collect(
+        self, resource: ResourceType, namespace: str, options: ListOptions, encoder: Encoder
+    ) -> tuple[Sequence[KeyValue], ListMeta]:
+        """The objects of a list and what it says of itself, for a deletion of all of them.
+
+        Raises:
+            ApiError: as `open`.
+        """
+        keys, position = await self._begin(resource, namespace, options)
+        pager = Pager(self._store, keys, position.revision, encoder, options.selection)
+        try:
+            pages = await self._pages(pager.read_values, options.limit)
+            meta = await self._meta(pager, pages[-1], resource.prefix(namespace), options)
+        except StoreError as error:
+            raise self._told(error, resource, options, position) from error
+        return [item for page in pages for item in page.values], meta
 
     async def _position(self, options: ListOptions) -> Position:
         if options.continue_token:
@@ -342,26 +290,46 @@ class Listing:
 
     async def _limited(
         self, pager: Pager, prefix: str, options: ListOptions, encoder: Encoder
-    ) -> bytes:
+    ) -> tuple[bytes, RestOfList | None]:
+        pages = await self._pages(pager.read, options.limit)
+        meta = await self._meta(pager, pages[-1], prefix, options)
+        writer = encoder.list_writer()
+        begin = writer.open(meta) + await pager.written(pages[0], writer)
+        if len(pages) > 1:
+            return begin, RestOfList(pager, writer, pages[1:])
+        return begin + writer.close(), None
+
+    @staticmethod
+    async def _pages(read: Callable[[int, int], Awaitable[Page]], limit: int) -> list[Page]:
+        """Pages up to a limit of items, at least one; to the end without a limit."""
         pages: list[Page] = []
         count = 0
         while True:
-            page = await pager.read(options.limit - count, CHUNK_BYTES)
+            page = await read(limit - count if limit else 0, paging.CHUNK_BYTES)
             pages.append(page)
             count += page.count
-            if not page.more or count >= options.limit:
-                break
+            if not page.more or (limit and count >= limit):
+                return pages
+            await trio.lowlevel.checkpoint()
+
+    async def _meta(self, pager: Pager, last: Page, prefix: str, options: ListOptions) -> ListMeta:
+        """What a list says that ends with a page."""
         token, remaining = "", None
-        if page.more:
-            token = encode_token(page.revision, page.last_key, prefix)
+        if last.more:
+            token = encode_token(last.revision, last.last_key, prefix)
             if options.selection is None:
-                remaining = await self._store.count(pager.keys, at=page.revision)
-        writer = encoder.list_writer()
-        meta = ListMeta(
-            resource_version=str(page.revision), continue_token=token, remaining=remaining
+                remaining = await self._store.count(pager.keys, at=last.revision)
+        return ListMeta(
+            resource_version=str(last.revision), continue_token=token, remaining=remaining
         )
-        parts = [writer.open(meta), *(page.written(writer) for page in pages), writer.close()]
-        return b"".join(parts)
+
+    def _told(
+        self, error: StoreError, resource: ResourceType, options: ListOptions, position: Position
+    ) -> ApiError:
+        """What a list answers that could not be read."""
+        if isinstance(error, Compacted) and options.continue_token:
+            return self._expired_token(position)
+        return translate(error, resource.group_resource, "")
 
     @staticmethod
     def _expired_token(position: Position) -> ApiError:
@@ -385,5 +353,5 @@ class Listing:
         keys = Range.prefix(prefix) if prefix.endswith("/") else Range.single(prefix)
         if after:
             keys = keys.after(after)
-        result = await self._store.range(keys, at=at, limit=limit)
+        result = await self._store.range(keys, at=at, limit=limit, max_bytes=paging.SELECT_BYTES)
         return result.items, result.more, result.revision

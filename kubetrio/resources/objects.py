@@ -47,23 +47,26 @@ def order_metadata(meta: Object) -> Object:
     return {key: meta[key] for key in META_ORDER if key in meta}
 
 
-def canonical(obj: Object, kind: str, version: str) -> Object:
-    """An object with its identity and metadata first; shares its members with the original."""
-    rest = {
-        key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")
-    }
-    return {
-        "kind": kind,
-        "apiVersion": version,
-        "metadata": order_metadata(obj.get("metadata") or {}),
-        **rest,
-    }
+def canonical(obj: Object, kind: str, version: str, meta: Object | None = None) -> Object:
+    """An object with its identity and metadata first; shares its members with the original.
+
+    Args:
+        obj: the object.
+        kind: of the result.
+        version: its ``apiVersion``.
+        meta: metadata instead of the object's.
+    """
+    ordered = order_metadata(obj.get("metadata") or {} if meta is None else meta)
+    # Members keep the place in which they are first named.
+    shaped = {"kind": kind, "apiVersion": version, "metadata": ordered, **obj}
+    shaped["kind"], shaped["apiVersion"], shaped["metadata"] = kind, version, ordered
+    return shaped
 
 
 def stamp(obj: Object) -> Stamped:
     """An object as bytes with a hole for its resourceVersion."""
-    marked = {**obj, "metadata": {**obj["metadata"], "resourceVersion": ""}}
-    shaped = canonical(marked, obj["kind"], obj["apiVersion"])
+    meta = {**obj["metadata"], "resourceVersion": ""}
+    shaped = canonical(obj, obj["kind"], obj["apiVersion"], meta)
     before, found, after = encode(shaped).partition(MARK)
     if not found:
         raise AssertionError("encoder lost the resourceVersion")

@@ -7,7 +7,7 @@ the store.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,7 +41,10 @@ class ListMeta:
 
 
 class ListWriter(Protocol):
-    """Writes one list from beginning to end; pieces may be empty until the last."""
+    """Writes one list from beginning to end; pieces may be empty until the last.
+
+    A list ends with either `close` or all of `tail`.
+    """
 
     def open(self, meta: ListMeta) -> bytes:
         """What comes in front of the first item."""
@@ -57,6 +60,10 @@ class ListWriter(Protocol):
 
     def close(self) -> bytes:
         """What comes behind the last item."""
+        ...
+
+    def tail(self) -> Iterator[bytes]:
+        """The same in pieces, each made quickly, for formats that are written at their end."""
         ...
 
 

@@ -14,11 +14,11 @@ from kubetrio.resources.translate import translate
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.errors import RevisionMismatch, StoreError
 from kubetrio.store.model import Range, Store
+from kubetrio.store.scan import scan
 
 Object = dict[str, Any]
 Revise = Callable[[Object], Object]
 ATTEMPTS = 64
-PAGE = 500
 
 
 async def read(store: Store, resource: ResourceType, namespace: str, name: str) -> Object:
@@ -36,15 +36,8 @@ async def read(store: Store, resource: ResourceType, namespace: str, name: str) 
 
 async def read_all(store: Store, resource: ResourceType, namespace: str) -> list[Object]:
     """All objects of a resource in a namespace, or of all of it when that is empty."""
-    keys, more = Range.prefix(resource.prefix(namespace)), True
-    found: list[Object] = []
-    while more:
-        page = await store.range(keys, limit=PAGE)
-        more = page.more
-        for item in page.items:
-            keys = keys.after(item.key)
-            found.append(orjson.loads(item.value))
-    return found
+    keys = Range.prefix(resource.prefix(namespace))
+    return [orjson.loads(item.value) async for item in scan(store, keys)]
 
 
 async def revise(

@@ -20,7 +20,9 @@ class Strategy:
 
     Args:
         name_rule: class of valid names, as in ``schemas/names.json``.
-        generation: whether spec changes count in ``metadata.generation``.
+        generation: whether new objects have a ``metadata.generation``.
+        generation_counts: whether changes of the spec count in it; where new objects have none,
+            the first change makes one.
         generation_metadata: members of metadata whose changes count too.
         status: whether ``status`` is written only through its subresource.
         create_on_update: whether PUT to a missing name creates.
@@ -34,6 +36,7 @@ class Strategy:
 
     name_rule: str = "dns1123Subdomain253"
     generation: bool = False
+    generation_counts: bool = False
     generation_metadata: tuple[str, ...] = ()
     status: bool = False
     create_on_update: bool = False
@@ -61,13 +64,14 @@ FREE_FINALIZERS = frozenset(
 GENERATION_GROUPS = frozenset({"admissionregistration.k8s.io"})
 GENERATION_METADATA = {
     ("apps", "deployments"): ("annotations",),
-    ("discovery.k8s.io", "endpointslices"): (
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-    ),
+    ("discovery.k8s.io", "endpointslices"): ("labels",),
 }
+# What can change of these does not count.
+GENERATION_FIXED = frozenset({("scheduling.k8s.io", "priorityclasses")})
+# Only a change gives these a generation.
+GENERATION_OF_CHANGES = frozenset({("storage.k8s.io", "csidrivers")})
+# Kinds whose own updates write their status too.
+STATUS_WRITTEN_BY_ALL = frozenset({("networking.k8s.io", "servicecidrs")})
 # Seen with a finalizer in the way, so the recording says nothing about what they return.
 RETURNS_DELETED = frozenset({("", "pods")})
 
@@ -78,7 +82,6 @@ def collection_path(resource: ResourceType) -> str:
     return f"{root}/{resource.version}/{resource.resource}"
 
 
-@cache
 def _builtin_strategy(path: str) -> Strategy:
     behaviour = builtin.load("behaviours").get(path, {})
     names = builtin.load("names").get(path, {})
@@ -96,27 +99,22 @@ def _builtin_strategy(path: str) -> Strategy:
 
 
 @cache
-def _key_strategy(path: str, group: str, name: str, has_status: bool) -> Strategy:
-    key = (group, name)
-    base = _builtin_strategy(path)
+def strategy_of(resource: ResourceType) -> Strategy:
+    """The strategy of a resource."""
+    group = resource.group
+    key = (group, resource.resource)
+    base = _builtin_strategy(collection_path(resource))
+    generation = base.generation or group in GENERATION_GROUPS
     return replace(
         base,
-        status=has_status,
+        status="status" in resource.subresources and key not in STATUS_WRITTEN_BY_ALL,
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         orphan_warning=ORPHAN_WARNINGS.get(key, ""),
         graceful=key in GRACEFUL,
         standard_finalizers=group not in FREE_FINALIZERS,
-        generation=base.generation or group in GENERATION_GROUPS,
+        generation=generation,
+        generation_counts=(generation or key in GENERATION_OF_CHANGES)
+        and key not in GENERATION_FIXED,
         generation_metadata=GENERATION_METADATA.get(key, ()),
         returns_deleted=base.returns_deleted or key in RETURNS_DELETED,
-    )
-
-
-def strategy_of(resource: ResourceType) -> Strategy:
-    """The strategy of a resource."""
-    return _key_strategy(
-        collection_path(resource),
-        resource.group,
-        resource.resource,
-        "status" in resource.subresources,
     )

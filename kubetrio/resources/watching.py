@@ -16,12 +16,13 @@ from typing import Protocol
 import trio
 
 from kubetrio.machinery.status import expired
-from kubetrio.resources.listing import SELECT_KEYS, Listing
+from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import restamp
+from kubetrio.resources.paging import SELECT_KEYS, slices
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
 from kubetrio.store.errors import Compacted
-from kubetrio.store.model import Event, EventType, Revision
+from kubetrio.store.model import Event, EventType, KeyValue, Revision
 from kubetrio.watch.hub import Hub, Watcher
 from kubetrio.watch.window import Batch, Entry
 
@@ -187,11 +188,7 @@ class Watch:
         after, more = "", True
         while more:
             items, more, at = await self._listing.snapshot(options.prefix, SELECT_KEYS, after, at)
-            payload = b"".join(
-                encoder.event("ADDED", item.value)
-                for item in items
-                if options.selection is None or options.selection.matches_bytes(item.value)
-            )
+            payload = await self._added(items)
             if payload:
                 await channel.send(channel.frame(payload))
             if items:
@@ -201,6 +198,20 @@ class Watch:
         if options.initial_bookmark:
             await channel.send(channel.frame(encoder.bookmark(at, initial_end=True)))
         return at
+
+    async def _added(self, items: Sequence[KeyValue]) -> bytes:
+        """The events of some of the state; where that means work, other tasks have their turn."""
+        selection, event = self._options.selection, self._encoder.event
+        parts: list[bytes] = []
+        for some in (items,) if self._encoder.stored else slices(items):
+            if parts:
+                await trio.lowlevel.checkpoint()
+            parts += [
+                event("ADDED", item.value)
+                for item in some
+                if selection is None or selection.matches_bytes(item.value)
+            ]
+        return b"".join(parts)
 
     async def _follow(self, channel: Channel, watcher: Watcher) -> None:
         hub = self._hub

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from kubetrio.admission.attributes import unheard
 from kubetrio.auth.identity import UserInfo
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, invalid
@@ -13,8 +15,7 @@ from kubetrio.schema.registry import ResourceType
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(NamedTuple):
     """What is written.
 
     Args:
@@ -35,14 +36,14 @@ class Target:
         return self.resource.key(self.namespace, self.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
+class WriteOptions(NamedTuple):
     """Who writes, and how.
 
     Args:
         user: who asks.
         dry_run: run every stage and store nothing.
         field_manager: owner of the fields set, for managedFields.
+        warn: takes texts for ``Warning`` headers, whatever the answer will be.
         own: the server writes about itself: its address may be a loopback one, which the rules
             for everybody else's endpoints refuse.
     """
@@ -50,6 +51,7 @@ class WriteOptions:
     user: UserInfo
     dry_run: bool = False
     field_manager: str = ""
+    warn: Callable[[Iterable[str]], None] = unheard
     own: bool = False
 
 
@@ -59,20 +61,25 @@ class DeleteOptions:
 
     Args:
         grace_period_s: seconds, None for the kind's default.
-        uid: precondition, or empty.
-        resource_version: precondition, or empty.
+        uid: precondition, or None.
+        resource_version: precondition, or None.
         propagation: ``Orphan``, ``Background``, ``Foreground`` or empty for the default.
         dry_run: store nothing.
+        waits: the client said that dependents go too, in the old way (``orphanDependents=false``),
+            and so takes 202 for an object that waits for them.
     """
 
     grace_period_s: int | None = None
-    uid: str = ""
-    resource_version: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
     propagation: str = ""
     dry_run: bool = False
+    waits: bool = False
 
 
 PROPAGATION = ("Foreground", "Background", "Orphan", "nil")
+IGNORE_READ_ERROR = "ignoreStoreReadErrorWithClusterBreakingPotential"
+NOT_WITH_IGNORE = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
 DELETE_OPTIONS = GroupKind("meta.k8s.io", "DeleteOptions")
 
 
@@ -109,6 +116,8 @@ def delete_options(raw: Object, *, dry_run: list[str] | None = None) -> DeleteOp
             )
         )
     causes += dry_run_causes(dry)
+    if raw.get(IGNORE_READ_ERROR):
+        causes += _alone_causes(raw, dry)
     if causes:
         raise invalid(DELETE_OPTIONS, "", causes)
     if policy is None and legacy is not None:
@@ -116,11 +125,29 @@ def delete_options(raw: Object, *, dry_run: list[str] | None = None) -> DeleteOp
     preconditions = raw.get("preconditions") or {}
     return DeleteOptions(
         grace_period_s=raw.get("gracePeriodSeconds"),
-        uid=preconditions.get("uid") or "",
-        resource_version=preconditions.get("resourceVersion") or "",
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
         propagation=policy or "",
         dry_run=bool(dry),
+        waits=legacy is False,
     )
+
+
+def _alone_causes(raw: Object, dry: list[str]) -> list[Cause]:
+    """Causes for what may not be given together with `IGNORE_READ_ERROR`."""
+    given = {
+        "dryRun": bool(dry),
+        **{name: raw.get(name) is not None for name in NOT_WITH_IGNORE},
+    }
+    return [
+        Cause(
+            "FieldValueInvalid",
+            f"Invalid value: true: cannot be set together with .{name}",
+            IGNORE_READ_ERROR,
+        )
+        for name, there in given.items()
+        if there
+    ]
 
 
 def dry_run_causes(values: list[str]) -> list[Cause]:

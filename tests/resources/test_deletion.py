@@ -138,7 +138,7 @@ def test_an_object_with_finalizers_waits() -> None:
 
 
 def test_a_deletion_marks_a_new_generation() -> None:
-    """Where generations count, once; nowhere else."""
+    """Objects that have a generation get a new one, once."""
     resource = CORE["replicationcontrollers"]
     _, marked = plan(resource, {"metadata": meta(generation=3, finalizers=["a/b"]), "spec": {}})
     assert marked["metadata"]["generation"] == 4

@@ -10,7 +10,9 @@ from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.strategy import Strategy
 
 Object = dict[str, Any]
-COUNTING = Strategy(generation=True, generation_metadata=("annotations",), status=True)
+COUNTING = Strategy(
+    generation=True, generation_counts=True, generation_metadata=("annotations",), status=True
+)
 
 
 def counted(**more: Any) -> Object:
@@ -39,6 +41,17 @@ def test_what_has_no_generation_gets_none() -> None:
     """A client cannot make one up."""
     new, old = counted(), counted(metadata={"name": "n"})
     assert "generation" not in count_generation(new, old, Strategy())["metadata"]
+
+
+def test_generations_that_do_not_count() -> None:
+    """Some objects have one that says nothing, some get theirs with the first change."""
+    changed, old = counted(spec={"x": 2}), counted()
+    assert count_generation(changed, old, Strategy(generation=True))["metadata"]["generation"] == 4
+    late = Strategy(generation_counts=True)
+    new, old = counted(spec={"x": 2}), counted(metadata={"name": "n"})
+    assert count_generation(new, old, late)["metadata"]["generation"] == 1
+    new = counted()
+    assert "generation" not in count_generation(new, old, late)["metadata"]
 
 
 def full(**more: Any) -> Object:

@@ -192,9 +192,9 @@ async def test_a_new_object_has_no_version(world: World) -> None:
     """Zero means none, as for every client library."""
     error = await refused(world.create(configmap(resourceVersion="5")))
     assert error.message == "resourceVersion should not be set on objects to be created"
-    assert (await world.create(configmap(resourceVersion="0")))["metadata"][
-        "resourceVersion"
-    ] == "1"
+    for number, version in enumerate(["0", "", "text"]):
+        made = await world.create(configmap(name=f"n{number}", resourceVersion=version))
+        assert made["metadata"]["resourceVersion"] == str(number + 1)
 
 
 async def test_a_name_that_is_none_is_422(world: World) -> None:
@@ -202,6 +202,25 @@ async def test_a_name_that_is_none_is_422(world: World) -> None:
     error = await refused(world.create(configmap(name="NOT A NAME")))
     assert (error.code, error.reason) == (422, "Invalid")
     assert world.store.log == []
+
+
+async def test_labels_that_a_job_gets_when_stored_are_not_checked(world: World) -> None:
+    """They are its template's, which were checked."""
+    jobs = RESOURCES["batch", "v1", "jobs"]
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    job = {"kind": "Job", "apiVersion": "batch/v1", "spec": {"template": {"spec": pod}}}
+
+    async def create(name: str) -> Object:
+        target = Target(resource=jobs, namespace="ns")
+        given = {"metadata": {"name": name}, **orjson.loads(orjson.dumps(job))}
+        apply_defaults(jobs, given)
+        return shown(await world.lifecycle.create(target, given, WHO))
+
+    made = await create("n")
+    assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"]
+    error = await refused(create("n" * 64))
+    causes = (error.details or {})["causes"]
+    assert {cause["field"] for cause in causes} == {"spec.template.labels"}
 
 
 # ---------------------------------------------------------------- generated names

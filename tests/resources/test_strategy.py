@@ -46,6 +46,27 @@ def test_which_kinds_count_generations(key: tuple[str, str, str], counts: bool) 
     assert strategy(*key).generation is counts
 
 
+@pytest.mark.parametrize(
+    ("key", "begins", "counts"),
+    [
+        (("networking.k8s.io", "v1", "ingresses"), True, True),
+        (("scheduling.k8s.io", "v1", "priorityclasses"), True, False),
+        (("storage.k8s.io", "v1", "csidrivers"), False, True),
+        (("storage.k8s.io", "v1", "csinodes"), False, False),
+    ],
+)
+def test_generations_begin_and_count(key: tuple[str, str, str], begins: bool, counts: bool) -> None:
+    """Mostly both or neither."""
+    found = strategy(*key)
+    assert (found.generation, found.generation_counts) == (begins, counts)
+
+
+def test_labels_of_endpoint_slices_count() -> None:
+    """Other metadata of theirs does not."""
+    key = ("discovery.k8s.io", "v1", "endpointslices")
+    assert strategy(*key).generation_metadata == ("labels",)
+
+
 def test_annotations_of_deployments_count() -> None:
     """Deployments are the kind whose annotations are part of what is wanted."""
     assert strategy("apps", "v1", "deployments").generation_metadata == ("annotations",)
@@ -85,3 +106,9 @@ def test_dependents_of_jobs_stay_by_default() -> None:
 def test_a_strategy_is_made_once() -> None:
     """Every write asks for one."""
     assert strategy("", "v1", "pods") is strategy("", "v1", "pods")
+
+
+def test_ranges_of_services_take_their_status_from_every_update() -> None:
+    """kube-apiserver does not keep the stored one, as it does for all other kinds."""
+    assert not strategy("networking.k8s.io", "v1", "servicecidrs").status
+    assert strategy("networking.k8s.io", "v1", "ingresses").status

@@ -12,7 +12,8 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.api.encoders import INITIAL_EVENTS_END, json_encoder
+from kubetrio.api.cache import ByteCache
+from kubetrio.api.encoders import INITIAL_EVENTS_END, ObjectEncoder, json_encoder
 from kubetrio.machinery import labels
 from kubetrio.resources import listing as listing_module
 from kubetrio.resources.listing import Listing
@@ -29,6 +30,7 @@ from kubetrio.schema import builtin
 from kubetrio.store.model import Event, EventType
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.watch.hub import Hub
+from kubetrio.wire.negotiate import Accepted
 
 CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
 ENCODER = json_encoder(CONFIGMAPS)
@@ -266,6 +268,35 @@ async def test_a_large_state_is_one_moment(world: World, monkeypatch: pytest.Mon
         pass
     assert heard.seen == ["ADDED one", "ADDED two", "BOOKMARK ", "ADDED zwei"]
     assert heard.events[2]["object"]["metadata"]["resourceVersion"] == "2"
+
+
+async def test_others_have_their_turn_while_the_state_is_encoded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two objects, if they are large and must be looked into; the events are the same.
+
+    Stored bytes are sent as they are, and cost no turn.
+    """
+    monkeypatch.setattr("kubetrio.resources.paging.SLICE_BYTES", 1)
+    turns = 0
+    checkpoint = trio.lowlevel.checkpoint
+
+    async def counted() -> None:
+        nonlocal turns
+        turns += 1
+        await checkpoint()
+
+    monkeypatch.setattr("kubetrio.resources.watching.trio.lowlevel.checkpoint", counted)
+    items, _, _ = await world.listing.snapshot(PREFIX, 0, "", None)
+    plain = await world.watch()._added(items)
+    assert turns == 0
+    accepted = Accepted(serializer="json", media_type="application/json")
+    slow = ObjectEncoder(CONFIGMAPS, accepted, "Metadata", lambda: 0.0, ByteCache(0))
+    watch = Watch(
+        world.hub, world.listing, WatchOptions(prefix=PREFIX, start=None), slow, world._start, set()
+    )
+    assert await watch._added(items) == plain
+    assert turns == len(items) - 1 == 1
 
 
 async def test_the_end_of_the_state_is_marked_once(world: World) -> None:

@@ -26,7 +26,7 @@ def test_keys_of_targets() -> None:
         ({"gracePeriodSeconds": 0}, DeleteOptions(grace_period_s=0)),
         ({"propagationPolicy": "Foreground"}, DeleteOptions(propagation="Foreground")),
         ({"orphanDependents": True}, DeleteOptions(propagation="Orphan")),
-        ({"orphanDependents": False}, DeleteOptions(propagation="Background")),
+        ({"orphanDependents": False}, DeleteOptions(propagation="Background", waits=True)),
         ({"dryRun": ["All"]}, DeleteOptions(dry_run=True)),
         ({"dryRun": ["All", "All"]}, DeleteOptions(dry_run=True)),
         (
@@ -89,3 +89,22 @@ def test_options_that_are_not(raw: dict[str, Any], message: str) -> None:
 def test_dry_run_values(values: list[str], good: bool) -> None:
     """Only ``All``, however often."""
     assert (not dry_run_causes(values)) is good
+
+
+def test_reading_errors_are_ignored_alone() -> None:
+    """422 with a cause for each other option."""
+    raw = {
+        "ignoreStoreReadErrorWithClusterBreakingPotential": True,
+        "dryRun": ["All"],
+        "propagationPolicy": "Orphan",
+        "gracePeriodSeconds": 0,
+        "preconditions": {},
+    }
+    with pytest.raises(ApiError) as caught:
+        delete_options(raw)
+    causes = [cause["message"] for cause in caught.value.details["causes"]]
+    others = ["dryRun", "propagationPolicy", "gracePeriodSeconds", "preconditions"]
+    assert causes == [
+        f"Invalid value: true: cannot be set together with .{name}" for name in others
+    ]
+    assert delete_options({"ignoreStoreReadErrorWithClusterBreakingPotential": True})

@@ -26,11 +26,12 @@ from kubetrio.schema.structural import Report, compile_type
 
 # Kinds that take their status from whoever creates them.
 _STATUS_IS_GIVEN = frozenset({("", "nodes"), ("networking.k8s.io", "servicecidrs")})
-# Kinds whose status writers cannot touch metadata.
+# Kinds whose status writers cannot touch metadata.  Those of definitions can: kube-apiserver means
+# to undo their changes, but takes what to go back to from the new object.
 _STATUS_KEEPS_METADATA = frozenset(
     {
         ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("apiregistration.k8s.io", "apiservices"),
         ("certificates.k8s.io", "certificatesigningrequests"),
         ("flowcontrol.apiserver.k8s.io", "flowschemas"),
         ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
@@ -97,8 +98,7 @@ def prepare_update(
     key = (resource.group, resource.resource)
     if subresource == "status" and key in _STATUS_KEEPS_METADATA:
         keep_metadata_of_stored(new, old)
-    if not subresource:
-        drop_disabled(key, new, old)
+    drop_disabled(key, new, old, subresource)
     update = _UPDATE.get(key)
     if update is not None:
         update(new, old, context, subresource)

@@ -13,6 +13,7 @@ from kubetrio.resources.defaults.context import (
     copy_member,
     keep_metadata_of_stored,
 )
+from kubetrio.resources.defaults.workloads import TEMPLATE_GENERATION
 
 _CORE = "io.k8s.api.core.v1."
 
@@ -128,18 +129,16 @@ def update_claim(new: Json, old: Json, _: Context, subresource: str) -> None:
 
 # ---------------------------------------------------------------- workloads
 
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-
 
 def create_daemon_set(daemons: Json, _: Context) -> None:
     """The template's generation is an annotation since apps/v1."""
-    given = (daemons["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION)
+    given = (daemons["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION)
     _set_generation(daemons, max(_number(given), 1))
 
 
 def update_daemon_set(new: Json, old: Json, _: Context, subresource: str) -> None:
     """The template's generation counts its changes; nobody else sets it."""
-    generation = _number((old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION))
+    generation = _number((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION))
     if not subresource and new["spec"].get("template") != old["spec"].get("template"):
         generation += 1
     _set_generation(new, generation)
@@ -151,7 +150,7 @@ def _number(text: str | None) -> int:
 
 def _set_generation(daemons: Json, generation: int) -> None:
     meta = daemons["metadata"]
-    annotations = {**(meta.get("annotations") or {}), _TEMPLATE_GENERATION: str(generation)}
+    annotations = {**(meta.get("annotations") or {}), TEMPLATE_GENERATION: str(generation)}
     meta["annotations"] = {key: annotations[key] for key in sorted(annotations)}
     daemons["metadata"] = ordered("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", meta)
 
@@ -309,6 +308,31 @@ def update_resource_slice(new: Json, _old: Json, context: Context, _: str) -> No
     create_resource_slice(new, context)
 
 
+def _devices_of(results: list[Json] | None) -> set[tuple[str, str, str]]:
+    return {
+        (item.get("driver") or "", item.get("pool") or "", item.get("device") or "")
+        for item in results or ()
+    }
+
+
+def _allocated(claim: Json) -> set[tuple[str, str, str]]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    return _devices_of((allocation.get("devices") or {}).get("results"))
+
+
+def update_resource_claim(new: Json, old: Json, _: Context, subresource: str) -> None:
+    """What drivers tell of a device goes with its allocation (KEP-4817)."""
+    devices = (new.get("status") or {}).get("devices")
+    if subresource != "status" or not devices:
+        return
+    gone = _allocated(old) - _allocated(new)
+    kept = [item for item in devices if not _devices_of([item]) & gone]
+    if len(kept) != len(devices):
+        new["status"] = {**new["status"], "devices": kept}
+        if not kept:
+            del new["status"]["devices"]
+
+
 CREATE: Mapping[tuple[str, str], Create] = {
     ("", "namespaces"): create_namespace,
     ("", "nodes"): create_node,
@@ -333,5 +357,6 @@ UPDATE: Mapping[tuple[str, str], Update] = {
     ("certificates.k8s.io", "certificatesigningrequests"): update_signing_request,
     ("apiextensions.k8s.io", "customresourcedefinitions"): update_definition,
     ("discovery.k8s.io", "endpointslices"): update_endpoint_slice,
+    ("resource.k8s.io", "resourceclaims"): update_resource_claim,
     ("resource.k8s.io", "resourceslices"): update_resource_slice,
 }

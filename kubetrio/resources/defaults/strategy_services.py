@@ -73,7 +73,8 @@ def _has_node_ports(spec: Json) -> bool:
     return spec["type"] in ("NodePort", "LoadBalancer")
 
 
-def _has_health_port(spec: Json) -> bool:
+def has_health_port(spec: Json) -> bool:
+    """Whether a service of this spec is given a port for health checks of its nodes."""
     return bool(spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
 
 
@@ -97,7 +98,7 @@ def _keep_allocated(spec: Json, was: Json) -> None:
             ports.append(port)
         if ports:
             spec["ports"] = ports
-    if _has_health_port(was) and _has_health_port(spec) and was.get("healthCheckNodePort"):
+    if has_health_port(was) and has_health_port(spec) and was.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or was["healthCheckNodePort"]
 
 
@@ -124,7 +125,7 @@ def _drop_dependent(spec: Json, was: Json) -> None:
     if _has_node_ports(was) and not _has_node_ports(spec) and same_ports:
         for port in spec.get("ports") or ():
             port.pop("nodePort", None)
-    if _has_health_port(was) and not _has_health_port(spec):
+    if has_health_port(was) and not has_health_port(spec):
         _drop_same(spec, was, "healthCheckNodePort")
     if was["type"] == "LoadBalancer" != spec["type"]:
         _drop_same(spec, was, "allocateLoadBalancerNodePorts")

@@ -6,6 +6,8 @@ from kubetrio.resources.defaults.core import CLAIM
 from kubetrio.resources.defaults.pods import TEMPLATE
 from kubetrio.resources.defaults.rules import Call, Default, Json, Rules, each, ensure, within
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""Where a DaemonSet keeps the generation of its template since apps/v1."""
 _HISTORY = Default("revisionHistoryLimit", 10)
 _ROLLING = Default("type", "RollingUpdate")
 _TEMPLATE = within("template", *TEMPLATE)
@@ -41,6 +43,17 @@ def roll_ordinals(strategy: Json) -> None:
         strategy["rollingUpdate"] = {"partition": 0, **rolling}
 
 
+def note_generation(metadata: Json) -> None:
+    """The generation of a template is an annotation, which whoever writes without it resets.
+
+    Strategies count it; being there already it belongs to whoever wrote the object.
+    """
+    annotations = metadata.get("annotations") or {}
+    if TEMPLATE_GENERATION not in annotations:
+        annotations = {**annotations, TEMPLATE_GENERATION: "0"}
+        metadata["annotations"] = {key: annotations[key] for key in sorted(annotations)}
+
+
 def name_kind(claim: Json) -> None:
     """Claim templates are printed as objects of their own."""
     claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
@@ -59,6 +72,7 @@ TABLES: dict[str, Rules] = {
     ),
     "io.k8s.api.apps.v1.ReplicaSet": (within("spec", Default("replicas", 1), _TEMPLATE),),
     "io.k8s.api.apps.v1.DaemonSet": (
+        within("metadata", Call(note_generation)),
         within(
             "spec", _HISTORY, within("updateStrategy", _ROLLING, Call(roll_one_by_one)), _TEMPLATE
         ),

@@ -12,6 +12,7 @@ from kubetrio.resources.defaults import (
     prepare_create,
     prepare_update,
 )
+from kubetrio.resources.defaults.tables import defaults_of
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import Report, compile_type
@@ -152,6 +153,18 @@ def test_a_daemon_set_counts_changes_of_its_template() -> None:
     assert changed["metadata"]["annotations"] == {key: "2"}
 
 
+def test_whoever_writes_a_daemon_set_owns_its_generation() -> None:
+    """The annotation is there before owners of members are noted, as conversion leaves it."""
+    key = "deprecated.daemonset.template.generation"
+    change = defaults_of("io.k8s.api.apps.v1.DaemonSet")
+    new = {"metadata": {"name": "a", "annotations": {"z": "y"}}, "spec": {}}
+    change(new)
+    assert new["metadata"]["annotations"] == {key: "0", "z": "y"}
+    kept = {"metadata": {"name": "a", "annotations": {key: "7"}}, "spec": {}}
+    change(kept)
+    assert kept["metadata"]["annotations"] == {key: "7"}
+
+
 def test_a_claim_names_its_source_both_ways() -> None:
     """What neither field may say is dropped; on update too, where it never had an effect."""
     spec = {"accessModes": ["ReadWriteOnce"], "dataSource": {"kind": "Other", "name": "y"}}
@@ -252,7 +265,31 @@ def test_fields_of_features_that_are_off_are_dropped() -> None:
     assert new["spec"] == {"preferredHolder": "y"}
     stop = {"name": "c", "image": "i", "lifecycle": {"stopSignal": "SIGUSR1"}}
     pod = create("", "pods", spec={"containers": [stop]})
+    assert "lifecycle" not in pod["spec"]["containers"][0]
+    stop["lifecycle"] = {}
+    pod = create("", "pods", spec={"containers": [stop]})
     assert pod["spec"]["containers"][0]["lifecycle"] == {}
+    old = decode("", "pods", spec={"initContainers": [{"lifecycle": {"stopSignal": "SIGUSR1"}}]})
+    stop["lifecycle"] = {"stopSignal": "SIGUSR2"}
+    new = update("", "pods", old, spec={"containers": [stop]})
+    assert new["spec"]["containers"][0]["lifecycle"] == {"stopSignal": "SIGUSR2"}
+
+
+def test_statuses_of_features_that_are_off_are_dropped() -> None:
+    """By writers of the status, unless they are there already."""
+    mount = {"name": "v", "mountPath": "/v", "volumeStatus": {"image": {"imageRef": "r"}}}
+    status = {
+        "containerStatuses": [{"name": "c", "volumeMounts": [mount]}],
+        "nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "r"}],
+    }
+    pod = create("", "pods", spec=POD_SPEC)
+    new = update("", "pods", pod, "status", spec=POD_SPEC, status=status)
+    assert "nodeAllocatableResourceClaimStatuses" not in new["status"]
+    assert "volumeStatus" not in new["status"]["containerStatuses"][0]["volumeMounts"][0]
+    stored = decode("", "pods", spec=POD_SPEC, status=status)
+    kept = update("", "pods", stored, "status", spec=POD_SPEC, status=status)
+    assert kept["status"]["nodeAllocatableResourceClaimStatuses"]
+    assert kept["status"]["containerStatuses"][0]["volumeMounts"] == [mount]
 
 
 def test_old_topology_of_endpoints_is_not_written() -> None:
@@ -270,3 +307,42 @@ def test_old_topology_of_endpoints_is_not_written() -> None:
     new = update("discovery.k8s.io", "endpointslices", old, **{**raw, "endpoints": [moved]})
     assert new["endpoints"][0]["nodeName"] == "n"
     assert "deprecatedTopology" not in new["endpoints"][0]
+
+
+def test_devices_that_are_given_back_take_their_status_along() -> None:
+    """What a driver told of a device goes with the allocation; the rest stays."""
+    kind = ("resource.k8s.io", "resourceclaims")
+    results = [{"driver": "d", "pool": "p", "device": name} for name in ("one", "two")]
+    old = create(*kind, spec={"devices": {}})
+    old["status"] = {"allocation": {"devices": {"results": results}}, "devices": results}
+    fewer = {"allocation": {"devices": {"results": results[:1]}}, "devices": results}
+    new = update(*kind, old, "status", spec={"devices": {}}, status=fewer)
+    assert [item["device"] for item in new["status"]["devices"]] == ["one"]
+    new = update(*kind, old, "status", spec={"devices": {}}, status={"devices": results})
+    assert "devices" not in new["status"]
+    new = update(*kind, old, "status", spec={"devices": {}}, status=old["status"])
+    assert [item["device"] for item in new["status"]["devices"]] == ["one", "two"]
+
+
+def test_lists_of_attribute_values_are_an_alpha_feature() -> None:
+    """They are dropped without a word, except where they are stored."""
+    kind = ("resource.k8s.io", "resourceslices")
+    attributes = {"a": {"ints": [1]}, "b": {"int": 1}}
+    spec = {"driver": "d", "devices": [{"name": "n", "attributes": attributes}]}
+    old = create(*kind, spec=spec)
+    assert old["spec"]["devices"][0]["attributes"] == {"a": {}, "b": {"int": 1}}
+    old["spec"]["devices"][0]["attributes"]["a"] = {"ints": [1]}
+    new = update(*kind, old, spec=spec)
+    assert new["spec"]["devices"][0]["attributes"]["a"] == {"ints": [1]}
+
+
+def test_status_writers_and_metadata() -> None:
+    """A controller may label definitions by their status, but not API services."""
+    labelled = {"name": "x", "labels": {"a": "b"}}
+    services = ("apiregistration.k8s.io", "apiservices")
+    old = create(*services, spec={"version": "v1"})
+    assert "labels" not in update(*services, old, "status", metadata=labelled)["metadata"]
+    definitions = ("apiextensions.k8s.io", "customresourcedefinitions")
+    old = create(*definitions, spec={"group": "g", "scope": "Cluster", "names": {}, "versions": []})
+    new = update(*definitions, old, "status", metadata=labelled, spec=old["spec"])
+    assert new["metadata"]["labels"] == {"a": "b"}
