@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from kubetrio.auth.identity import UserInfo
@@ -21,6 +22,10 @@ class Operation(enum.Enum):
     CONNECT = "CONNECT"
 
 
+def unheard(_: Iterable[str]) -> None:
+    """Where warnings go that nobody reads."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Attributes:
     """One write on its way to the store.
@@ -35,6 +40,11 @@ class Attributes:
         obj: the new object; mutating plugins change it in place or replace it.
         old: the object before, for updates and deletions.
         dry_run: whether nothing will be stored.
+        warn: takes texts for ``Warning`` headers of the answer, whatever it will be.
+        annotations: what plugins note for the audit log, by key.
+        repeat: set by a plugin that changed the object, so that mutating plugins look at it again.
+        repeating: whether they do.
+        memory: what plugins remember from the first time to the second, by their name.
     """
 
     operation: Operation
@@ -46,3 +56,8 @@ class Attributes:
     obj: Object | None
     old: Object | None
     dry_run: bool
+    warn: Callable[[Iterable[str]], None] = unheard
+    annotations: dict[str, str] = field(default_factory=dict)
+    repeat: bool = False
+    repeating: bool = False
+    memory: dict[str, Any] = field(default_factory=dict)

@@ -70,13 +70,18 @@ class Chain:
         return found
 
     async def mutate(self, attributes: Attributes) -> None:
-        """Run mutating plugins.
+        """Run mutating plugins, and once more when one of them asks for it.
 
         Raises:
             ApiError: the first refusal.
         """
-        for plugin in self._ask(self._mutating, "mutate", attributes):
+        plugins = self._ask(self._mutating, "mutate", attributes)
+        for plugin in plugins:
             await plugin.mutate(attributes)
+        if attributes.repeat:
+            attributes.repeating = True
+            for plugin in plugins:
+                await plugin.mutate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         """Run validating plugins; raises as `mutate`."""

@@ -25,10 +25,6 @@ RESOURCES = "io.k8s.api.core.v1.ResourceRequirements"
 Amounts = Mapping[str, Quantity]
 
 
-def _amounts(raw: Object | None) -> dict[str, Quantity]:
-    return {key: quantity.from_json(value) for key, value in (raw or {}).items()}
-
-
 def fill_in(pod: Object, limit_range: Object) -> None:
     """Give containers the defaults of a limit range; changes the pod."""
     defaults: dict[str, Object] = {"limits": {}, "requests": {}}
@@ -121,7 +117,9 @@ def pod_violations(pod: Object, limit_range: Object) -> list[str]:
         if limit["type"] == "Container":
             for container in (*spec["containers"], *(spec.get("initContainers") or ())):
                 resources = container.get("resources") or {}
-                asked, allowed = (_amounts(resources.get(key)) for key in ("requests", "limits"))
+                asked, allowed = (
+                    quantity.amounts(resources.get(key)) for key in ("requests", "limits")
+                )
                 found += _violations(limit, asked, allowed)
         elif limit["type"] == "Pod":
             found += _violations(limit, total(spec, "requests"), total(spec, "limits"))
@@ -131,7 +129,7 @@ def pod_violations(pod: Object, limit_range: Object) -> list[str]:
 def claim_violations(claim: Object, limit_range: Object) -> list[str]:
     """What of a limit range a claim violates."""
     resources = (claim.get("spec") or {}).get("resources") or {}
-    asked = _amounts(resources.get("requests"))
+    asked = quantity.amounts(resources.get("requests"))
     found: list[str] = []
     for limit in limit_range["spec"].get("limits") or ():
         if limit["type"] != "PersistentVolumeClaim":

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from kubetrio.store.model import Event, Range, Store
+from kubetrio.store.scan import scan
 
 Object = dict[str, Any]
-PAGE = 500
 
 
 class Lookup:
@@ -35,6 +35,10 @@ class Lookup:
                 self._changes[collection] += 1
                 self._known.pop(collection, None)
 
+    def known(self, collection: str) -> Mapping[str, Object] | None:
+        """What `all` would return if it need not wait, else None; the same until a commit."""
+        return self._known.get(collection)
+
     async def all(self, collection: str) -> Mapping[str, Object]:
         """Every object of a collection by the rest of its key (``name`` or ``namespace/name``)."""
         known = self._known.get(collection)
@@ -42,14 +46,10 @@ class Lookup:
             return known
         changes = self._changes[collection]
         prefix = f"/registry/{collection}/"
-        found: dict[str, Object] = {}
-        keys, more = Range.prefix(prefix), True
-        while more:
-            page = await self._store.range(keys, limit=PAGE)
-            more = page.more
-            for item in page.items:
-                keys = keys.after(item.key)
-                found[item.key.removeprefix(prefix)] = orjson.loads(item.value)
+        found = {
+            item.key.removeprefix(prefix): orjson.loads(item.value)
+            async for item in scan(self._store, Range.prefix(prefix))
+        }
         if changes == self._changes[collection]:
             self._known[collection] = found
         return found

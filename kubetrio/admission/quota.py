@@ -48,11 +48,6 @@ class Quotas(Protocol):
         ...
 
 
-def amounts(raw: Mapping[str, Any] | None) -> Amounts:
-    """Quantities of a resource list."""
-    return {key: quantity.from_json(value) for key, value in (raw or {}).items()}
-
-
 class ResourceQuota(Base):
     """The plugin.
 
@@ -89,14 +84,14 @@ class ResourceQuota(Base):
         delta = self._delta(attributes, obj)
         for quota in await self._quotas.of(attributes.namespace):
             status = quota.get("status") or {}
-            hard = amounts(status.get("hard"))
+            hard = quantity.amounts(status.get("hard"))
             names = concerned(resource, hard)
             if not names or not counts_for(resource, obj, quota):
                 continue
             name = quota["metadata"]["name"]
             if resource == PODS and (why := missing_requests(obj, names)):
                 raise denied(attributes, f"failed quota: {name}: {why}")
-            used = amounts(status.get("used"))
+            used = quantity.amounts(status.get("used"))
             if any(each not in used for each in names):
                 listed = ",".join(names)
                 why = f"status unknown for quota: {name}, resources: {listed}"

@@ -111,3 +111,24 @@ async def test_a_plugin_sees_what_those_before_it_changed() -> None:
     await Chain([Labels(), Labels()]).mutate(asked)
     assert asked.obj is not None
     assert asked.obj["metadata"]["labels"] == {"n0": "x", "n1": "x"}
+
+
+class Restless(Base):
+    """A plugin that asks for another round whenever it is asked."""
+
+    name = "Restless"
+
+    def __init__(self) -> None:
+        self.rounds: list[bool] = []
+
+    async def mutate(self, attributes: Attributes) -> None:
+        """Ask for one."""
+        self.rounds.append(attributes.repeating)
+        attributes.repeat = True
+
+
+async def test_there_is_one_more_round_at_most() -> None:
+    """A plugin that changed something lets all of them look again, once."""
+    first, second = Restless(), Restless()
+    await Chain([first, second]).mutate(write())
+    assert first.rounds == second.rounds == [False, True]
