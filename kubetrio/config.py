@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+"""Kinds of addresses that a node may have, in the order in which they are tried."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -38,6 +41,11 @@ class Config:
         shutdown_grace_s: seconds that requests in flight get at shutdown.
         service_cluster_ip_range: CIDR of service addresses.
         service_account_issuer: issuer named in service account tokens.
+        kubelet_client_certificate: client certificate shown to kubelets instead of a self-made one.
+        kubelet_client_key: its key.
+        kubelet_certificate_authority: CA of kubelets' certificates; they are not checked when None.
+        kubelet_preferred_address_types: which of a node's addresses is used, the first there is.
+        kubelet_timeout_s: seconds for connecting to a kubelet.
         feature_gates: gates that are switched from their default, by name.
         extra_hosts: more names and addresses for the serving certificate.
     """
@@ -66,6 +74,11 @@ class Config:
     shutdown_grace_s: float = 10.0
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_account_issuer: str = "https://kubernetes.default.svc.cluster.local"
+    kubelet_client_certificate: Path | None = None
+    kubelet_client_key: Path | None = None
+    kubelet_certificate_authority: Path | None = None
+    kubelet_preferred_address_types: tuple[str, ...] = ADDRESS_TYPES
+    kubelet_timeout_s: float = 5.0
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     extra_hosts: tuple[str, ...] = field(default=())
 

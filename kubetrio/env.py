@@ -47,18 +47,40 @@ async def run_inline(fn: Callable[[*Args], T], *args: *Args) -> T:
     return fn(*args)
 
 
+class SystemRandom(random.SystemRandom):
+    """The system's randomness, taken in blocks: a system call costs more than a uid is worth."""
+
+    BLOCK_BYTES = 4096
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._block = b""
+        self._used = 0
+
+    def getrandbits(self, k: int) -> int:
+        """An integer of `k` random bits."""
+        size = (k + 7) // 8
+        if k <= 0 or size > self.BLOCK_BYTES:
+            return super().getrandbits(k)
+        begin = self._used
+        if begin + size > len(self._block):
+            self._block, begin = self.randbytes(self.BLOCK_BYTES), 0
+        self._used = begin + size
+        return int.from_bytes(self._block[begin : begin + size], "big") >> (size * 8 - k)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Env:
     """What a server takes from outside.
 
     Args:
         now: wall clock, seconds since the epoch.
-        rng: source of randomness; `random.SystemRandom` in production.
+        rng: source of randomness; `SystemRandom` in production.
         run_blocking: runs blocking calls (commits, long reads, key generation).
     """
 
     now: Callable[[], float] = time.time
-    rng: random.Random = field(default_factory=random.SystemRandom)
+    rng: random.Random = field(default_factory=SystemRandom)
     run_blocking: RunBlocking = field(default_factory=lambda: _threaded(16))
 
     def new_uid(self) -> str:

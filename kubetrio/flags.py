@@ -11,7 +11,7 @@ import argparse
 import re
 from pathlib import Path
 
-from kubetrio.config import Config
+from kubetrio.config import ADDRESS_TYPES, Config
 
 MAX_PORT = 65535
 DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m|h)", re.ASCII)
@@ -52,6 +52,11 @@ def port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= MAX_PORT:
         return int(text)
     raise argparse.ArgumentTypeError(f"invalid port {text!r}: between 0 and {MAX_PORT}")
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def gates(text: str) -> dict[str, bool]:
@@ -223,6 +228,34 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="switch features; CBORServingAndStorage=true speaks CBOR (needs kubetrio[cbor])",
     )
     generic.add_argument("--service-cluster-ip-range", default="10.0.0.0/24", metavar="CIDR")
+    kubelets = parser.add_argument_group("kubelets")
+    kubelets.add_argument(
+        "--kubelet-client-certificate",
+        type=Path,
+        metavar="FILE",
+        help="client certificate shown to kubelets (default: made by the server's authority)",
+    )
+    kubelets.add_argument("--kubelet-client-key", type=Path, metavar="FILE")
+    kubelets.add_argument(
+        "--kubelet-certificate-authority",
+        type=Path,
+        metavar="FILE",
+        help="CA of kubelets' certificates, which are not checked without it",
+    )
+    kubelets.add_argument(
+        "--kubelet-preferred-address-types",
+        type=names,
+        default=ADDRESS_TYPES,
+        metavar="TYPE,...",
+        help=f"which of a node's addresses is used (default: {','.join(ADDRESS_TYPES)})",
+    )
+    kubelets.add_argument(
+        "--kubelet-timeout",
+        type=duration,
+        default=5.0,
+        metavar="DURATION",
+        help="limit of connecting to a kubelet (default: 5s)",
+    )
     kubeconfig = parser.add_argument_group("kubeconfig")
     kubeconfig.add_argument(
         "--name", default="default", help="cluster name; the context is kubetrio-NAME"
@@ -273,6 +306,11 @@ def to_config(options: argparse.Namespace) -> Config:
         shutdown_delay_s=options.shutdown_delay_duration,
         service_cluster_ip_range=options.service_cluster_ip_range,
         service_account_issuer=options.service_account_issuer,
+        kubelet_client_certificate=options.kubelet_client_certificate,
+        kubelet_client_key=options.kubelet_client_key,
+        kubelet_certificate_authority=options.kubelet_certificate_authority,
+        kubelet_preferred_address_types=options.kubelet_preferred_address_types,
+        kubelet_timeout_s=options.kubelet_timeout,
         feature_gates=options.feature_gates,
         extra_hosts=tuple(options.tls_san),
     )

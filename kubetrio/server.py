@@ -21,6 +21,12 @@ from kubetrio.admission.classes import DefaultIngressClass, DefaultStorageClass
 from kubetrio.admission.lifecycle import NamespaceLifecycle
 from kubetrio.admission.limitranger import LimitRanger
 from kubetrio.admission.lookup import Lookup
+from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.admission.policyplugins import (
+    MutatingAdmissionPolicy,
+    Surroundings,
+    ValidatingAdmissionPolicy,
+)
 from kubetrio.admission.priority import Priority
 from kubetrio.admission.protection import StorageObjectInUseProtection
 from kubetrio.admission.quota import ResourceQuota
@@ -38,6 +44,7 @@ from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
+from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.quotas import QuotaKeeper
@@ -53,6 +60,7 @@ from kubetrio.logs import Log
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.metrics import Metrics, gauge
 from kubetrio.resources.allocation import ServiceAllocator
+from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Allocator, Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.namespaces import NamespacePhases
@@ -222,11 +230,38 @@ def _flow_control(config: Config, env: Env, registry: Registry, hub: Hub) -> Flo
 LOOKED_UP = (
     "ingressclasses",
     "limitranges",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
     "priorityclasses",
     "resourcequotas",
     "runtimeclasses",
     "storageclasses",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
 )
+
+
+def _backends(config: Config, env: Env) -> Backends:
+    certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
+    if (certificate is None) != (key is None):
+        raise StartError("--kubelet-client-certificate and --kubelet-client-key go together")
+    for flag, file in (
+        ("--kubelet-client-certificate", certificate),
+        ("--kubelet-client-key", key),
+        ("--kubelet-certificate-authority", config.kubelet_certificate_authority),
+    ):
+        if file is not None and not file.is_file():
+            raise StartError(f"cannot read {flag}: {file} is not a file")
+    kubelets = KubeletConfig(
+        certificate=certificate,
+        key=key,
+        authority=config.kubelet_certificate_authority,
+        address_types=config.kubelet_preferred_address_types,
+        timeout_s=config.kubelet_timeout_s,
+    )
+    return Backends(
+        kubelets, env, lambda: pki.ensure_kubelet_client(config.pki_dir, now=env.utcnow())
+    )
 
 
 def _observe_flow(api: Api) -> None:
@@ -241,9 +276,15 @@ def _observe_flow(api: Api) -> None:
         api.metrics.gathered.add(lambda: families(gate.snapshot()))
 
 
-def _admission(store: Store) -> AdmissionChain:
+def _admission(store: Store, authorizer: authorization.Chain) -> AdmissionChain:
     phases = NamespacePhases(store)
     lookup = Lookup(store, LOOKED_UP)
+    surroundings = Surroundings(
+        lookup=lookup,
+        cache=ObjectCache(store),
+        authorize=authorizer.authorize,
+        default=apply_defaults,
+    )
     return AdmissionChain(
         [
             NamespaceLifecycle(phases.phase),
@@ -258,6 +299,8 @@ def _admission(store: Store) -> AdmissionChain:
             CertificateSubjectRestriction(),
             DefaultIngressClass(lookup),
             PodTopologyLabels(lookup),
+            MutatingAdmissionPolicy(surroundings),
+            ValidatingAdmissionPolicy(surroundings),
             ResourceQuota(lookup, StoredQuotas(store, builtin.registry())),
         ]
     )
@@ -306,11 +349,19 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         git_version=GIT_VERSION,
         health=health,
     )
+    authorizer = authorization.Chain(
+        [
+            authorization.Masters(),
+            authorization.bootstrap_paths(builtin.load("bootstrap")),
+            authorization.basic_user(builtin.load("bootstrap")),
+        ]
+    )
     api = Api(
         config=ApiConfig(
             min_request_timeout_s=config.min_request_timeout_s,
             request_timeout_s=config.request_timeout_s,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
+            split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
         ),
         env=env,
         registry=registry,
@@ -319,23 +370,18 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         listing=Listing(store, hub),
         lifecycle=Lifecycle(
             store,
-            _admission(store),
+            _admission(store, authorizer),
             env,
             _allocators(config, store, env),
             allow_privileged=config.allow_privileged,
         ),
         authenticator=Authenticator(_tokens(config), anonymous=config.anonymous_auth),
-        authorizer=authorization.Chain(
-            [
-                authorization.Masters(),
-                authorization.bootstrap_paths(builtin.load("bootstrap")),
-                authorization.basic_user(builtin.load("bootstrap")),
-            ]
-        ),
+        authorizer=authorizer,
         documents=Documents(registry, health, metrics, address, pages, env.now),
         metrics=metrics,
         audit_ids=AuditIds(env),
         flow=_flow_control(config, env, registry, hub),
+        backends=_backends(config, env),
     )
     _gather(metrics, store, hub)
     _observe_flow(api)

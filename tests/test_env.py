@@ -12,7 +12,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.env import Env, monotonic, run_inline, seeded
+from kubetrio.env import Env, SystemRandom, monotonic, run_inline, seeded
 
 
 @settings(max_examples=50)
@@ -31,6 +31,18 @@ def test_the_same_seed_gives_the_same_identities() -> None:
     assert first == again
     assert len(set(first)) == 3
     assert seeded(8).new_uid() not in first
+
+
+@given(bits=st.lists(st.integers(1, 40_000), max_size=20))
+def test_system_randomness_has_the_bits_asked_for(bits: list[int]) -> None:
+    """Whatever is left of a block, and of sizes beyond one."""
+    source = SystemRandom()
+    assert all(0 <= source.getrandbits(size) < 1 << size for size in bits)
+    assert len({source.getrandbits(128) for _ in range(1000)}) == 1000
+    ones = sum(source.getrandbits(3) for _ in range(4000))
+    assert 12_000 < ones < 16_000  # 14,000 expected, 20 deviations wide
+    with pytest.raises(ValueError, match="must be non-negative"):
+        source.getrandbits(-1)
 
 
 def test_the_real_one_is_not_predictable() -> None:

@@ -15,30 +15,62 @@ from kubetrio.api.request import Request, truthy
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.schema.registry import ResourceType
-from kubetrio.wire import jsonwire, yamlwire
+from kubetrio.schema.structural import compile_type
+from kubetrio.wire import cborwire, gojson, yamlwire
+from kubetrio.wire.negotiate import APPLY_CBOR_PATCH
 
 Object = dict[str, Any]
 
 
-def _configuration(request: Request) -> Object:
+def _configuration(request: Request) -> yamlwire.Document:
     """The applied configuration, as sent.
 
     Raises:
         ApiError: 400, not YAML or JSON, or not an object.
     """
+    if request.patch_type == APPLY_CBOR_PATCH:
+        try:
+            return _object(yamlwire.Document(cborwire.decode(request.body)), "CBOR")
+        except ValueError as error:
+            raise bad_request(f"error decoding CBOR: {error}") from None
     try:
         document = yamlwire.decode(request.body)
     except yamlwire.YamlError as error:
-        raise bad_request(f"error decoding YAML: {error}") from None
-    if document.duplicates:
-        validation = request.query.get("fieldValidation") or "Warn"
-        if validation == "Strict":
-            raise bad_request(f"error strict decoding YAML: {document.strict_error}")
-        if validation == "Warn":
-            request.warn([document.strict_error])
-    if not isinstance(document.value, dict):
-        raise bad_request("error decoding YAML: the configuration is not an object")
-    return document.value
+        raise bad_request(f"error decoding YAML: {CONVERTING}{error}") from None
+    return _object(document, "YAML")
+
+
+def _object(document: yamlwire.Document, language: str) -> yamlwire.Document:
+    """A document that is an object, or nothing.
+
+    Raises:
+        ApiError: 400.
+    """
+    if document.value is not None and not isinstance(document.value, dict):
+        word = gojson.type_word(document.value)
+        raise bad_request(
+            f"error decoding {language}: error unmarshaling JSON: while decoding JSON: "
+            f"json: cannot unmarshal {word} into Go value of type map[string]interface {{}}"
+        )
+    return document
+
+
+CONVERTING = "error converting YAML to JSON: "
+
+
+def _check_strict(request: Request, document: yamlwire.Document) -> None:
+    """Refuse repeated keys, or warn of them, as ``fieldValidation`` says.
+
+    Raises:
+        ApiError: 400 for ``Strict``.
+    """
+    if not document.duplicates:
+        return
+    validation = request.query.get("fieldValidation") or "Warn"
+    if validation == "Strict":
+        raise bad_request(f"error strict decoding YAML: {CONVERTING}{document.strict_error}")
+    if validation == "Warn":
+        bodies.warn_strict(request, [f"{CONVERTING}{document.strict_error}"])
 
 
 def applying_change(request: Request, resource: ResourceType, fields: FieldManager) -> Change:
@@ -48,20 +80,20 @@ def applying_change(request: Request, resource: ResourceType, fields: FieldManag
         request: the request; its body is the configuration.
         resource: the resource, in the version of the request.
         fields: merges, finds conflicts and tracks who owns what.
-
-    Raises:
-        ApiError: 400, the configuration cannot be read.
     """
-    config = _configuration(request)
+    document: yamlwire.Document | None = None
     force = truthy(request.query.get("force", "0"))
 
     async def change(stored: Object | None) -> Object:
+        nonlocal document
         live = None if stored is None else request_version(stored, resource)
-        sent = _placed(request, resource, config)
-        applied = fields.applied(live, sent, force=force)
+        if document is None:
+            document = _configuration(request)
+        applied = fields.applied(live, document.value or {}, force=force)
         new = _decoded(applied.obj, resource)
+        _check_strict(request, document)
         apply_defaults(resource, new)
-        check_named(request, new)
+        check_named(request, resource, new)
         if applied.entries:
             new["metadata"]["managedFields"] = applied.entries
         if live is None:
@@ -73,29 +105,21 @@ def applying_change(request: Request, resource: ResourceType, fields: FieldManag
     return change
 
 
-def _placed(request: Request, resource: ResourceType, config: Object) -> Object:
-    """The configuration with the name and namespace of the path, where it has none."""
-    meta = config.get("metadata")
-    if meta is not None and not isinstance(meta, dict):
-        return config  # refused where types are checked
-    meta = dict(meta or {})
-    meta.setdefault("name", request.info.name)
-    if resource.namespaced:
-        meta.setdefault("namespace", request.info.namespace)
-    return {**config, "metadata": meta}
-
-
 def _decoded(obj: Object, resource: ResourceType) -> Object:
-    """A merged object, decoded: types, null members dropped.
+    """A merged object as one of its type: known members, no nulls.
 
     Raises:
-        ApiError: 400.
+        ApiError: 500, as kube-apiserver has it for a value that fits the schema and not the type.
     """
     gvk = resource.group_version_kind
     try:
-        return bodies.decode_object(jsonwire.encode(obj), gvk, "json").value
-    except ApiError as error:
-        why = error.message.partition(f"handled as a {gvk.kind}: ")[2] or error.message
+        return compile_type(resource.schema_name).restore(obj, [])
+    except ValueError as error:
+        meta = obj.get("metadata") or {}
+        kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
         raise ApiError(
-            500, "", f"failed to convert merged object to last applied version: {why}"
+            500,
+            "",
+            f"failed to convert new object ({meta.get('namespace', '')}/{meta.get('name', '')}; "
+            f"{kind}) to proper version: unable to convert unstructured object to {kind}: {error}",
         ) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from kubetrio.api import serializers
@@ -28,18 +30,19 @@ async def decode_body(
     if verb == "patch":
         custom = not resource.schema_name
         request.patch_type = negotiate.patch_type(
-            request.header(b"content-type") or None, custom=custom
+            request.header(b"content-type") or None, custom=custom, cbor=cbor
         )
         request.body = await request.read_body(max_bytes)
         return
-    codec = negotiate.body_codec(
-        request.header(b"content-type") or None,
-        negotiate.WITH_CBOR if cbor else negotiate.STANDARD,
-    )
-    body = await request.read_body(max_bytes)
+    offered = negotiate.WITH_CBOR if cbor else negotiate.STANDARD
+    media = request.header(b"content-type") or None
     if verb in ("delete", "deletecollection"):
-        request.body = _delete_options(body, codec) if body else None
+        body = await request.read_body(max_bytes)
+        # The media type of no body does not matter.
+        request.body = _delete_options(body, negotiate.body_codec(media, offered)) if body else None
         return
+    codec = negotiate.body_codec(media, offered)
+    body = await request.read_body(max_bytes)
     gvk = resource.group_version_kind
     if request.info.subresource:
         gvk = resource.subresources[request.info.subresource].kind
@@ -66,8 +69,7 @@ def decode_object(
             try:
                 document = yamlwire.decode(body)
             except yamlwire.YamlError as error:
-                why = f"couldn't get version/kind; json parse error: {error}"
-                raise jsonwire.unrecognised(body, gvk.kind, why) from None
+                raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
             parsed = gojson.Parsed(document.value, [], {})
             decoded = jsonwire.decode_parsed(parsed, body, gvk, scheme)
             strict = [document.strict_error] if document.duplicates else []
@@ -114,7 +116,20 @@ def check_fields(request: Request, decoded: jsonwire.Decoded) -> None:
     if validation == "Strict":
         decoded.check_strict()
     if validation == "Warn":
-        request.warn(decoded.strict)
+        warn_strict(request, decoded.strict)
+
+
+YAML_ERRORS = re.compile(r"(?:error converting YAML to JSON: )?yaml: unmarshal errors:\n")
+
+
+def warn_strict(request: Request, strict: Iterable[str]) -> None:
+    """Warn of what a strict decoder found; repeated keys of YAML are warnings of their own."""
+    for text in strict:
+        found = YAML_ERRORS.match(text)
+        if found is None:
+            request.warn([text])
+        else:
+            request.warn(line.strip() for line in text[found.end() :].split("\n"))
 
 
 DELETE_OPTIONS = frozenset({"DeleteOptions", ""})
@@ -122,19 +137,15 @@ OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/regis
 
 
 def _delete_options(body: bytes, codec: negotiate.Serializer) -> dict[str, Any]:
-    if codec != "json":
-        gvk = GroupVersionKind("", "v1", "DeleteOptions")
-        if codec == "protobuf":
-            try:
-                raw = protowire.unwrap(body).raw
-                return serializers.protobuf().decode(raw, f"{META}DeleteOptions")
-            except ValueError as error:
-                raise bad_request(str(error)) from None
-        return decode_object(body, gvk, codec).value
-    try:
-        parsed = gojson.parse(body)
-    except gojson.GoJsonError as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if codec == "protobuf":
+        try:
+            raw = protowire.unwrap(body).raw
+            return serializers.protobuf().decode(raw, f"{META}DeleteOptions")
+        except ValueError as error:
+            raise bad_request(str(error)) from None
+    if codec == "cbor":
+        return decode_object(body, GroupVersionKind("", "v1", "DeleteOptions"), codec).value
+    parsed = _parsed_options(body, codec)
     try:
         said = jsonwire.find_kind(parsed)
     except ValueError as error:
@@ -151,3 +162,22 @@ def _delete_options(body: bytes, codec: negotiate.Serializer) -> dict[str, Any]:
         return scheme_of("").decode(gvk, parsed.value, strict, parsed.repeated)
     except ValueError as error:
         raise bad_request(str(error)) from None
+
+
+def _parsed_options(body: bytes, codec: negotiate.Serializer) -> gojson.Parsed:
+    """Delete options in JSON or YAML.
+
+    Raises:
+        ApiError: 400.
+    """
+    if codec == "yaml":
+        from kubetrio.wire import yamlwire
+
+        try:
+            return gojson.Parsed(yamlwire.decode(body).value, [], {})
+        except yamlwire.YamlError as error:
+            raise bad_request(str(error)) from None
+    try:
+        return gojson.parse(body)
+    except gojson.GoJsonError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Awaitable, Callable
 
 from kubetrio.api.request import Request
-from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
+from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse, TunnelResponse
 from kubetrio.env import Env
 
 THRESHOLD_BYTES = 128 * 1024
@@ -40,7 +40,7 @@ async def compress(request: Request, response: AnyResponse, env: Env) -> AnyResp
         body = await env.run_blocking(_gzip, response.body)
         headers = (*response.headers, *HEADERS)
         return Response(response.status, body, response.content_type, headers)
-    if response.long_running or not wanted(request):
+    if isinstance(response, TunnelResponse) or response.long_running or not wanted(request):
         return response
     return StreamResponse(
         response.status,

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import trio
 
@@ -21,23 +23,29 @@ from kubetrio.api.response import (
     Headers,
     Response,
     json_bytes,
-    json_response,
     page_not_found,
 )
+from kubetrio.api.serializers import dump, pretty_json
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import ApiError, method_not_allowed, unknown_path
 from kubetrio.schema import discovery, openapi, openapi2_proto
 from kubetrio.schema.registry import Registry
+from kubetrio.schema.steps import Steps
+from kubetrio.wire import negotiate
 from kubetrio.wire.accept import parse_accept
+from kubetrio.wire.negotiate import DOCUMENT
 
 if TYPE_CHECKING:
     from kubetrio.api.flowpages import FlowPages
     from kubetrio.metrics import Metrics
 
+T = TypeVar("T")
+
 KUBERNETES_VERSION = "1.36.2"
 GIT_VERSION = f"v{KUBERNETES_VERSION}+kubetrio{__version__}"
 VARY = (b"Vary", b"Accept")
 PUBLIC = (b"Cache-Control", b"public")
+ROOTS = frozenset({"", "/", "/index.html"})
 PROTO_OPENAPI = "application/com.github.proto-openapi.spec"
 
 
@@ -89,6 +97,7 @@ class Documents:
         self._metrics = metrics
         self._address = address
         self._cache: dict[str, tuple[bytes, bytes]] = {}
+        self._making = trio.Lock()
         self.flow_pages: FlowPages | None = None
 
     async def answer(self, request: Request) -> AnyResponse:
@@ -98,6 +107,8 @@ class Documents:
             ApiError: 404, 405 or 406.
         """
         path = request.info.path
+        if path.startswith("//"):
+            return page_not_found()
         parts = path.strip("/").split("/")
         root = parts[0]
         if root in self._health.checks:
@@ -107,16 +118,16 @@ class Documents:
         if root == "openapi":
             return await self._openapi(request, parts)
         if path in ("/version", "/version/"):
-            self._only_get(request)
-            return json_response(version_info())
+            if request.method != "GET":
+                raise method_not_allowed()
+            accepted_by(request, negotiate.PLAIN_JSON)
+            return indented(version_info())
         if root == "debug" and self.flow_pages is not None:
             return self.flow_pages.answer(request)
         if path == "/metrics":
-            self._only_get(request)
             return Response(200, self._metrics.exposition(), METRICS_TYPE)
-        if path in ("", "/"):
-            self._only_get(request)
-            return json_response(discovery.root_paths(self._registry, self._health.paths()))
+        if path in ROOTS:
+            return indented(discovery.root_paths(self._registry, self._health.paths()))
         page = self._pages.answer(path, self._now())
         if page is None:
             return page_not_found()
@@ -137,13 +148,28 @@ class Documents:
             if parts[0] == "apis" and len(parts) >= 2 and parts[1] not in registry.groups:
                 return page_not_found()
             raise unknown_path()
-        self._only_get(request)
-        if len(parts) == 1:
-            aggregated = self._aggregated(request, parts[0])
-            if aggregated is not None:
-                return aggregated
-        body, tag = self._document("/".join(parts), known)
-        return self._tagged(request, body, tag, JSON, (VARY,) if len(parts) == 1 else ())
+        root = len(parts) == 1
+        if parts == ["api"]:
+            offer = negotiate.CORE_ROOT
+        elif root:
+            offer = negotiate.GROUPS_ROOT
+        else:
+            offer = negotiate.GROUP if len(parts) == 2 and parts[0] == "apis" else DOCUMENT
+        if offer.routed and request.method != "GET":
+            raise method_not_allowed()
+        accepted = accepted_by(request, offer)
+        key = "/".join(parts)
+        headers: Headers = (VARY,) if root else ()
+        if accepted.as_kind:
+            groups: Literal["core", "named"] = "core" if parts == ["api"] else "named"
+            key, headers = f"{key};{accepted.as_version}", (VARY, PUBLIC)
+            known = partial(discovery.aggregated, registry, groups)
+        key = f"{key};{accepted.serializer};{accepted.pretty}"
+        if key not in self._cache:
+            body = dump(known(), accepted)
+            self._cache[key] = (body, discovery.etag(body).encode())
+        body, tag = self._cache[key]
+        return self._tagged(request, body, tag, accepted.media_type.encode(), headers)
 
     def _find(self, parts: list[str]) -> Callable[[], Any] | None:
         """What makes the legacy document of a path, or None."""
@@ -167,23 +193,6 @@ class Documents:
             return None
         return lambda: discovery.api_resource_list(registry, group_version)
 
-    def _aggregated(self, request: Request, root: str) -> AnyResponse | None:
-        """Aggregated discovery, when it is what the client prefers.
-
-        Raises:
-            ApiError: 406 when the client takes nothing that there is.
-        """
-        wanted = discovery_version(request.header(b"accept"))
-        if not wanted:
-            return None
-        groups = "core" if root == "api" else "named"
-        body, tag = self._document(
-            f"{root};{wanted}",
-            lambda: discovery.aggregated(self._registry, groups, wanted),  # type: ignore[arg-type]
-        )
-        media = f"application/json;g=apidiscovery.k8s.io;v={wanted};as=APIGroupDiscoveryList"
-        return self._tagged(request, body, tag, media.encode(), (VARY, PUBLIC))
-
     def _document(self, key: str, make: Callable[[], Any]) -> tuple[bytes, bytes]:
         """A document's bytes and entity tag, made once."""
         if key not in self._cache:
@@ -203,13 +212,14 @@ class Documents:
     # ------------------------------------------------------------------ OpenAPI
 
     async def _openapi(self, request: Request, parts: list[str]) -> AnyResponse:
-        self._only_get(request)
+        if request.info.path.endswith("/"):
+            return nothing() if parts[:2] == ["openapi", "v3"] else page_not_found()
         if parts == ["openapi", "v2"]:
             if wants_protobuf(request.header(b"accept")):
-                body, tag = await self._swagger_protobuf()
+                body, tag = await self._made("openapi/v2;protobuf", self._swagger_protobuf)
                 media = openapi2_proto.MEDIA_TYPE.encode()
                 return self._tagged(request, body, tag, media, (VARY,))
-            body, tag = self._document("openapi/v2", self._swagger)
+            body, tag = await self._made("openapi/v2", self._swagger_json)
             return self._tagged(request, body, tag, JSON, (VARY,))
         if parts == ["openapi", "v3"]:
             body, tag = self._document(
@@ -217,68 +227,81 @@ class Documents:
             )
             return self._tagged(request, body, tag, b"text/plain; charset=utf-8", (VARY,))
         if parts[:2] == ["openapi", "v3"]:
-            return self._openapi_document(request, "/".join(parts[2:]))
+            return await self._openapi_document(request, "/".join(parts[2:]))
         return page_not_found()
 
-    def _swagger(self) -> dict[str, Any]:
-        return openapi.swagger_v2(self._registry, version=GIT_VERSION)
+    def _swagger_json(self) -> Steps[bytes]:
+        document = yield from openapi.swagger_steps(self._registry, version=GIT_VERSION)
+        body = yield from openapi.json_steps(document)
+        return body + b"\n"
 
-    async def _swagger_protobuf(self) -> tuple[bytes, bytes]:
-        """The Swagger document as protobuf, made once; other tasks run while it is."""
-        key = "openapi/v2;protobuf"
+    def _swagger_protobuf(self) -> Steps[bytes]:
+        document = yield from openapi.swagger_steps(self._registry, version=GIT_VERSION)
+        return (yield from openapi2_proto.steps(document))
+
+    async def _made(self, key: str, make: Callable[[], Steps[bytes]]) -> tuple[bytes, bytes]:
+        """A large document's bytes and entity tag, made once; other tasks run while it is."""
         if key not in self._cache:
-            work = openapi2_proto.steps(self._swagger())
-            while True:
-                await trio.lowlevel.checkpoint()
-                try:
-                    next(work)
-                except StopIteration as done:
-                    body: bytes = done.value
-                    break
-            self._cache[key] = (body, discovery.etag(body).encode())
+            async with self._making:  # who comes second finds what the first one made
+                if key not in self._cache:
+                    body = await _paced(make())
+                    tag = await _paced(discovery.etag_steps(body))
+                    self._cache[key] = (body, tag.encode())
         return self._cache[key]
 
-    def _openapi_document(self, request: Request, path: str) -> AnyResponse:
+    async def _openapi_document(self, request: Request, path: str) -> AnyResponse:
         key = f"openapi/v3/{path}"
-        if key not in self._cache:
-            document = openapi.document(self._registry, path, version=GIT_VERSION)
-            if document is None:
-                return page_not_found()
-            self._cache[key] = (document, discovery.etag(document).encode())
-        body, tag = self._cache[key]
+        known = self._cache.get(key)
+        if known is None:
+            if openapi.document_hash(self._registry, path, version=GIT_VERSION) is None:
+                return nothing()
+            known = await self._made(
+                key, lambda: openapi.document_steps(self._registry, path, version=GIT_VERSION)
+            )
+        body, tag = known
         sent = request.query.get("hash")
         headers: list[tuple[bytes, bytes]] = [VARY]
         if sent:
-            known = openapi.document_hash(self._registry, path, version=GIT_VERSION)
-            if sent != known:
-                location = f"/openapi/v3/{path}?hash={known}".encode()
+            digest = openapi.document_hash(self._registry, path, version=GIT_VERSION)
+            if sent != digest:
+                location = f"/openapi/v3/{path}?hash={digest}".encode()
                 return Response(301, b"", b"", [(b"Location", location)])
             headers.append((b"Cache-Control", b"public, immutable"))
         return self._tagged(request, body, tag, JSON, headers)
 
 
-def discovery_version(accept: str) -> str:
-    """Version of aggregated discovery a client prefers, empty for the legacy form.
+async def _paced(work: Steps[T]) -> T:
+    """The result of work that goes on when everybody else has had a turn."""
+    while True:
+        await trio.lowlevel.checkpoint()
+        try:
+            next(work)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+
+def accepted_by(request: Request, offer: negotiate.Offer) -> negotiate.Accepted:
+    """The representation of a document, and whether it is indented.
 
     Raises:
-        ApiError: 406 when it takes neither.
+        ApiError: 406 when the client takes nothing that there is.
     """
-    plain = not accept
-    for entry in accept.split(","):
-        media, *parameters = (part.strip() for part in entry.split(";"))
-        given = dict(p.split("=", 1) for p in parameters if "=" in p)
-        if given.get("as") == "APIGroupDiscoveryList":
-            if given.get("g") == "apidiscovery.k8s.io" and given.get("v") in ("v2", "v2beta1"):
-                return given["v"]
-            continue
-        if media in ("application/json", "*/*", "application/*", ""):
-            return ""
-        plain = plain or "as" not in given
-    if plain:
-        return ""
-    raise ApiError(
-        406, "NotAcceptable", "only the following media types are accepted: application/json"
-    )
+    accepted = negotiate.negotiate(request.header(b"accept") or None, offer)
+    pretty = negotiate.wants_pretty(request.query.get("pretty"), request.header(b"user-agent"))
+    if accepted.serializer == "json" and pretty:
+        return replace(accepted, pretty=True)
+    return accepted
+
+
+def nothing() -> Response:
+    """404 without a word, for an OpenAPI document that is not there."""
+    return Response(404, b"", b"")
+
+
+def indented(value: Any) -> Response:
+    """A document that is no object of the API, as Go's ``MarshalIndent`` writes it."""
+    return Response(200, pretty_json(value), JSON)
 
 
 def wants_protobuf(accept: str) -> bool:

@@ -6,23 +6,30 @@ else, from decoded objects: other media types, other versions, Tables and metada
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import cache
 
 import orjson
 
 from kubetrio.api import serializers, tables
 from kubetrio.api.cache import ByteCache
+from kubetrio.api.listwriters import (
+    CollectedListWriter,
+    FramedListWriter,
+    JsonListWriter,
+    Kept,
+    ProtobufItems,
+    frame_of,
+)
 from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.resources.objects import Object, head
 from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
-from kubetrio.store.model import KeyValue
 from kubetrio.wire import cborwire, framing, jsonwire, negotiate
 from kubetrio.wire.negotiate import Accepted
-from kubetrio.wire.protowire import encode_event
+from kubetrio.wire.protowire import ListMessage, encode_event
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -45,43 +52,6 @@ def _zero_members(resource: ResourceType) -> Object:
         return {}
     zero = compile_type(resource.schema_name).decode({}, Report())
     return {k: v for k, v in zero.items() if k not in ("kind", "apiVersion", "metadata")}
-
-
-class JsonListWriter:
-    """Writes a list of stored objects without looking into them.
-
-    Args:
-        resource: the resource.
-        skip: bytes of a stored object in front of what an item shows.
-    """
-
-    def __init__(self, resource: ResourceType, skip: int) -> None:
-        self._resource = resource
-        self._skip = skip
-        self._empty = True
-
-    def open(self, meta: ListMeta) -> bytes:
-        """Kind, apiVersion and metadata."""
-        return b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[' % (
-            self._resource.list_kind.encode(),
-            self._resource.api_version.encode(),
-            orjson.dumps(meta.as_dict()),
-        )
-
-    def joined(self, body: bytes) -> bytes:
-        """Items carry neither kind nor apiVersion; the brace they begin with is ours."""
-        if not body:
-            return b""
-        first, self._empty = self._empty, False
-        return (b"{" if first else b",{") + body
-
-    def items(self, values: Sequence[KeyValue]) -> bytes:
-        """Items one by one."""
-        return self.joined(b",{".join([value.value[self._skip :] for value in values]))
-
-    def close(self) -> bytes:
-        """The end, with the newline that Go's encoder writes."""
-        return b"]}\n"
 
 
 class JsonEncoder:
@@ -121,45 +91,6 @@ class JsonEncoder:
     def error(self, status: Object) -> bytes:
         """See `Encoder`."""
         return self.event("ERROR", jsonwire.encode(status))
-
-
-class ObjectListWriter:
-    """Collects encoded items and writes the list at its end, where its length is known.
-
-    Args:
-        encode_item: a stored object as an item.
-        finish: metadata and items to the whole list.
-    """
-
-    def __init__(
-        self,
-        encode_item: Callable[[bytes], bytes],
-        finish: Callable[[ListMeta, list[bytes]], bytes],
-    ) -> None:
-        self._encode_item = encode_item
-        self._finish = finish
-        self._items: list[bytes] = []
-        self._meta = ListMeta(resource_version="")
-
-    def open(self, meta: ListMeta) -> bytes:
-        """Remember the metadata."""
-        self._meta = meta
-        return b""
-
-    def joined(self, body: bytes) -> bytes:
-        """Nothing is joined by the store for this writer."""
-        del body
-        return b""
-
-    def items(self, values: Sequence[KeyValue]) -> bytes:
-        """Encode and keep items."""
-        encode = self._encode_item
-        self._items += [encode(value.value) for value in values]
-        return b""
-
-    def close(self) -> bytes:
-        """The whole list."""
-        return self._finish(self._meta, self._items)
 
 
 class ObjectEncoder:
@@ -210,19 +141,22 @@ class ObjectEncoder:
 
     def _shaped(self, obj: Object, *, with_columns: bool = True) -> Object:
         accepted = self._accepted
-        version = "v1beta1" if accepted.as_version == "v1beta1" else "v1"
         if accepted.as_kind == "Table":
             return tables.table(
                 [obj],
                 self._printer(),
                 include_object=self._include_object,
-                table_version=version,  # type: ignore[arg-type]
+                table_version=self._table_version,
                 now=self._now(),
                 with_columns=with_columns,
             )
         if accepted.as_kind:
-            return tables.partial_object(obj, version)  # type: ignore[arg-type]
+            return tables.partial_object(obj, self._table_version)
         return obj
+
+    @property
+    def _table_version(self) -> tables.TableVersion:
+        return "v1beta1" if self._accepted.as_version == "v1beta1" else "v1"
 
     def _printer(self) -> tables.Printer:
         resource = self._resource
@@ -236,21 +170,24 @@ class ObjectEncoder:
 
     def list_writer(self) -> ListWriter:
         """See `Encoder`."""
+        text = self._accepted.serializer in ("json", "yaml")
         if self._accepted.as_kind == "Table":
-            return ObjectListWriter(lambda value: value, self._table_list)
-        match self._accepted.serializer:
-            case "protobuf":
-                return ObjectListWriter(self._proto_item, self._proto_list)
-            case "cbor":
-                return ObjectListWriter(self._cbor_item, self._cbor_list)
-            case _:
-                return ObjectListWriter(lambda value: value, self._text_list)
+            if text and self._printer().sort_key is None:
+                return self._table_writer()
+            return CollectedListWriter(Kept(lambda value: value, self._table_list))
+        if text:
+            return self._text_writer()
+        if self._accepted.serializer == "cbor":
+            return CollectedListWriter(Kept(self._cbor_item, self._cbor_list))
+        message = ListMessage(serializers.protobuf(), *self._list_identity())
+        return CollectedListWriter(ProtobufItems(self._proto_item, message))
 
     def _list_identity(self) -> tuple[str, str]:
+        """Version and kind of lists."""
         accepted = self._accepted
         if accepted.as_kind:
-            return "PartialObjectMetadataList", f"meta.k8s.io/{accepted.as_version}"
-        return self._resource.list_kind, self._resource.api_version
+            return f"meta.k8s.io/{accepted.as_version}", "PartialObjectMetadataList"
+        return self._resource.api_version, self._resource.list_kind
 
     def _item(self, value: bytes) -> Object:
         obj = self._shaped(self.decoded(value))
@@ -258,15 +195,17 @@ class ObjectEncoder:
             obj = {key: v for key, v in obj.items() if key not in ("kind", "apiVersion")}
         return obj
 
-    def _text_list(self, meta: ListMeta, items: list[bytes]) -> bytes:
-        kind, version = self._list_identity()
-        whole = {
-            "kind": kind,
-            "apiVersion": version,
-            "metadata": meta.as_dict(),
-            "items": [self._item(value) for value in items],
-        }
-        return serializers.dump(whole, self._accepted)
+    def _text_writer(self) -> ListWriter:
+        version, kind = self._list_identity()
+
+        def whole(meta: ListMeta) -> Object:
+            return {"kind": kind, "apiVersion": version, "metadata": meta.as_dict(), "items": []}
+
+        return FramedListWriter(
+            lambda meta: frame_of(whole(meta), self._accepted),
+            self._item,
+            lambda meta: serializers.dump(whole(meta), self._accepted),
+        )
 
     def _proto_item(self, value: bytes) -> bytes:
         def encode() -> bytes:
@@ -276,30 +215,40 @@ class ObjectEncoder:
 
         return self._cache.get((self.identity, value), encode)
 
-    def _proto_list(self, meta: ListMeta, items: list[bytes]) -> bytes:
-        kind, version = self._list_identity()
-        return serializers.protobuf().encode_list(version, kind, meta.as_dict(), items)
-
     def _cbor_item(self, value: bytes) -> bytes:
         obj = self._shaped(self.decoded(value))
         shape = serializers.binary_shape(obj["apiVersion"], obj["kind"])
         return cborwire.encode(self._item(value), shape)
 
-    def _cbor_list(self, meta: ListMeta, items: list[bytes]) -> bytes:
-        kind, version = self._list_identity()
-        return cborwire.encode_list(version, kind, meta.as_dict(), items)
+    def _cbor_list(self, meta: Object, items: list[bytes]) -> bytes:
+        version, kind = self._list_identity()
+        return cborwire.encode_list(version, kind, meta, items)
 
-    def _table_list(self, meta: ListMeta, items: list[bytes]) -> bytes:
-        version = "v1beta1" if self._accepted.as_version == "v1beta1" else "v1"
-        whole = tables.table(
+    def _table(self, meta: Object, items: list[bytes]) -> Object:
+        return tables.table(
             [self.decoded(value) for value in items],
             self._printer(),
-            list_meta=meta.as_dict(),
+            list_meta=meta,
             include_object=self._include_object,
-            table_version=version,  # type: ignore[arg-type]
+            table_version=self._table_version,
             now=self._now(),
         )
-        return serializers.dump(whole, self._accepted)
+
+    def _table_list(self, meta: Object, items: list[bytes]) -> bytes:
+        return serializers.dump(self._table(meta, items), self._accepted)
+
+    def _table_writer(self) -> ListWriter:
+        printer, now = self._printer(), self._now()
+        include, version = self._include_object, self._table_version
+
+        def row(value: bytes) -> Object:
+            return tables.table_row(self.decoded(value), printer, include, version, now)
+
+        return FramedListWriter(
+            lambda meta: frame_of(self._table(meta.as_dict(), []), self._accepted),
+            row,
+            lambda meta: self._table_list(meta.as_dict(), []),
+        )
 
     # ------------------------------------------------------------------ events
 

@@ -56,25 +56,29 @@ def rules_of(resource: ResourceType, subresource: str) -> Rules:
     return Rules(convert=_converter(resource), keep=keep)
 
 
+DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 REMEMBERED_SHAPES = 2048
 # Owned fields of new objects by their shape.  Most objects a client creates have one of a few
 # shapes, and what is owned does not depend on the values.
 _SHAPES: dict[tuple[GroupVersionKind, str, Hashable], Object] = {}
 
 
-def shape(value: Any) -> Hashable:
-    """Keys of nested maps, and which scalars are zero; None for values that hold lists."""
-    if type(value) is dict:
-        found = []
-        for key, item in value.items():
+def shape(obj: Object) -> Hashable:
+    """Keys of nested maps, and which scalars are zero; None for objects that hold lists."""
+    found: list[Hashable] = []
+    for key, item in obj.items():
+        kind = type(item)
+        if kind is dict:
             inner = shape(item)
             if inner is None:
                 return None
             found.append((key, inner))
-        return tuple(found)
-    if type(value) is list:
-        return None
-    return bool(value)
+        elif kind is list:
+            return None
+        else:
+            found.append(key if item else (key, False))
+    return tuple(found)
 
 
 class FieldManager:
@@ -104,7 +108,7 @@ class FieldManager:
         meta = obj.get("metadata") or {}
         seen = None if "managedFields" in meta else shape(obj)
         if seen is None:
-            self._note(obj, managedfields.on_create(obj, self._write))
+            self._note(obj, managedfields.on_create(self._converted(obj), self._write))
             return
         key = (self._write.kind, self._write.subresource, seen)
         fields = _SHAPES.get(key)
@@ -118,7 +122,19 @@ class FieldManager:
 
     def updated(self, live: Object, new: Object) -> None:
         """Note who owns what after an update; changes the new object."""
-        self._note(new, managedfields.on_update(live, new, self._write))
+        self._note(new, managedfields.on_update(live, self._converted(new), self._write))
+
+    def _converted(self, obj: Object) -> Object:
+        """An object as the conversion from the internal version makes it.
+
+        Fields of the internal version that others have no place for become annotations there, and
+        so belong to who writes the object.
+        """
+        if self._write.kind != DAEMON_SET:
+            return obj
+        meta = obj.get("metadata") or {}
+        annotations = {TEMPLATE_GENERATION: "0", **(meta.get("annotations") or {})}
+        return {**obj, "metadata": {**meta, "annotations": annotations}}
 
     def applied(self, live: Object | None, config: Object, *, force: bool) -> Applied:
         """Apply a configuration.

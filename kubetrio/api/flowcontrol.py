@@ -11,20 +11,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
-from kubetrio.api.request import Request, truthy
+from kubetrio.api.request import CONNECTED, Request, truthy
 from kubetrio.api.response import TEXT, AnyResponse, Channel, Response, StreamResponse
 from kubetrio.auth.identity import MASTERS
 from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.dispatcher import Dispatcher, wait_limit
 from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery
-from kubetrio.flow.gate import Entry, Gate
+from kubetrio.flow.gate import Gate
 from kubetrio.flow.objects import ObjectCounts
+from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.schema.registry import Registry, ResourceType
 from kubetrio.watch.hub import Hub, prefixes
 
 LONG_RUNNING_VERBS = frozenset({"proxy"})
-LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 READ_ONLY = frozenset({"get", "list", "watch"})
 LISTS = frozenset({"list", "watch"})
 WRITES = frozenset({"create", "update", "patch", "delete"})
@@ -47,11 +47,7 @@ def is_long_running(request: Request) -> bool:
     info = request.info
     if not info.is_resource:
         return False
-    return (
-        info.verb == "watch"
-        or info.verb in LONG_RUNNING_VERBS
-        or info.subresource in LONG_RUNNING_SUBRESOURCES
-    )
+    return info.verb == "watch" or info.verb in LONG_RUNNING_VERBS or info.subresource in CONNECTED
 
 
 class FlowControl(Protocol):
@@ -106,10 +102,11 @@ def keep_seat(response: StreamResponse, leave: Callable[[], None]) -> None:
 
 @dataclass(slots=True, eq=False)
 class _About:
-    """What the estimate needs of requests alike."""
+    """What the estimate needs of requests alike: of writes, whose watchers they all wake."""
 
     resource: ResourceType | None
     kind: int
+    folders: tuple[str, ...] = ()
 
 
 _ONE, _LIST, _WRITE = range(3)
@@ -153,7 +150,7 @@ class PriorityAndFairness:
         gate = self.gate
         entry = gate.entry(key)
         if entry is None:
-            if info.verb in LONG_RUNNING_VERBS or info.subresource in LONG_RUNNING_SUBRESOURCES:
+            if info.verb in LONG_RUNNING_VERBS or info.subresource in CONNECTED:
                 return True
             entry = gate.remember(key, digest(request), self._about(request))
         request.response_headers.extend(entry.headers)
@@ -198,7 +195,10 @@ class PriorityAndFairness:
         resource = self._registry.resources.get((info.group, info.version, info.resource))
         if info.verb in LISTS:
             return _About(resource, _LIST)
-        return _About(resource, _WRITE if info.verb in WRITES else _ONE)
+        if info.verb not in WRITES or resource is None:
+            return _About(resource, _ONE)
+        folder = resource.prefix(info.namespace if resource.namespaced else "")
+        return _About(resource, _WRITE, tuple(prefixes(folder)[1:]))  # the first is no folder
 
     def _width(self, request: Request, entry: Entry, about: _About) -> Width:
         info, resource = request.info, about.resource
@@ -212,8 +212,9 @@ class PriorityAndFairness:
                 entry.classified.max_seats,
             )
             return ONE_SEAT if width == ONE_SEAT else width
-        key = resource.key(info.namespace if resource.namespaced else "", info.name)
-        watchers = sum(map(self._hub.watchers_of, prefixes(key)))
+        watchers = sum(map(self._hub.watchers_of, about.folders))
+        if info.name:
+            watchers += self._hub.watchers_of(about.folders[0] + info.name)
         entry.tally.watchers.observe(watchers)
         return self._estimator.writing(info.verb, (info.resource, info.subresource), watchers)
 

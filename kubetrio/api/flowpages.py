@@ -28,7 +28,7 @@ from kubetrio.api.response import (
 from kubetrio.flow import observe
 from kubetrio.flow.gate import Gate
 from kubetrio.flow.observe import Histogram, Snapshot, Tally
-from kubetrio.flow.report import LevelStatistics, QueueStatistics, RequestStatistics
+from kubetrio.flow.report import FlowStatistics, LevelStatistics, QueueStatistics
 from kubetrio.machinery.status import method_not_allowed
 
 ROOT = "/debug/api_priority_and_fairness"
@@ -67,6 +67,8 @@ class FlowPages:
         self._gate = gate
         self._open_scopes = open_scopes
         self._page = b""
+        self._shown = b""  # what streams send until
+        self._shown_until = 0.0
 
     def answer(self, request: Request) -> AnyResponse:
         """Answer a request for a path below `ROOT`.
@@ -109,7 +111,7 @@ class FlowPages:
 
         async def send(channel: Channel) -> None:
             while True:
-                await channel.send(channel.frame(json_bytes(self.state())))
+                await channel.send(channel.frame(self._latest()))
                 await trio.sleep(STREAM_PERIOD_S)
 
         async def run(channel: Channel) -> None:
@@ -125,6 +127,14 @@ class FlowPages:
                     nursery.cancel_scope.cancel()
 
         return run
+
+    def _latest(self) -> bytes:
+        """The state as JSON, worked out once for all who look at about the same time."""
+        now = trio.current_time()
+        if now >= self._shown_until:
+            self._shown = json_bytes(self.state())
+            self._shown_until = now + STREAM_PERIOD_S / 2
+        return self._shown
 
     def _requests(self, request: Request) -> Response:
         details = truthy(request.query.get("includeRequestDetails") or "0")
@@ -142,14 +152,14 @@ class FlowPages:
     def state(self) -> dict[str, Any]:
         """What the page draws."""
         snapshot = self._gate.snapshot()
-        queues, requests = self._gate.queues(), self._gate.requests()
+        queues, flows = self._gate.queues(), self._gate.flows()
         statistics = snapshot.statistics
         return {
             "time": snapshot.now,
             "wall": stamp(snapshot.now, snapshot.wall, snapshot.now),
             "serverSeats": statistics.server_limit,
             "levels": [
-                _level(snapshot, level, queues[level.name], requests[level.name])
+                _level(snapshot, level, queues[level.name], flows[level.name])
                 for level in statistics.levels
             ],
         }
@@ -159,17 +169,13 @@ def _level(
     snapshot: Snapshot,
     level: LevelStatistics,
     queues: tuple[QueueStatistics, ...],
-    requests: tuple[RequestStatistics, ...],
+    flows: FlowStatistics,
 ) -> dict[str, Any]:
     numbers = level.queues
     reasons: Counter[str] = Counter()
     for schema in numbers.schemas.values():
         reasons.update(schema.rejected)
-    waiting: Counter[tuple[str, str]] = Counter()
-    executing: Counter[tuple[str, str]] = Counter()
-    for request in requests:
-        flows = waiting if request.started_at is None else executing
-        flows[request.schema, request.distinguisher] += 1
+    waiting, executing = Counter(flows.waiting), Counter(flows.executing)
     tallies = [tally for (_, name), tally in snapshot.tallies.items() if name == level.name]
     return {
         "name": level.name,
@@ -187,14 +193,10 @@ def _level(
         "lingering": numbers.lingering,
         "dispatched": numbers.dispatched,
         "rejected": {reason: count for reason, count in reasons.items() if count},
+        # Seats over the limit, summed over nanoseconds: of two states follows the mean between.
+        "utilization": {"sum": numbers.seat_ratio.total, "count": numbers.seat_ratio.count},
         "waited": _waited(tallies),
-        "oldest": round(
-            max(
-                (snapshot.now - one.arrived_at for one in requests if one.started_at is None),
-                default=0.0,
-            ),
-            6,
-        ),
+        "oldest": 0.0 if flows.oldest is None else round(snapshot.now - flows.oldest, 6),
         "queues": [[one.index, one.waiting, one.executing] for one in queues],
         "flows": [
             {"schema": key[0], "flow": key[1], "waiting": waiting[key], "executing": executing[key]}

@@ -39,6 +39,8 @@ class Health:
         """Answer ``/healthz`` and its like, with or without a check's name."""
         endpoint, _, name = request.info.path.strip("/").partition("/")
         checks = self.checks[endpoint]
+        if request.info.path.endswith("/"):
+            return page_not_found()
         if name:
             if name not in checks:
                 return page_not_found()
@@ -46,7 +48,7 @@ class Health:
             if reason is None:
                 return text_response("ok")
             return text_response(f"internal server error: {reason}\n", 500)
-        excluded = {value for value in request.query_list("exclude") if value}
+        excluded = set(request.query_list("exclude"))
         lines: list[str] = []
         failed: list[str] = []
         for check_name, check in checks.items():

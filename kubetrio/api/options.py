@@ -9,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kubetrio.api.request import Request, truthy
-from kubetrio.machinery import fielderrors, fields, labels
+from kubetrio.machinery import fielderrors, fields, gonumbers, labels
 from kubetrio.machinery.names import GroupKind
-from kubetrio.machinery.status import ApiError, Cause, bad_request, invalid
-from kubetrio.resources.listing import ListOptions
+from kubetrio.machinery.status import Cause, bad_request, invalid
+from kubetrio.resources.listing import ListOptions, plain_revision
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.watching import WatchOptions
-from kubetrio.resources.writes import Object, WriteOptions, dry_run_causes
+from kubetrio.resources.writes import (
+    IGNORE_READ_ERROR,
+    Object,
+    WriteOptions,
+    dry_run_causes,
+)
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
-from kubetrio.wire.negotiate import APPLY_PATCH
+from kubetrio.wire.negotiate import APPLIES
 
 LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
-INT64_MAX = 2**63 - 1
+MANAGER_BYTES = 128
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 
 
@@ -31,13 +36,10 @@ def integer(text: str) -> int:
     Raises:
         ApiError: 400 in the words of Go's ``strconv``.
     """
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits.isascii() or not digits.isdigit():
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    value = int(text)
-    if not -INT64_MAX - 1 <= value <= INT64_MAX:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-    return value
+    try:
+        return gonumbers.parse_int(text)
+    except ValueError as error:
+        raise bad_request(str(error)) from None
 
 
 def selection(request: Request, resource: ResourceType) -> Selection | None:
@@ -147,6 +149,10 @@ def watch_options(
     if query.get("limit"):
         integer(query["limit"])
     chosen = selection(request, resource)
+    name = request.info.name
+    by_field = chosen.fields if chosen is not None and _single(request) else None
+    if by_field is not None and by_field.exact("metadata.name") != name:
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
     match = query.get("resourceVersionMatch", "")
     initial = query.get("sendInitialEvents")
     causes: list[Cause] = []
@@ -168,18 +174,10 @@ def watch_options(
     if causes:
         raise invalid(LIST_OPTIONS, "", causes)
     version = query.get("resourceVersion", "")
-    if version and (not version.isascii() or not version.isdigit()):
-        raise ApiError(
-            500,
-            "",
-            f'resourceVersion: Invalid value: "{version}": '
-            f'strconv.ParseUint: parsing "{version}": invalid syntax',
-        )
-    wanted = int(version) if version else 0
+    wanted = plain_revision(version) if version else 0
     bookmarks = truthy(query.get("allowWatchBookmarks", "0"))
     stream = initial is not None and truthy(initial)
     state = stream or (initial is None and wanted == 0)
-    name = request.info.name
     return WatchOptions(
         prefix=resource.key(namespace, name) if _single(request) else resource.prefix(namespace),
         start=None if state or wanted == 0 else wanted,
@@ -187,7 +185,7 @@ def watch_options(
         initial_bookmark=stream and bookmarks,
         not_older_than=wanted if stream else 0,
         bookmarks=bookmarks,
-        timeout_s=float(timeout) if timeout > 0 else default_timeout_s,
+        timeout_s=float(max(timeout, 0)) if timeout else default_timeout_s,
         selection=chosen,
     )
 
@@ -208,11 +206,19 @@ def write_options(request: Request, kind: str) -> WriteOptions:
     Raises:
         ApiError: 422.
     """
+    return _write_options(request, kind, [])
+
+
+def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOptions:
+    """Options of a write, given what else is wrong with them."""
     query = request.query
-    if not query:
-        return WriteOptions(user=request.user, field_manager=default_manager(request))
+    manager = query.get("fieldManager", "")
+    if not query and not causes:
+        manager = default_manager(request)
+        return WriteOptions(user=request.user, field_manager=manager, warn=request.warn)
+    causes += _manager_causes(manager)
     dry = request.query_list("dryRun")
-    causes = dry_run_causes(dry)
+    causes += dry_run_causes(dry)
     validation = query.get("fieldValidation", "")
     if validation not in FIELD_VALIDATION:
         supported = ", ".join(f'"{value}"' for value in FIELD_VALIDATION)
@@ -223,23 +229,30 @@ def write_options(request: Request, kind: str) -> WriteOptions:
                 "fieldValidation",
             )
         )
-    manager = query.get("fieldManager", "")
-    if len(manager) > 128:
-        causes.append(
-            Cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager")
-        )
-    for position, char in enumerate(manager):
-        if not char.isprintable():
-            detail = f"invalid character U+{ord(char):04X} (at position {position})"
-            causes.append(fielderrors.invalid("fieldManager", manager, detail))
-            break
     if causes:
         raise invalid(GroupKind("meta.k8s.io", kind), "", causes)
     return WriteOptions(
         user=request.user,
         dry_run=bool(dry),
         field_manager=manager or default_manager(request),
+        warn=request.warn,
     )
+
+
+def _manager_causes(manager: str) -> list[Cause]:
+    """What is wrong with the name of a field manager; lengths and positions are in bytes."""
+    causes = []
+    if len(manager.encode("utf-8", "surrogatepass")) > MANAGER_BYTES:
+        text = f"Too long: may not be more than {MANAGER_BYTES} bytes"
+        causes.append(Cause("FieldValueTooLong", text, "fieldManager"))
+    if not manager.isprintable():
+        position = 0
+        for char in manager:
+            if not char.isprintable():
+                detail = f"invalid character U+{ord(char):04X} (at position {position})"
+                causes.append(fielderrors.invalid("fieldManager", manager, detail))
+            position += len(char.encode("utf-8", "surrogatepass"))
+    return causes
 
 
 def patch_options(request: Request) -> WriteOptions:
@@ -248,18 +261,15 @@ def patch_options(request: Request) -> WriteOptions:
     Raises:
         ApiError: 422.
     """
-    chosen = write_options(request, "PatchOptions")
     query = request.query
-    if request.patch_type == APPLY_PATCH:
+    causes = []
+    if request.patch_type in APPLIES:
         if not query.get("fieldManager"):
-            cause = Cause(
-                "FieldValueRequired", "Required value: is required for apply patch", "fieldManager"
-            )
-            raise invalid(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
+            text = "Required value: is required for apply patch"
+            causes.append(Cause("FieldValueRequired", text, "fieldManager"))
     elif "force" in query:
-        cause = _forbidden("force", "may not be specified for non-apply patch")
-        raise invalid(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
-    return chosen
+        causes.append(_forbidden("force", "may not be specified for non-apply patch"))
+    return _write_options(request, "PatchOptions", causes)
 
 
 def default_manager(request: Request) -> str:
@@ -281,6 +291,8 @@ def delete_query(request: Request) -> Object:
         raw["propagationPolicy"] = query["propagationPolicy"]
     if "orphanDependents" in query:
         raw["orphanDependents"] = truthy(query["orphanDependents"])
+    if IGNORE_READ_ERROR in query:
+        raw[IGNORE_READ_ERROR] = truthy(query[IGNORE_READ_ERROR])
     dry = request.query_list("dryRun")
     if dry:
         raw["dryRun"] = dry

@@ -18,17 +18,21 @@ from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, bad_request, invalid, not_found
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.structural import compile_type
 from kubetrio.wire import gojson, jsonwire, negotiate
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
 
 
-def _parse(body: bytes) -> gojson.Parsed:
+DECODING = "error decoding patch: "
+
+
+def _parse(body: bytes, prefix: str = "") -> gojson.Parsed:
     try:
         return gojson.parse(body)
     except gojson.GoJsonError as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+        raise bad_request(f"{prefix}{error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,45 +53,41 @@ class Patched:
 Apply = Callable[[Object], Patched]
 
 
-def _json_patch(parsed: gojson.Parsed) -> Apply:
+def _json_patch(body: bytes, *, lenient: bool) -> Apply:
+    parsed = _parse(body, "" if lenient else DECODING)
     patch = parsed.value
-    if not isinstance(patch, list):
-        word = gojson.type_word(patch)
-        raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {word} into Go value of type "
-            "[]handlers.jsonPatchOp"
-        )
     strict = jsonpatch.unknown_members(patch)
+    strict += [f'json patch duplicate field "{path}"' for path in parsed.duplicates]
 
     def apply(doc: Object) -> Patched:
-        result = jsonpatch.apply_json_patch(doc, patch)
+        result = jsonpatch.apply_json_patch(doc, patch, lenient=lenient)
         return Patched(result, jsonwire.encode(result).decode(), strict)
 
     return apply
 
 
-def _merge_patch(parsed: gojson.Parsed) -> Apply:
-    patch = parsed.value
-    if not isinstance(patch, dict):
-        word = gojson.type_word(patch)
-        raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {word} into Go value of type "
-            "map[string]interface {}"
-        )
+def _merge_patch(body: bytes, *, lenient: bool) -> Apply:
+    try:
+        parsed = _parse(body, DECODING)
+    except ApiError:
+        if lenient:
+            raise bad_request(jsonpatch.BAD_MERGE_PATCH) from None
+        raise
     strict = [f'duplicate field "{path}"' for path in parsed.duplicates]
 
     def apply(doc: Object) -> Patched:
-        result = jsonpatch.apply_merge_patch(doc, patch)
+        result = jsonpatch.apply_merge_patch(doc, parsed.value, lenient=lenient)
         return Patched(result, jsonwire.encode(result).decode(), strict)
 
     return apply
 
 
-def _strategic_patch(parsed: gojson.Parsed, type_name: str) -> Apply:
+def _strategic_patch(body: bytes, type_name: str) -> Apply:
     from kubetrio.machinery import strategicpatch
     from kubetrio.machinery.strategicvalues import go_text
     from kubetrio.schema import patchmeta
 
+    parsed = _parse(body)
     schema = patchmeta.for_type(type_name)
     strict = [f'duplicate field "{path}"' for path in parsed.duplicates]
 
@@ -104,14 +104,14 @@ def _applier(request: Request, type_name: str) -> Apply:
     Raises:
         ApiError: 400.
     """
-    parsed = _parse(request.body)
+    lenient = request.query.get("fieldValidation") == "Ignore"
     match request.patch_type:
         case negotiate.JSON_PATCH:
-            return _json_patch(parsed)
+            return _json_patch(request.body, lenient=lenient)
         case negotiate.MERGE_PATCH:
-            return _merge_patch(parsed)
+            return _merge_patch(request.body, lenient=lenient)
         case _:
-            return _strategic_patch(parsed, type_name)
+            return _strategic_patch(request.body, type_name)
 
 
 def _refused(patched: Patched, why: str) -> ApiError:
@@ -120,59 +120,112 @@ def _refused(patched: Patched, why: str) -> ApiError:
 
 
 def _decode(request: Request, patched: Patched, resource: ResourceType) -> Object:
-    """The patched document, decoded as any body is: types, unknown fields.
+    """The patched document, decoded: types, unknown fields.
 
     Raises:
-        ApiError: 422.
+        ApiError: 422, or 400 for a document that has lost its apiVersion.
     """
-    gvk = resource.group_version_kind
     try:
-        decoded = bodies.decode_object(jsonwire.encode(patched.doc), gvk, "json")
-    except ApiError as error:
-        why = error.message.partition(f"handled as a {gvk.kind}: ")[2] or error.message
-        raise _refused(patched, why) from error
-    strict = [*patched.strict, *decoded.strict]
+        if request.patch_type == negotiate.STRATEGIC_PATCH:
+            value, strict = _restored(patched.doc, resource)
+        else:
+            value, strict = _read_again(patched.doc, resource)
+    except ValueError as error:
+        raise _refused(patched, str(error)) from error
+    strict = [*patched.strict, *strict]
     validation = request.query.get("fieldValidation") or "Warn"
     if strict and validation == "Strict":
         raise _refused(patched, f"strict decoding error: {', '.join(strict)}")
     if validation == "Warn":
-        request.warn(strict)
-    return decoded.value
+        bodies.warn_strict(request, strict)
+    return value
+
+
+def _restored(doc: Object, resource: ResourceType) -> tuple[Object, list[str]]:
+    """A document made by a strategic merge patch: no patch makes another kind of it.
+
+    Raises:
+        ValueError: a member has a type that does not fit.
+    """
+    strict: list[str] = []
+    gvk = resource.group_version_kind
+    restored = compile_type(resource.schema_name).restore(doc, strict)
+    return {**restored, "kind": gvk.kind, "apiVersion": gvk.api_version}, strict
+
+
+def _read_again(doc: Any, resource: ResourceType) -> tuple[Object, list[str]]:
+    """A document made by one of the other patches: printed and decoded as any body is.
+
+    Raises:
+        ValueError: it is no object of the kind.
+    """
+    gvk = resource.group_version_kind
+    if type(doc) is dict and resource.schema_name and not doc.get("apiVersion"):
+        # Read as the internal version then, whose members have other names.
+        unknown = [f'unknown field "{name}"' for name in sorted(doc) if name not in TYPE_META]
+        return {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}, unknown
+    try:
+        decoded = bodies.decode_object(jsonwire.encode(doc), gvk, "json")
+    except ApiError as error:
+        raise ValueError(reason_of(error, gvk.kind)) from error
+    return decoded.value, decoded.strict
+
+
+def reason_of(error: ApiError, kind: str) -> str:
+    """What the decoder said, without what is put around it for the body of a request."""
+    unfit = error.message.partition(f"handled as a {kind}: ")[2]
+    unrecognised = error.message.partition(f"(must be of type {kind}): ")[2]
+    return unfit or unrecognised.rpartition(" (")[0] or error.message
+
+
+TYPE_META = frozenset({"kind", "apiVersion"})
 
 
 def changer(request: Request, resource: ResourceType, fields: FieldManager) -> Change:
     """The change a PATCH makes, for `Lifecycle.update`.
 
+    The patch is read when there is something to patch: whether there is comes first.
+
     Args:
         request: the request; its body is the patch.
         resource: the resource, in the version of the request.
         fields: tracks who owns what.
-
-    Raises:
-        ApiError: 400, the patch cannot be read.
     """
-    apply = _applier(request, resource.schema_name)
+    apply: Apply | None = None
 
     async def change(stored: Object | None) -> Object:
+        nonlocal apply
         if stored is None:
             raise not_found(resource.group_resource, request.info.name)
+        if apply is None:
+            apply = _applier(request, resource.schema_name)
         old = request_version(stored, resource)
         new = _decode(request, apply(old), resource)
         apply_defaults(resource, new)
-        check_named(request, new)
+        check_named(request, resource, new)
         fields.updated(old, new)
         return stored_version(unpinned(new, old), resource)
 
     return change
 
 
-def check_named(request: Request, new: Object) -> None:
-    """A patch must not rename.
+def check_named(request: Request, resource: ResourceType, new: Object) -> None:
+    """An object that is written must be the one of the path.
 
     Raises:
         ApiError: 400.
     """
-    name = (new.get("metadata") or {}).get("name") or ""
+    meta = new.get("metadata") or {}
+    namespace, name = meta.get("namespace") or "", meta.get("name") or ""
+    if resource.namespaced and namespace and namespace != request.info.namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if not name:
+        raise bad_request(
+            f"the name of the object ({request.info.name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
     if name != request.info.name:
         raise bad_request(
             f"the name of the object ({name}) does not match the name on the URL "

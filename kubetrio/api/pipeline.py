@@ -11,32 +11,32 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVarTuple
 from urllib.parse import unquote
 
 import trio
 
-from kubetrio.api import routing, verbs
+from kubetrio.api import deadlines, routing, verbs
 from kubetrio.api.bodies import decode_body
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.compress import compress
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
-from kubetrio.api.request import Request, parse_query, resolve
+from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
     AnyResponse,
-    Channel,
     Response,
     StreamResponse,
+    TunnelResponse,
     error_response,
     page_not_found,
 )
 from kubetrio.api.serializers import dump
-from kubetrio.api.sub_connect import CONNECTED
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo
 from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupResource
@@ -60,7 +60,7 @@ ENCODED_BYTES = 16 * 1024 * 1024
 NO_CACHE = (b"Cache-Control", b"no-cache, private")
 
 Object = dict[str, Any]
-StreamRun = Callable[[Channel], Awaitable[None]]
+Args = TypeVarTuple("Args")
 Stage = Callable[["Api", Request], Awaitable[AnyResponse | None]]
 
 
@@ -73,12 +73,15 @@ class ApiConfig:
         min_request_timeout_s: a watch without a time-out gets between this and twice this.
         request_timeout_s: seconds for everything that is not a watch.
         cbor: whether CBOR is spoken (feature gate CBORServingAndStorage).
+        split_logs: whether kubelets are asked for single streams of logs (feature gate
+            PodLogsQuerySplitStreams).
     """
 
     max_body_bytes: int = 3 * 1024 * 1024
     min_request_timeout_s: float = 1800.0
     request_timeout_s: float = 60.0
     cbor: bool = False
+    split_logs: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,9 +102,10 @@ class Api:
         metrics: counters.
         audit_ids: identities of requests.
         flow: seats.
+        backends: connections to kubelets, pods and endpoints.
         issuer: signs service account tokens; None when there is no key.
         cache: encoded objects in other representations than the stored one.
-        streams: cancel scopes of open watches.
+        streams: cancel scopes of open watches, logs and tunnels.
     """
 
     config: ApiConfig
@@ -117,12 +121,13 @@ class Api:
     metrics: Metrics
     audit_ids: AuditIds
     flow: FlowControl
+    backends: Backends
     issuer: TokenIssuer | None = None
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
 
     def end_streams(self) -> None:
-        """End open watches cleanly, as if their time were up (shutdown)."""
+        """End open streams cleanly, as if their time were up (shutdown)."""
         for scope in tuple(self.streams):
             scope.cancel()
 
@@ -193,9 +198,11 @@ class Api:
         A request whose body is here waits for nothing that has no bound of its own, so it does not
         pay for a timer.
         """
-        if request.ready:
+        named = deadlines.named_limit(request.raw_query) if request.raw_query else None
+        if request.ready and named is None:
             return await compress(request, await self._walk(request), self.env)
-        with trio.move_on_after(self.config.request_timeout_s):
+        limit = self.config.request_timeout_s
+        with trio.move_on_after(limit if named is None else min(named, limit)) as request.timer:
             return await compress(request, await self._walk(request), self.env)
         raise timeout("request did not complete within the allotted timeout")
 
@@ -206,14 +213,16 @@ class Api:
                 return response
         raise AssertionError("the last stage answers")
 
-    def _counted(self, key: RequestKey, run: StreamRun) -> StreamRun:
-        """A stream that is among the open ones while it runs."""
+    def _counted(
+        self, key: RequestKey, run: Callable[[*Args], Awaitable[None]]
+    ) -> Callable[[*Args], Awaitable[None]]:
+        """A stream or tunnel that is among the open ones while it runs."""
         gauge = self.metrics.open_streams(key)
 
-        async def counted(channel: Channel) -> None:
+        async def counted(*args: *Args) -> None:
             gauge.inc()
             try:
-                await run(channel)
+                await run(*args)
             finally:
                 gauge.dec()
 
@@ -234,6 +243,8 @@ class Api:
             _scope(request),
             response.status,
         )
+        if isinstance(response, TunnelResponse):
+            response.run = self._counted(key, response.run)
         if isinstance(response, StreamResponse) and response.long_running:
             response.run = self._counted(key, response.run)
         self.metrics.observe(key, now - request.started, size)
@@ -293,6 +304,8 @@ async def parse(api: Api, request: Request) -> AnyResponse | None:
     del api
     request.query = parse_query(request.raw_query)
     request.info = resolve(request.method, request.raw_path, request.query)
+    if "timeout" in request.query:
+        deadlines.check(request)
     return None
 
 
@@ -337,7 +350,7 @@ async def impersonate(api: Api, request: Request) -> AnyResponse | None:
         return None
     if MASTERS not in request.user.groups:
         # Nobody else may yet; the verb in the message is that of constrained impersonation.
-        attributes = _attributes(request)
+        attributes = attributes_of(request)
         raise authorization.forbidden(
             replace(attributes, verb=f"impersonate-on:user-info:{attributes.verb}")
         )
@@ -365,14 +378,14 @@ async def authorize(api: Api, request: Request) -> AnyResponse | None:
     """403 for what the user may not do."""
     if MASTERS in request.user.groups:
         return None
-    attributes = _attributes(request)
+    attributes = attributes_of(request)
     verdict = api.authorizer.authorize(attributes)
     if verdict.decision is not Decision.ALLOW:
         raise authorization.forbidden(attributes, verdict.reason)
     return None
 
 
-def _attributes(request: Request) -> Attributes:
+def attributes_of(request: Request) -> Attributes:
     """The question put to authorizers."""
     info = request.info
     return Attributes(

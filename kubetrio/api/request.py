@@ -6,15 +6,19 @@ URIs): which paths are about resources, which verb a method stands for, where th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from kubetrio.api.advice import Advice
 from kubetrio.auth.identity import ANONYMOUS, UserInfo
 
 if TYPE_CHECKING:
+    from trio import CancelScope
+
     from kubetrio.schema.registry import ResourceType
 
 NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
@@ -28,7 +32,9 @@ VERBS = {
 }
 
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+CONNECTED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Subresources that lead to a node: no objects of the API, and as long as their clients like."""
+_REMEMBERED_CHARS = 256
 
 
 class RequestInfo(NamedTuple):
@@ -80,6 +86,18 @@ def resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo
         raw_path: path as sent, without the query.
         query: first value of each query parameter.
     """
+    if query or len(raw_path) > _REMEMBERED_CHARS:
+        return _resolve(method, raw_path, query)
+    return _resolved(method, raw_path)
+
+
+@lru_cache(2048)
+def _resolved(method: str, raw_path: str) -> RequestInfo:
+    # Clients ask for the same things again and again.
+    return _resolve(method, raw_path, {})
+
+
+def _resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
     path = unquote(raw_path) if "%" in raw_path else raw_path
     parts = _path_parts(path)
     other = RequestInfo(is_resource=False, verb=method.lower(), path=path)
@@ -136,7 +154,15 @@ async def no_body(_limit: int) -> bytes:
     return b""
 
 
-@dataclass(slots=True)
+PullBody = Callable[[], Awaitable[bytes]]
+
+
+async def nothing() -> bytes:
+    """The one piece of a body that there is not."""
+    return b""
+
+
+@dataclass(slots=True, eq=False)
 class Request:
     """One request on its way through the pipeline; each stage fills in its part.
 
@@ -150,6 +176,13 @@ class Request:
         peer: address of the client.
         certificate: identity from a verified client certificate, or None.
         ready: whether the whole body is here already, or there is none.
+
+    Attributes:
+        pull_body: reads the next piece of the body, empty at its end, instead of `read_body`; may
+            be cancelled and called again.
+        unsized: whether there may be a body that no header tells of (HTTP/2).
+        upgrade: whether another protocol is asked for, and the connection can become that one's.
+        timer: bounds the request until its answer begins.
     """
 
     method: str
@@ -170,24 +203,30 @@ class Request:
     response_headers: list[tuple[bytes, bytes]] = field(init=False, default_factory=list)
     seat: Any = field(init=False, default=None)
     width: Any = field(init=False, default=None)
+    pull_body: PullBody = field(init=False, default=nothing)
+    unsized: bool = field(init=False, default=False)
+    upgrade: bool = field(init=False, default=False)
+    timer: CancelScope | None = field(init=False, default=None)
     gone: Callable[[], bool] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
     patch_type: str = field(init=False, default="")
     started: float = field(init=False, default=0.0)
+    advice: Advice | None = field(init=False, default=None)
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers (RFC 7234) to the answer, each text once.
 
-        Texts with control characters, such as line breaks, are left out, as by kube-apiserver:
-        they must not end a header.
+        Args:
+            texts: the warnings.
         """
-        for text in texts:
-            if CONTROL.search(text):
-                continue
-            quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-            header = (b"Warning", b'299 - "%b"' % quoted.encode("utf-8", "replace"))
-            if header not in self.response_headers:
-                self.response_headers.append(header)
+        if self.advice is None:
+            self.advice = Advice(self.response_headers)
+        self.advice.add(texts)
+
+    def take_time(self) -> None:
+        """Lift the bound: this request takes as long as its client likes."""
+        if self.timer is not None:
+            self.timer.deadline = inf
 
     def query_list(self, name: str) -> list[str]:
         """All values of a query parameter, in order."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kubetrio.machinery.status import ApiError
+from kubetrio.transport import Transport
 from kubetrio.wire.negotiate import Accepted
 
 JSON = b"application/json"
@@ -79,6 +80,9 @@ class StreamResponse:
         content_type: media type.
         headers: more headers.
         long_running: a watch and its like: not bound by the request time-out.
+        length: bytes that will be written, None when nobody knows.
+        patient: whether the client may stop reading for as long as it likes, because nothing is
+            collected for it meanwhile.
     """
 
     status: int
@@ -86,9 +90,26 @@ class StreamResponse:
     content_type: bytes = JSON
     headers: Headers = ()
     long_running: bool = False
+    length: int | None = None
+    patient: bool = False
 
 
-AnyResponse = Response | StreamResponse
+@dataclass(slots=True)
+class TunnelResponse:
+    """The connection becomes another protocol's; only for requests with `Request.upgrade`.
+
+    Args:
+        run: answers and carries bytes both ways, until either side ends; called with the connection
+            and the bytes read behind the request.
+        headers: not used: the backend's answer goes out as it came.
+    """
+
+    run: Callable[[Transport, bytes], Awaitable[None]]
+    headers: Headers = ()
+    status: int = 101
+
+
+AnyResponse = Response | StreamResponse | TunnelResponse
 
 
 def json_bytes(value: Any) -> bytes:

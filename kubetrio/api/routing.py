@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from kubetrio.api.request import Request, RequestInfo
-from kubetrio.machinery.status import bad_request, method_not_allowed, unknown_path
+from kubetrio.api.request import Request, RequestInfo, resolve
+from kubetrio.machinery.status import (
+    bad_request,
+    method_not_allowed,
+    not_supported,
+    unknown_path,
+)
 from kubetrio.schema.registry import Registry, ResourceType
 
+PASSED_ON = frozenset({"attach", "exec", "portforward", "proxy"})
+"""Subresources whose requests a kubelet, a pod or an endpoint answers."""
 COLLECTION_VERBS = frozenset({"list", "watch", "create", "deletecollection"})
 
 
@@ -21,14 +28,25 @@ def find(registry: Registry, request: Request) -> ResourceType:
         ApiError: 400, 404 or 405.
     """
     info = request.info
-    if info.group not in registry.groups:
+    if info.group not in registry.groups or info.path.startswith("//"):
         raise NotServed
     resource = registry.resources.get((info.group, info.version, info.resource))
     if resource is None:
         raise unknown_path()
     _check_shape(info, resource)
-    if request.method in ("HEAD", "OPTIONS") or not info.verb:
+    if info.verb == "proxy":
+        raise unknown_path()  # a prefix that went long ago
+    proxied = info.subresource == "proxy"
+    if request.method in ("HEAD", "OPTIONS"):
+        if not proxied:
+            raise method_not_allowed()
+    elif not info.verb:
         raise method_not_allowed()
+    if info.verb == "watch":
+        if len(info.parts) > 2:
+            raise unknown_path()  # the old prefix stands before objects only
+        if request.method != "GET":
+            raise method_not_allowed()
     if info.name in (".", ".."):
         raise bad_request(f"name may not be '{info.name}'")
     verbs = resource.verbs
@@ -37,13 +55,27 @@ def find(registry: Registry, request: Request) -> ResourceType:
         if sub is None:
             raise unknown_path()
         verbs = sub.verbs
+        if proxied and request.method == "OPTIONS":
+            return resource
     elif bool(info.name) == (info.verb in COLLECTION_VERBS) and not _named_collection(info):
         raise method_not_allowed()
     if info.verb not in verbs:
+        if info.verb == "watch" and "list" in verbs:
+            raise not_supported(resource.group_resource, "watch")
         raise method_not_allowed()
     if info.verb == "create" and resource.namespaced and not info.namespace:
         raise method_not_allowed()
     return resource
+
+
+def passes_upgrades(method: str, raw_path: str) -> bool:
+    """Whether an upgrade to another protocol is not for this server but for somebody behind it.
+
+    Args:
+        method: HTTP method.
+        raw_path: path as sent, without the query.
+    """
+    return resolve(method, raw_path, {}).subresource in PASSED_ON
 
 
 def _named_collection(info: RequestInfo) -> bool:

@@ -15,6 +15,14 @@ from kubetrio.wire.protowire import PARTIAL_METADATA, STATUS, ProtobufCodec
 
 Object = dict[str, Any]
 META_GROUP = "meta.k8s.io"
+_META_TYPES = "io.k8s.apimachinery.pkg.apis.meta.v1"
+DISCOVERY_KINDS = {
+    "APIVersions": _META_TYPES,
+    "APIGroup": _META_TYPES,
+    "APIGroupList": _META_TYPES,
+    "APIResourceList": _META_TYPES,
+    "APIGroupDiscoveryList": "io.k8s.api.apidiscovery.v2",
+}
 
 
 @cache
@@ -35,6 +43,8 @@ def type_name(api_version: str, kind: str) -> str:
     group, _, version = api_version.rpartition("/")
     if group == META_GROUP and kind == "PartialObjectMetadata":
         return PARTIAL_METADATA
+    if kind in DISCOVERY_KINDS:
+        return f"{DISCOVERY_KINDS[kind]}.{kind}"
     name = builtin.type_name_of(GroupVersionKind(group, version, kind))
     if not name:
         raise KeyError(f"{api_version} {kind}")
@@ -62,7 +72,7 @@ def dump(obj: Object, accepted: Accepted) -> bytes:
 
             return yamlwire.encode(obj)
         case "protobuf":
-            return protobuf().encode_object(obj, type_name(obj["apiVersion"], obj["kind"]))
+            return protobuf().encode_object(obj, type_name(obj.get("apiVersion", ""), obj["kind"]))
         case "cbor":
             return cborwire.encode(obj, binary_shape(obj["apiVersion"], obj["kind"]))
 

@@ -12,7 +12,7 @@ from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb
-from kubetrio.machinery.status import not_found
+from kubetrio.machinery.status import ApiError
 from kubetrio.resources.representation import ListMeta
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.model import KeyValue
@@ -48,7 +48,7 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     """One component."""
     encoder = encoder_for(request, resource, OBJECT, api.env.now, api.cache)
     if request.info.name not in COMPONENTS:
-        raise not_found(resource.group_resource, request.info.name)
+        raise ApiError(500, "", f"Component not found: {request.info.name}")
     body = encoder.object(jsonwire.encode(component(request.info.name)))
     return Response(200, body, encoder.content_type)
 

@@ -40,6 +40,7 @@ async def _admit(
             obj=request.body,
             old=None,
             dry_run=dry_run,
+            warn=request.warn,
         )
     )
 
@@ -166,7 +167,7 @@ async def _remove(
             version = marked["metadata"]["resourceVersion"]
             chosen = replace(chosen, resource_version=version)
     target = Target(resource=resource, namespace=info.namespace, name=info.name)
-    who = WriteOptions(user=request.user, dry_run=chosen.dry_run)
+    who = WriteOptions(user=request.user, dry_run=chosen.dry_run, warn=request.warn)
     await api.lifecycle.delete(target, chosen, who)
 
 

@@ -17,13 +17,15 @@ from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
-from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo
+from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo, user_info
 from kubetrio.auth.issuing import DEFAULT_ISSUER
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.validation.model import Check
+from kubetrio.resources.validation.selectors import field_requirement, label_requirement
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import OBJECT
@@ -88,20 +90,6 @@ async def _admit(api: Api, request: Request, resource: ResourceType) -> Object:
     return body
 
 
-def user_info(user: UserInfo) -> Object:
-    """A user as the API shows one."""
-    info: Object = {}
-    if user.name:
-        info["username"] = user.name
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(user.extra[key]) for key in sorted(user.extra)}
-    return info
-
-
 async def self_subject(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """Who am I."""
     body = await _admit(api, request, resource)
@@ -151,22 +139,34 @@ def spec_causes(spec: Object, *, subject: bool) -> list[Cause]:
     if subject and not spec.get("user") and not spec.get("groups"):
         detail = "at least one of user or group must be specified"
         causes.append(invalid_value("spec.user", "", detail))
-    for member in ("fieldSelector", "labelSelector"):
+    for member, check in _REQUIREMENTS.items():
         selector = (resource or {}).get(member)
         if selector is not None:
-            causes += _selector_causes(selector, f"spec.resourceAttributes.{member}")
+            _selector(selector, f"spec.resourceAttributes.{member}", causes, check)
     return causes
 
 
-def _selector_causes(selector: Object, path: str) -> list[Cause]:
+def _label_requirement(value: Object, path: str, causes: list[Cause]) -> None:
+    # clients newer than this server may know operators that it does not
+    label_requirement(value, path, causes, any_operator=True)
+
+
+_REQUIREMENTS: Mapping[str, Check] = {
+    "fieldSelector": field_requirement,
+    "labelSelector": _label_requirement,
+}
+
+
+def _selector(selector: Object, path: str, causes: list[Cause], check: Check) -> None:
     raw, requirements = selector.get("rawSelector") or "", selector.get("requirements") or ()
     if raw and requirements:
         detail = "may not specified at the same time as requirements"
-        return [invalid_value(f"{path}.rawSelector", raw, detail)]
+        causes.append(invalid_value(f"{path}.rawSelector", raw, detail))
     if not raw and not requirements:
         detail = f"when {path} is specified, requirements or rawSelector is required"
-        return [required(f"{path}.requirements", detail)]
-    return []
+        causes.append(required(f"{path}.requirements", detail))
+    for index, requirement in enumerate(requirements):
+        check(requirement, f"{path}.requirements[{index}]", causes)
 
 
 def _go_path(path: Object) -> Object:

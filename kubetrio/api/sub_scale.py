@@ -13,7 +13,7 @@ from kubetrio.api.encoders import encoder_for
 from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
-from kubetrio.api.verbs import Verb, check_name
+from kubetrio.api.verbs import Verb
 from kubetrio.machinery.status import not_found
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import revising
@@ -21,7 +21,7 @@ from kubetrio.resources.scale import SCALABLE, SCALE, owners_of_scale, scale_of,
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import APPLY_PATCH, OBJECT
+from kubetrio.wire.negotiate import APPLIES, OBJECT
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -42,7 +42,7 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
 async def update(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """A workload scaled by a whole Scale."""
     chosen = options.write_options(request, "UpdateOptions")
-    check_name(request, resource, request.body)
+    patching.check_named(request, resource, request.body)
     fields = _field_manager(api, request, chosen)
     body: Object = request.body
 
@@ -59,7 +59,7 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     """A workload scaled by a part of a Scale."""
     chosen = options.patch_options(request)
     fields = _field_manager(api, request, chosen)
-    make = applying_change if request.patch_type == APPLY_PATCH else patching.changer
+    make = applying_change if request.patch_type in APPLIES else patching.changer
     return await _write(api, request, resource, make(request, SCALE, fields), chosen)
 
 

@@ -41,6 +41,7 @@ TOKEN_REQUEST = ResourceType(
     verbs=frozenset({"create"}),
     schema_name="io.k8s.api.authentication.v1.TokenRequest",
 )
+META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 SPEC = "io.k8s.api.authentication.v1.TokenRequestSpec"
 DEFAULT_LIFE_S = 3600
 SHORTEST_S, LONGEST_S = 600, 1 << 32
@@ -59,6 +60,22 @@ def check_names(meta: Object, namespace: str, name: str) -> None:
             detail = f"must match the service account {member} if specified"
             cause = invalid_value(f"metadata.{member}", given, detail)
             raise invalid(TOKEN_REQUEST.group_kind, name, [cause])
+
+
+def check_uid(meta: Object, name: str, uid: str) -> None:
+    """A request for a service account that is no more must not get a token of its successor.
+
+    Raises:
+        ApiError: 409.
+    """
+    given = meta.get("uid")
+    if given and given != uid:
+        raise conflict(
+            GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind),
+            name,
+            f"the UID in the token request ({given}) does not match the UID of the service "
+            f"account ({uid})",
+        )
 
 
 def check_life(seconds: int) -> None:
@@ -131,17 +148,20 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     meta, spec = dict(body.get("metadata") or {}), dict(body.get("spec") or {})
     check_names(meta, info.namespace, info.name)
     account = await revising.read(api.store, resource, info.namespace, info.name)
+    uid = account["metadata"]["uid"]
+    check_uid(meta, info.name, uid)
     audiences = list(spec.get("audiences") or ()) or [issuer.issuer]
     now = api.env.now()
     asked = spec.get("expirationSeconds")
     seconds = DEFAULT_LIFE_S if asked is None else asked
-    meta.update(name=info.name, namespace=info.namespace, creationTimestamp=format_time(now))
+    meta.update(name=info.name, namespace=info.namespace, uid=uid)
+    meta["creationTimestamp"] = format_time(now)
     spec.update(audiences=audiences, expirationSeconds=seconds)
     check_life(seconds)
     shown = {
         "kind": TOKEN_REQUEST.kind,
         "apiVersion": TOKEN_REQUEST.api_version,
-        "metadata": meta,
+        "metadata": ordered(META, meta),
         "spec": ordered(SPEC, spec),
     }
     await api.lifecycle.admit(
@@ -155,6 +175,7 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
             obj=shown,
             old=None,
             dry_run=chosen.dry_run,
+            warn=request.warn,
         )
     )
     reference = spec.get("boundObjectRef")

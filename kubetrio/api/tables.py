@@ -39,6 +39,7 @@ __all__ = [
     "printer",
     "row",
     "table",
+    "table_row",
 ]
 
 IncludeObject = Literal["None", "Metadata", "Object"]
@@ -158,6 +159,25 @@ def _list_meta(objects: list[Json], list_meta: Mapping[str, Any] | None) -> dict
     return {key: list_meta[key] for key in LIST_META if list_meta.get(key)}
 
 
+def table_row(
+    obj: Json,
+    resource: Printer,
+    include_object: IncludeObject,
+    table_version: TableVersion,
+    now: float,
+) -> dict[str, Any]:
+    """One row of a ``Table``; arguments as for `table`."""
+    line: dict[str, Any] = {"cells": resource.cells(obj, now)}
+    conditions = resource.conditions(obj)
+    if conditions:
+        line["conditions"] = conditions
+    if include_object == "Metadata":
+        line["object"] = partial_object(obj, table_version)
+    else:
+        line["object"] = obj if include_object == "Object" else None
+    return line
+
+
 def table(
     objects: Iterable[Json],
     resource: ResourceType | Printer,
@@ -185,17 +205,7 @@ def table(
     metadata = _list_meta(found, list_meta)
     if resource.sort_key is not None:
         found.sort(key=resource.sort_key)
-    rows = []
-    for obj in found:
-        line: dict[str, Any] = {"cells": resource.cells(obj, now)}
-        conditions = resource.conditions(obj)
-        if conditions:
-            line["conditions"] = conditions
-        if include_object == "Metadata":
-            line["object"] = partial_object(obj, table_version)
-        else:
-            line["object"] = obj if include_object == "Object" else None
-        rows.append(line)
+    rows = [table_row(obj, resource, include_object, table_version, now) for obj in found]
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{table_version}",

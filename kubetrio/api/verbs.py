@@ -16,27 +16,24 @@ from kubetrio.api.encoders import encoder_for, request_version, stored_version
 from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
-from kubetrio.machinery.status import bad_request, not_found, success
+from kubetrio.machinery.status import not_found, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Written
-from kubetrio.resources.listing import ListOptions, RestOfList
-from kubetrio.resources.representation import Encoder, ListMeta
+from kubetrio.resources.paging import RestOfList
+from kubetrio.resources.representation import Encoder
 from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.registry import ResourceType
-from kubetrio.store.model import KeyValue, Range
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import APPLY_PATCH, CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
+from kubetrio.wire.negotiate import APPLIES, CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 Verb = Callable[["Api", Request, ResourceType], Awaitable[AnyResponse]]
-
-DELETE_STEP = 100  # objects read at a time by deletecollection
 
 
 def _target(request: Request, resource: ResourceType) -> Target:
@@ -107,7 +104,8 @@ async def watch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
 
 
 def _written(request: Request, encoder: Encoder, written: Written) -> Response:
-    request.warn(written.warnings)
+    if written.warnings:
+        request.warn(written.warnings)
     status = 201 if written.created else 200
     return Response(status, encoder.object(written.value), encoder.content_type)
 
@@ -128,7 +126,7 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     """An object replaced."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "UpdateOptions")
-    check_name(request, resource, request.body)
+    patching.check_named(request, resource, request.body)
     body: Object = request.body
     apply_defaults(resource, body)
     fields = _field_manager(api, request, resource, chosen)
@@ -150,7 +148,7 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.patch_options(request)
     fields = _field_manager(api, request, resource, chosen)
-    applying = request.patch_type == APPLY_PATCH
+    applying = request.patch_type in APPLIES
     make = applying_change if applying else patching.changer
     target = _target(request, resource)
     written = await api.lifecycle.update(
@@ -169,33 +167,8 @@ def _field_manager(
     return FieldManager(request, resource, chosen.field_manager, format_time(api.env.now()))
 
 
-def check_name(request: Request, resource: ResourceType, body: Object) -> None:
-    """The body must name the object of the path.
-
-    Raises:
-        ApiError: 400.
-    """
-    meta = body.get("metadata") or {}
-    name = meta.get("name") or ""
-    if not name:
-        raise bad_request(
-            f"the name of the object ({request.info.name} based on URL) was undeterminable: "
-            "name must be provided"
-        )
-    if name != request.info.name:
-        raise bad_request(
-            f"the name of the object ({name}) does not match the name on the URL "
-            f"({request.info.name})"
-        )
-    namespace = meta.get("namespace") or ""
-    if resource.namespaced and namespace and namespace != request.info.namespace:
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-
-
 def _who(request: Request, chosen: DeleteOptions) -> WriteOptions:
-    return WriteOptions(user=request.user, dry_run=chosen.dry_run)
+    return WriteOptions(user=request.user, dry_run=chosen.dry_run, warn=request.warn)
 
 
 async def delete(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
@@ -207,7 +180,8 @@ async def delete(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     target = _target(request, resource)
     last, gone = await api.lifecycle.delete(target, chosen, _who(request, chosen))
     if not gone or api.returns_deleted(resource):
-        return Response(200, encoder.object(jsonwire.encode(last)), encoder.content_type)
+        code = 202 if chosen.waits and not gone else 200
+        return Response(code, encoder.object(jsonwire.encode(last)), encoder.content_type)
     meta = last["metadata"]
     details: Object = {"name": meta["name"]}
     if resource.group:
@@ -226,35 +200,22 @@ def _warn_of_orphans(request: Request, resource: ResourceType, chosen: DeleteOpt
 async def deletecollection(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """Every object of a collection that the selectors choose."""
     encoder = _encoder(api, request, resource, COLLECTION)
+    listed = options.list_options(request, resource)
     raw = request.body if request.body is not None else options.delete_query(request)
     chosen = delete_options(raw)
     _warn_of_orphans(request, resource, chosen)
-    listed: ListOptions = options.list_options(request, resource)
-    keys = Range.prefix(resource.prefix(object_namespace(request, resource)))
-    deleted: list[KeyValue] = []
-    more, revision = True, api.hub.revision
-    while more and not (listed.limit and len(deleted) >= listed.limit):
-        page = await api.store.range(keys, limit=DELETE_STEP)
-        more, revision = page.more, max(revision, page.revision)
-        for item in page.items:
-            keys = keys.after(item.key)
-            if listed.selection is not None and not listed.selection.matches_bytes(item.value):
-                continue
-            meta = orjson.loads(item.value)["metadata"]
-            target = Target(
-                resource=resource, namespace=meta.get("namespace", ""), name=meta["name"]
-            )
-            if await api.delete_if_there(target, chosen, _who(request, chosen)):
-                deleted.append(item)
-            if listed.limit and len(deleted) >= listed.limit:
-                break
+    namespace = object_namespace(request, resource)
+    found, meta = await api.listing.collect(resource, namespace, listed, encoder)
+    for item in found:
+        named = orjson.loads(item.value)["metadata"]
+        target = Target(resource=resource, namespace=named.get("namespace", ""), name=named["name"])
+        await api.delete_if_there(target, chosen, _who(request, chosen))
     writer = encoder.list_writer()
-    parts = (
-        writer.open(ListMeta(resource_version=str(revision))),
-        writer.items(deleted),
-        writer.close(),
+    return Response(
+        200,
+        b"".join((writer.open(meta), writer.items(found), writer.close())),
+        encoder.content_type,
     )
-    return Response(200, b"".join(parts), encoder.content_type)
 
 
 VERBS: Mapping[str, Verb] = {

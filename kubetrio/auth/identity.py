@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 AUTHENTICATED = "system:authenticated"
 """Group of everyone who presented valid credentials."""
@@ -40,6 +40,20 @@ class UserInfo:
 
 ANONYMOUS = UserInfo("system:anonymous", groups=(UNAUTHENTICATED,))
 """The subject of a request without credentials."""
+
+
+def user_info(user: UserInfo) -> dict[str, Any]:
+    """A user as the API shows one: a ``UserInfo`` of group authentication.k8s.io."""
+    info: dict[str, Any] = {}
+    if user.name:
+        info["username"] = user.name
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(user.extra[key]) for key in sorted(user.extra)}
+    return info
 
 
 def authenticated(user: UserInfo) -> UserInfo:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from kubetrio.config import Config
 from kubetrio.testing.client import Answer, Client
-from kubetrio.testing.server import InProcess
+from kubetrio.testing.server import InProcess, open_api
+from kubetrio.wire import cborwire
 
 ONE = "/api/v1/namespaces/default/configmaps/one"
 
@@ -13,11 +19,11 @@ async def apply(client: Client, body: str, query: str = "fieldManager=me") -> An
     return await client.request("PATCH", f"{ONE}?{query}", media, body.encode())
 
 
-CONFIG = "apiVersion: v1\nkind: ConfigMap\ndata: {a: '1'}\n"
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: '1'}\n"
 
 
 async def test_apply_creates(client: Client) -> None:
-    """201 with the name and namespace of the path, and the manager as the owner."""
+    """201 with the namespace of the path, and the manager as the owner."""
     answer = await apply(client, CONFIG)
     assert answer.status == 201
     meta = answer.json()["metadata"]
@@ -72,7 +78,92 @@ async def test_repeated_keys(client: Client) -> None:
     twice = CONFIG + "data: {a: '2'}\n"
     strict = await apply(client, twice, "fieldManager=me&fieldValidation=Strict")
     assert strict.status == 400
+    said = strict.json()["message"]
+    assert said == (
+        "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n"
+        '  line 5: key "data" already set in map'
+    )
     answer = await apply(client, twice)
     assert answer.json()["data"] == {"a": "2"}
-    # The message has two lines, so it is no warning, as in kube-apiserver.
-    assert answer.head.get(b"warning") == b""
+    # The message has two lines; each key is a warning.
+    assert answer.head.get(b"warning") == rb'299 - "line 5: key \"data\" already set in map"'
+
+
+INTO_MAP = "into Go value of type map[string]interface {}"
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("", 400, "invalid object type: /, Kind="),
+        (
+            "{",
+            400,
+            (
+                "error decoding YAML: error converting YAML to JSON: "
+                "yaml: line 1: did not find expected node content"
+            ),
+        ),
+        (
+            "7",
+            400,
+            (
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
+                f"json: cannot unmarshal number {INTO_MAP}"
+            ),
+        ),
+        (
+            "{apiVersion: v1, kind: ConfigMap}",
+            400,
+            "the name of the object (one based on URL) was undeterminable: name must be provided",
+        ),
+        (
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, bogus: 1}",
+            500,
+            (
+                "failed to create typed patch object (/one; /v1, Kind=ConfigMap): "
+                ".bogus: field not declared in schema"
+            ),
+        ),
+        (
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, creationTimestamp: x}}",
+            500,
+            (
+                "failed to convert new object (/one; /v1, Kind=ConfigMap) to proper version: "
+                "unable to convert unstructured object to /v1, Kind=ConfigMap: "
+                'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'
+            ),
+        ),
+    ],
+)
+async def test_what_cannot_be_applied(client: Client, body: str, code: int, words: str) -> None:
+    """In kube-apiserver's words, with what the configuration says of name and namespace."""
+    answer = await apply(client, body)
+    assert (answer.status, answer.json()["message"]) == (code, words)
+
+
+async def test_configurations_in_cbor(tmp_path: Path) -> None:
+    """Behind the feature gate, and 415 without it."""
+    pytest.importorskip("cbor2", reason="the extra cbor is not installed")
+    config: dict[str, object] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "one"},
+        "data": {"a": "1"},
+    }
+    media = {"Content-Type": "application/apply-patch+cbor"}
+    query = f"{ONE}?fieldManager=me"
+    for gates, codes in (({"CBORServingAndStorage": True}, (201, 400, 400)), ({}, (415,) * 3)):
+        directory = tmp_path / str(len(gates))
+        chosen = Config(data_dir=directory, secure_port=1, durability="normal", feature_gates=gates)
+        async with open_api(config=chosen) as server, server.connect() as client:
+            bodies = (cborwire.encode(config), cborwire.encode([1]), b"\xff")
+            answers = [await client.request("PATCH", query, media, body) for body in bodies]
+            assert tuple(answer.status for answer in answers) == codes
+            if gates:
+                (entry,) = answers[0].json()["metadata"]["managedFields"]
+                assert entry["operation"] == "Apply"
+                assert all(
+                    answer.json()["message"].startswith("error decoding CBOR: ")
+                    for answer in answers[1:]
+                )

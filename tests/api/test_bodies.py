@@ -72,3 +72,31 @@ async def test_delete_options_of_another_kind(client: Client) -> None:
     await client.request("POST", CONFIGMAPS, json=OBJECT)
     assert (await client.request("DELETE", CONFIGMAPS + "/n", json=OBJECT)).status == 400
     assert (await client.request("GET", CONFIGMAPS + "/n")).status == 200
+
+
+async def test_repeated_keys_of_yaml_are_warnings(client: Client) -> None:
+    """One for each line that strict decoding would complain of."""
+    body = b"metadata: {name: one}\ndata:\n  a: u\n  a: v\n"
+    media = {"Content-Type": "application/yaml"}
+    answer = await client.request("POST", CONFIGMAPS, media, body)
+    assert answer.status == 201
+    assert answer.head.get(b"warning") == rb'299 - "line 4: key \"a\" already set in map"'
+
+
+async def test_malformed_yaml(client: Client) -> None:
+    """Nothing was read as JSON, so nothing is said of it."""
+    media = {"Content-Type": "application/yaml"}
+    answer = await client.request("POST", CONFIGMAPS, media, b"a: [1,\n")
+    assert answer.json()["message"] == (
+        "the object provided is unrecognized (must be of type ConfigMap): "
+        "yaml: line 1: did not find expected node content (613a205b312c0a)"
+    )
+    gone = await client.request("DELETE", f"{CONFIGMAPS}/one", media, b"a: [")
+    assert gone.json()["message"] == "yaml: line 1: did not find expected node content"
+
+
+async def test_the_media_type_of_no_options_does_not_matter(client: Client) -> None:
+    """A DELETE without a body may name any."""
+    media = {"Content-Type": "text/plain"}
+    assert (await client.request("DELETE", f"{CONFIGMAPS}/one", media)).status == 404
+    assert (await client.request("DELETE", f"{CONFIGMAPS}/one", media, b"{}")).status == 415

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+import trio
 
-from kubetrio.api.documents import GIT_VERSION, discovery_version, wants_protobuf
+from kubetrio.api import serializers
+from kubetrio.api.documents import GIT_VERSION, wants_protobuf
 from kubetrio.machinery.status import ApiError
+from kubetrio.schema import openapi
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
+from kubetrio.wire import protowire
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 SWAGGER = "application/com.github.proto-openapi.spec.v2{}v1.0+protobuf"
@@ -20,28 +25,93 @@ def test_the_version_is_semantic() -> None:
     assert re.fullmatch(r"v1\.36\.\d+\+[0-9A-Za-z.-]+", GIT_VERSION)
 
 
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
 @pytest.mark.parametrize(
-    ("accept", "version"),
+    ("path", "accept", "code", "media"),
     [
-        ("", ""),
-        ("*/*", ""),
-        ("application/json", ""),
-        (AGGREGATED, "v2"),
-        (AGGREGATED.replace("v2", "v2beta1") + ", " + AGGREGATED, "v2beta1"),
-        ("application/json, " + AGGREGATED, ""),
-        (AGGREGATED.replace("v=v2", "v=v9") + ",application/json", ""),
+        ("/api", "*/*", 200, "application/json"),
+        ("/api", "application/yaml", 200, "application/yaml"),
+        ("/api", PROTOBUF, 200, PROTOBUF),
+        ("/api", "text/html", 406, "application/json"),
+        ("/apis", "application/yaml", 200, "application/yaml"),
+        ("/apis", "text/html", 406, "application/json"),
+        ("/apis/apps", PROTOBUF, 200, PROTOBUF),
+        ("/apis/apps/v1", "application/yaml", 200, "application/yaml"),
+        ("/apis/apps/v1", "text/html", 406, "application/json"),
+        ("/version", "*/*", 200, "application/json"),
+        ("/version", "application/yaml", 406, "application/yaml"),
+        ("/apis", AGGREGATED, 200, AGGREGATED),
+        ("/apis", f"application/json, {AGGREGATED}", 200, AGGREGATED),
+        ("/api", AGGREGATED.replace("json", "yaml"), 200, AGGREGATED.replace("json", "yaml")),
+        ("/api", AGGREGATED.replace("application/json", PROTOBUF), 200, None),
+        # The beta went with 1.36; whoever names something else too gets that.
+        ("/apis", AGGREGATED.replace("v=v2", "v=v2beta1"), 406, "application/json"),
+        ("/apis", AGGREGATED.replace("v=v2", "v=v9") + ",application/json", 200, None),
+        ("/apis/apps", AGGREGATED + ",application/json", 200, "application/json"),
     ],
 )
-def test_the_form_a_client_prefers(accept: str, version: str) -> None:
-    """The first one it names that there is."""
-    assert discovery_version(accept) == version
+async def test_the_form_a_client_takes(
+    client: Client, path: str, accept: str, code: int, media: str | None
+) -> None:
+    """As for any object, and the aggregated one if it is named anywhere."""
+    answer = await client.request("GET", path, {"Accept": accept})
+    assert answer.status == code
+    if media is not None:
+        assert answer.head.get(b"content-type") == media.encode()
 
 
-def test_a_form_that_does_not_exist_is_406() -> None:
-    """When nothing else would do."""
-    with pytest.raises(ApiError) as caught:
-        discovery_version(AGGREGATED.replace("v=v2", "v=v9"))
-    assert caught.value.code == 406
+async def test_discovery_as_protobuf_is_discovery(client: Client) -> None:
+    """The same document, in its envelope."""
+    for path, name in [("/api/v1", "APIResourceList"), ("/apis", "APIGroupList")]:
+        plain = (await client.request("GET", path)).json()
+        answer = await client.request("GET", path, {"Accept": PROTOBUF})
+        envelope = protowire.unwrap(answer.body)
+        assert (envelope.api_version, envelope.kind) == (plain.get("apiVersion", ""), name)
+        decoded = serializers.protobuf().decode(envelope.raw, META + name)
+        for member in ("groupVersion", "groups", "resources"):
+            assert decoded.get(member) == plain.get(member)
+
+
+async def test_browsers_and_curl_get_indented_documents(client: Client) -> None:
+    """And who asks for it."""
+    for path, headers in [
+        ("/api", {"User-Agent": "curl/8"}),
+        ("/apis/apps?pretty=1", {}),
+        ("/version", {}),
+        ("/", {}),
+    ]:
+        assert (await client.request("GET", path, headers)).body.startswith(b'{\n  "')
+    assert b"\n " not in (await client.request("GET", "/apis/apps")).body
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        # A router knows the method of these.
+        ("HEAD", "/api", 405),
+        ("HEAD", "/version", 405),
+        ("PUT", "/apis/apps/v1", 405),
+        # Nobody looks at the method of the others.
+        ("HEAD", "/apis", 200),
+        ("DELETE", "/apis/apps", 200),
+        ("POST", "/openapi/v3", 200),
+        ("PUT", "/metrics", 200),
+        ("POST", "/index.html", 200),
+        # Paths are not cleaned up.
+        ("GET", "//api", 404),
+        ("GET", "//api/v1/namespaces", 404),
+        ("GET", "/healthz/", 404),
+        ("GET", "/openapi/v2/", 404),
+        ("GET", "/openapi/v3/", 404),
+        ("GET", "/openapi/v3/apis/apps/v9", 404),
+    ],
+)
+async def test_methods_and_paths(client: Client, method: str, path: str, code: int) -> None:
+    """As kube-apiserver's two muxes have them."""
+    assert (await client.request(method, path)).status == code
 
 
 @pytest.mark.parametrize(
@@ -84,6 +154,59 @@ async def test_swagger_as_protobuf(client: Client, separator: str) -> None:
     assert tag != plain.head.get(b"etag")
     again = await client.request("GET", "/openapi/v2", {**asked, "If-None-Match": tag.decode()})
     assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3/api/v1"])
+@pytest.mark.parametrize("accept", ["application/json", SWAGGER.format("@")])
+async def test_others_have_their_turn_while_a_large_document_is_made(
+    server: InProcess, path: str, accept: str
+) -> None:
+    """The loop comes round at least once for every few paths of the document."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async with server.connect() as client, trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        before = turns
+        answer = await client.request("GET", path, {"Accept": accept})
+        first = turns - before
+        assert answer.status == 200
+        before = turns
+        assert (await client.request("GET", path, {"Accept": accept})).body == answer.body
+        again = turns - before
+        nursery.cancel_scope.cancel()
+    assert first - again > 50
+
+
+async def test_a_large_document_is_made_once_for_all_who_ask(
+    server: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks while it is made waits for it."""
+    made = []
+    real = openapi.swagger_steps
+
+    def counted(*args: Any, **named: Any) -> Any:
+        made.append(args)
+        return real(*args, **named)
+
+    monkeypatch.setattr(openapi, "swagger_steps", counted)
+    bodies = []
+
+    async def ask() -> None:
+        async with server.connect() as client:
+            bodies.append((await client.request("GET", "/openapi/v2")).body)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(ask)
+    assert len(made) == 1
+    assert len(bodies) == 3
+    assert len(set(bodies)) == 1
 
 
 @pytest.mark.parametrize(
@@ -145,7 +268,7 @@ async def test_every_path_of_the_root_is_served(client: Client) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-@pytest.mark.parametrize("path", ["/version", "/api", "/apis/apps/v1", "/openapi/v3", "/metrics"])
+@pytest.mark.parametrize("path", ["/version", "/api", "/apis/apps/v1"])
 async def test_documents_are_only_read(client: Client, method: str, path: str) -> None:
     """405 for the rest."""
     assert (await client.request(method, path)).status == 405

@@ -28,9 +28,10 @@ def created(data: dict[str, str], manager: str = "me") -> Any:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ({"a": "x"}, (("a", True),)),
+        ({"a": "x"}, ("a",)),
         ({"a": ""}, (("a", False),)),
-        ({"a": {"b": 1}}, (("a", (("b", True),)),)),
+        ({"a": {"b": 1}}, (("a", ("b",)),)),
+        ({"a": {}}, (("a", ()),)),
         ({"a": []}, None),
         ({"a": {"b": [1]}}, None),
     ],
@@ -52,3 +53,29 @@ def test_a_remembered_shape_owns_the_same(data: dict[str, str]) -> None:
 def test_the_manager_is_that_of_the_request() -> None:
     """Also when the shape was seen with another one."""
     assert [created({"a": "1"}, who)[0]["manager"] for who in ("one", "two")] == ["one", "two"]
+
+
+GENERATION = "f:deprecated.daemonset.template.generation"
+
+
+def test_what_only_the_internal_version_has_belongs_to_the_writer() -> None:
+    """A DaemonSet's template generation: an annotation outside, and not in this object."""
+    daemon_sets = builtin.registry().resources["apps", "v1", "daemonsets"]
+    path = "/apis/apps/v1/namespaces/ns/daemonsets"
+    request = Request("POST", path, "", {}, [])
+    request.info = resolve("POST", path, {})
+    spec = {"template": {"spec": {"containers": [{"name": "c"}]}}}
+    obj: dict[str, Any] = {"kind": "DaemonSet", "apiVersion": "apps/v1", "spec": spec}
+    manager = FieldManager(request, daemon_sets, "me", "2023-11-14T22:13:20Z")
+    manager.created(obj)
+    (entry,) = obj["metadata"]["managedFields"]
+    assert entry["fieldsV1"]["f:metadata"] == {"f:annotations": {".": {}, GENERATION: {}}}
+    assert "annotations" not in obj["metadata"]
+    # Who leaves it out of an update sets it back.
+    kept = {GENERATION.removeprefix("f:"): "1"}
+    live = {**obj, "metadata": {**obj["metadata"], "annotations": kept}}
+    other = FieldManager(request, daemon_sets, "you", "2023-11-14T22:13:21Z")
+    for meta, owners in [({"annotations": kept}, ["me"]), ({}, ["me", "you"])]:
+        new: dict[str, Any] = {**obj, "metadata": dict(meta)}
+        other.updated(live, new)
+        assert [each["manager"] for each in new["metadata"]["managedFields"]] == owners

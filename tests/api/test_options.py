@@ -160,7 +160,8 @@ def test_watches_that_are_refused(query: str, code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "seconds"), [("", 60.0), ("timeoutSeconds=7", 7.0), ("timeoutSeconds=0", 60.0)]
+    ("query", "seconds"),
+    [("", 60.0), ("timeoutSeconds=7", 7.0), ("timeoutSeconds=0", 60.0), ("timeoutSeconds=-1", 0.0)],
 )
 def test_how_long_a_watch_lasts(query: str, seconds: float) -> None:
     """As long as the client says, else the server's time."""
@@ -173,6 +174,12 @@ def test_a_watch_of_one_object() -> None:
     path = "/api/v1/watch/namespaces/ns/configmaps/one"
     found = options.watch_options(request("", path), CONFIGMAPS, "ns", 60.0)
     assert found.prefix == CONFIGMAPS.key("ns", "one")
+    for query in ("fieldSelector=metadata.name%3Dtwo", "fieldSelector=metadata.namespace%3Dns"):
+        with pytest.raises(ApiError) as caught:
+            options.watch_options(request(query, path), CONFIGMAPS, "ns", 60.0)
+        assert caught.value.message == "fieldSelector metadata.name doesn't match requested name"
+    same = request("fieldSelector=metadata.name%3Done", path)
+    assert options.watch_options(same, CONFIGMAPS, "ns", 60.0).prefix == found.prefix
 
 
 def test_a_client_that_names_no_manager() -> None:
@@ -227,3 +234,37 @@ def test_delete_options_in_the_query() -> None:
         "orphanDependents": False,
     }
     assert options.delete_query(request()) == {}
+
+
+def causes_of(query: str, media: str = MERGE_PATCH) -> list[str]:
+    """What is wrong with the options of a patch."""
+    made = request(query)
+    made.patch_type = media
+    with pytest.raises(ApiError) as caught:
+        options.patch_options(made)
+    assert caught.value.details is not None
+    return [f"{cause['field']}: {cause['message']}" for cause in caught.value.details["causes"]]
+
+
+def test_everything_that_is_wrong_with_a_patch_is_told() -> None:
+    """Not only the first."""
+    assert causes_of("force=true&dryRun=x&fieldValidation=y") == [
+        "force: Forbidden: may not be specified for non-apply patch",
+        'dryRun: Unsupported value: ["x"]: supported values: "All"',
+        'fieldValidation: Unsupported value: "y": supported values: "", "Ignore", "Strict", "Warn"',
+    ]
+    assert causes_of("dryRun=x", APPLY_PATCH) == [
+        "fieldManager: Required value: is required for apply patch",
+        'dryRun: Unsupported value: ["x"]: supported values: "All"',
+    ]
+
+
+def test_managers_are_measured_in_bytes() -> None:
+    """Length and positions; each character that cannot be printed is a cause."""
+    assert causes_of("fieldManager=" + "%C3%A9" * 65) == [
+        "fieldManager: Too long: may not be more than 128 bytes"
+    ]
+    assert causes_of("fieldManager=%C3%A9%01x%0A") == [
+        'fieldManager: Invalid value: "é\\x01x\\n": invalid character U+0001 (at position 2)',
+        'fieldManager: Invalid value: "é\\x01x\\n": invalid character U+000A (at position 4)',
+    ]

@@ -100,3 +100,101 @@ async def test_unknown_fields_of_a_patch(client: Client, one: Any) -> None:
 async def test_a_patch_of_nothing_is_404(client: Client) -> None:
     """Only apply creates."""
     assert (await patch(client, MERGE, {})).status == 404
+
+
+async def test_whether_there_is_something_comes_first(client: Client) -> None:
+    """A patch that cannot be read is not looked at when there is nothing to patch."""
+    for kind in (JSON, MERGE, STRATEGIC):
+        assert (await patch(client, kind, b"{")).status == 404
+
+
+UNDETERMINABLE = (
+    "the name of the object (one based on URL) was undeterminable: name must be provided"
+)
+NOT_A_MAP = "into Go value of type map[string]interface {}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "query", "words"),
+    [
+        (JSON, b"[{", "", "error decoding patch: unexpected end of JSON input"),
+        (MERGE, b"{", "", "error decoding patch: unexpected end of JSON input"),
+        (STRATEGIC, b"{", "", "unexpected end of JSON input"),
+        (MERGE, None, "", "Invalid JSON Patch"),
+        (MERGE, 1, "", f"error decoding patch: json: cannot unmarshal number {NOT_A_MAP}"),
+        (STRATEGIC, 1, "", f"json: cannot unmarshal number {NOT_A_MAP}"),
+        (MERGE, {"metadata": {"name": None}}, "", UNDETERMINABLE),
+        (STRATEGIC, {"$patch": "delete"}, "", UNDETERMINABLE),
+        (JSON, [{"op": "remove", "path": "/apiVersion"}], "", UNDETERMINABLE),
+        # Unknown fields are ignored: only the libraries look at the patch.
+        (JSON, b"[{", "?fieldValidation=Ignore", "unexpected end of JSON input"),
+        (
+            JSON,
+            {},
+            "?fieldValidation=Ignore",
+            "json: cannot unmarshal object into Go value of type jsonpatch.Patch",
+        ),
+        (
+            JSON,
+            [1],
+            "?fieldValidation=Ignore",
+            "json: cannot unmarshal number into Go value of type jsonpatch.Operation",
+        ),
+        (MERGE, b"{", "?fieldValidation=Ignore", "Invalid JSON Patch"),
+        (MERGE, 1, "?fieldValidation=Ignore", "Invalid JSON Patch"),
+    ],
+)
+async def test_words_about_patches(
+    client: Client, one: Any, kind: str, body: Any, query: str, words: str
+) -> None:
+    """400, each kind in the words of what reads it."""
+    answer = await patch(client, kind, body, query)
+    assert (answer.status, answer.json()["message"]) == (400, words)
+
+
+async def test_a_json_patch_of_null_changes_nothing(client: Client, one: Any) -> None:
+    """It is read as a patch without operations."""
+    answer = await patch(client, JSON, None)
+    assert (answer.status, answer.json()) == (200, one)
+
+
+async def test_a_strategic_patch_does_not_make_another_kind(client: Client, one: Any) -> None:
+    """What it says of kind and apiVersion is ignored; the others are decoded again."""
+    answer = await patch(client, STRATEGIC, {"kind": "Secret", "apiVersion": "v9"})
+    assert (answer.status, answer.json()) == (200, one)
+    merged = await patch(client, MERGE, {"kind": "LimitRange"})
+    assert merged.status == 422
+    assert "converting (v1.LimitRange) to (core.ConfigMap)" in merged.json()["message"]
+
+
+async def test_a_document_without_a_version_has_no_known_fields(client: Client, one: Any) -> None:
+    """It is read as the internal version."""
+    answer = await patch(client, MERGE, {"apiVersion": None})
+    warnings = answer.head.get(b"warning")
+    assert b'unknown field \\"data\\"' in warnings
+    assert b'unknown field \\"metadata\\"' in warnings
+
+
+async def test_what_a_strategic_patch_cannot_make(client: Client, one: Any) -> None:
+    """422 in the words of the converter, with the patch."""
+    answer = await patch(client, STRATEGIC, {"data": {"a": 1}})
+    assert answer.status == 422
+    assert answer.json()["message"] == (
+        ' "" is invalid: patch: Invalid value: "map[data:map[a:1]]": cannot convert int64 to string'
+    )
+
+
+async def test_a_list_for_a_document(client: Client, one: Any) -> None:
+    """A lenient merge takes a list for the new document, which then does not decode."""
+    answer = await patch(client, MERGE, [1], "?fieldValidation=Ignore")
+    assert answer.status == 422
+    words = answer.json()["message"]
+    assert words.startswith(' "" is invalid: patch: Invalid value: "[1]": couldn\'t get version')
+    assert "(5b315d)" not in words
+
+
+async def test_repeated_members_of_operations(client: Client, one: Any) -> None:
+    """Strict decoding errors too."""
+    body = b'[{"op":"test","op":"test","path":"/data/a","value":"1"}]'
+    answer = await patch(client, JSON, body, "?fieldValidation=Strict")
+    assert 'json patch duplicate field "[0].op"' in answer.json()["message"]

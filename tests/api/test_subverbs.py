@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from kubetrio.api.sub_connect import check_log_options, container_of, proxyable, split_target
+from kubetrio.api.containers import container_of
+from kubetrio.api.podlogs import check_log_options
 from kubetrio.api.sub_reviews import spec_causes
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.machinery.status import ApiError
@@ -90,39 +91,16 @@ async def test_a_pod_without_a_node(client: Client, method: str, path: str, stat
     assert (await client.request(method, PODS + path)).status == status
 
 
-async def test_a_pod_with_a_node_is_not_reached(client: Client) -> None:
-    """A clear 501, once the node is known to exist."""
+async def test_a_node_must_be_there_and_have_an_address(client: Client) -> None:
+    """What is in the way of a kubelet is said."""
     await client.request("POST", PODS, json={**pod("p"), "spec": {
         **pod("p")["spec"], "nodeName": "n"}})  # fmt: skip
     assert (await client.request("GET", PODS + "/p/log")).status == 404
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
     await client.request("POST", "/api/v1/nodes", json=node)
     answer = await client.request("GET", PODS + "/p/log")
-    assert answer.status == 501
-    assert "does not connect to kubelets" in answer.json()["message"]
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("a", ("", "a", "")),
-        ("a:80", ("", "a", "80")),
-        ("https:a:", ("https", "a", "")),
-        ("ftp:a:80", None),
-        ("a:b:c:d", None),
-    ],
-)
-def test_proxy_targets(text: str, found: tuple[str, str, str] | None) -> None:
-    """Name, port and scheme in one path element."""
-    assert split_target(text) == found
-
-
-@pytest.mark.parametrize(
-    ("address", "fine"), [("10.0.0.1", True), ("127.0.0.1", False), ("", False), ("::1", False)]
-)
-def test_proxies_go_to_pods_only(address: str, fine: bool) -> None:
-    """Not to the server's own machine."""
-    assert proxyable(address) is fine
+    assert answer.status == 500
+    assert answer.json()["message"] == "no preferred addresses found; known addresses: []"
 
 
 def test_one_of_several_containers_must_be_named() -> None:
@@ -137,8 +115,7 @@ def test_one_of_several_containers_must_be_named() -> None:
     with pytest.raises(ApiError) as caught:
         container_of(several, "")
     assert caught.value.message == (
-        "a container name must be specified for pod p, choose one of: [a b] "
-        "or one of the init containers: [i]"
+        "a container name must be specified for pod p, choose one of: [i a b]"
     )
     assert container_of(several, "i") == "i"
 
@@ -187,7 +164,8 @@ async def test_tokens_of_service_accounts(
     """Ten minutes at least, and only with a key."""
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
-    await client.request("POST", accounts, json=body)
+    account = (await client.request("POST", accounts, json=body)).json()
+    uid = account["metadata"]["uid"]
     asked: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
     path = accounts + "/a/token"
     server.api.issuer = None
@@ -197,5 +175,13 @@ async def test_tokens_of_service_accounts(
     assert made.status == 201
     assert made.json()["spec"]["expirationSeconds"] == 3600
     assert made.json()["status"]["token"].count(".") == 2
+    shown = made.json()["metadata"]
+    assert (list(shown), shown["uid"]) == (["name", "namespace", "uid", "creationTimestamp"], uid)
+    other = await client.request("POST", path, json={**asked, "metadata": {"uid": "gone"}})
+    assert other.status == 409
+    assert other.json()["message"] == (
+        'Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "a": the UID in the '
+        f"token request (gone) does not match the UID of the service account ({uid})"
+    )
     short = orjson.loads(orjson.dumps({**asked, "spec": {"expirationSeconds": 5}}))
     assert (await client.request("POST", path, json=short)).status == 422

@@ -108,3 +108,57 @@ async def test_a_job_deleted_without_a_policy_warns_of_its_pods(client: Client) 
             answer = await client.request("DELETE", path)
             text = answer.head.get(b"warning")
             assert text.count(b"child pods are preserved by default") == warned
+
+
+async def test_an_old_client_that_waits_is_told_to(client: Client) -> None:
+    """202 for an object that is held, when dependents go in the old way; 200 else."""
+    await client.request("POST", CONFIGMAPS, json=named("held", finalizers=["a/b"]))
+    for query, code in [("orphanDependents=false", 202), ("propagationPolicy=Background", 200)]:
+        answer = await client.request("DELETE", f"{CONFIGMAPS}/held?{query}")
+        assert (answer.status, answer.json()["kind"]) == (code, "ConfigMap")
+    await client.request("POST", CONFIGMAPS, json=named("free"))
+    gone = await client.request("DELETE", f"{CONFIGMAPS}/free?orphanDependents=false")
+    assert gone.status == 200
+
+
+async def test_an_empty_precondition_is_one(client: Client) -> None:
+    """No object has it."""
+    await client.request("POST", CONFIGMAPS, json=named("one"))
+    for name in ("uid", "resourceVersion"):
+        body = {"preconditions": {name: ""}}
+        assert (await client.request("DELETE", CONFIGMAPS + "/one", json=body)).status == 409
+        body = {"preconditions": {name: None}, "dryRun": ["All"]}
+        assert (await client.request("DELETE", CONFIGMAPS + "/one", json=body)).status == 200
+
+
+async def test_a_collection_is_listed_before_it_is_deleted(client: Client) -> None:
+    """Options of lists are those of any list, and a page says where the next begins."""
+    for name in ("a", "b", "c"):
+        await client.request("POST", CONFIGMAPS, json=named(name))
+    for query, code in [
+        ("resourceVersion=x", 400),
+        ("continue=%25", 400),
+        ("resourceVersionMatch=Exact&dryRun=x", 422),
+    ]:
+        answer = await client.request("DELETE", f"{CONFIGMAPS}?{query}")
+        assert answer.status == code
+    assert answer.json()["details"]["kind"] == "ListOptions"
+    page = (await client.request("DELETE", f"{CONFIGMAPS}?limit=2")).json()
+    assert [item["metadata"]["name"] for item in page["items"]] == ["a", "b"]
+    assert page["metadata"]["remainingItemCount"] >= 1
+    token = page["metadata"]["continue"]
+    rest = (await client.request("DELETE", f"{CONFIGMAPS}?continue={token}")).json()
+    assert "c" in [item["metadata"]["name"] for item in rest["items"]]
+    left = (await client.request("GET", CONFIGMAPS)).json()
+    assert left["items"] == []
+
+
+async def test_cluster_wide_objects_lose_a_namespace(client: Client) -> None:
+    """Without a word, whatever it is."""
+    body = {"metadata": {"name": "n1", "namespace": "default"}}
+    for method, path in [("POST", "/api/v1/nodes"), ("PUT", "/api/v1/nodes/n1")]:
+        answer = await client.request(method, path, json=body)
+        assert answer.status in (200, 201)
+        assert "namespace" not in answer.json()["metadata"]
+    answer = await client.request("POST", "/api/v1/namespaces", json=body)
+    assert (answer.status, "namespace" in answer.json()["metadata"]) == (201, False)

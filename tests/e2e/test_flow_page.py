@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
+import socket
 import ssl
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
+from chromium import CHROMIUM, Proxy, Tab, open_tab
 from trio_websocket import open_websocket_url
 
+from kubetrio.auth import authorize
+from kubetrio.auth.identity import Attributes, Verdict
+from kubetrio.config import Config
+from kubetrio.server import open_server
 from kubetrio.testing.process import ServerProcess
 
 pytestmark = pytest.mark.e2e
+needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
 
 Start = Callable[..., ServerProcess]
 PAGE = "/debug/api_priority_and_fairness/"
-CHROMIUM = Path("/usr/bin/chromium")
 LEVELS = 8
+READERS = 9
+UPDATES = "Number(document.body.dataset.updates || 0)"
+LINK = "document.getElementById('link').className"
+TOKENS = 'root,root,1,"system:masters"\nreader,reader,2\n'
 
 
 @pytest.fixture
-def server(start_server: Start, tmp_path: Path) -> ServerProcess:
-    tokens = tmp_path / "tokens.csv"
-    tokens.write_text('root,root,1,"system:masters"\n')
+def tokens(tmp_path: Path) -> Path:
+    made = tmp_path / "tokens.csv"
+    made.write_text(TOKENS)
+    return made
+
+
+@pytest.fixture
+def server(start_server: Start, tmp_path: Path, tokens: Path) -> ServerProcess:
     return start_server(tmp_path / "data", "--token-auth-file", str(tokens))
 
 
-def tls(server: ServerProcess) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(server.data_dir / "pki" / "ca.crt"))
+def tls(data_dir: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(data_dir / "pki" / "ca.crt"))
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -44,113 +55,170 @@ async def test_updates_come_over_websocket(server: ServerProcess) -> None:
     url = f"wss://127.0.0.1:{server.port}{PAGE}ws"
     headers = [("Authorization", "Bearer root")]
     with trio.fail_after(10):
-        async with open_websocket_url(url, tls(server), extra_headers=headers) as socket:
-            first, second = [json.loads(await socket.get_message()) for _ in range(2)]
+        async with open_websocket_url(url, tls(server.data_dir), extra_headers=headers) as channel:
+            first, second = [json.loads(await channel.get_message()) for _ in range(2)]
     assert len(first["levels"]) == LEVELS
     assert second["time"] > first["time"]
 
 
-async def forward(server: ServerProcess, browser: trio.SocketStream) -> None:
-    """One connection of a browser, with credentials added, as ``kubectl proxy`` does."""
-    async with browser:
-        head = b""
-        while b"\r\n\r\n" not in head:
-            data = await browser.receive_some()
-            if not data:
-                return
-            head += data
-        line, _, rest = head.partition(b"\r\n")
-        extra = b"Authorization: Bearer root\r\n"
-        if b"upgrade: websocket" not in head.lower():
-            rest = rest.replace(b"Connection: keep-alive\r\n", b"")
-            extra += b"Connection: close\r\n"
-        stream = await trio.open_ssl_over_tcp_stream(
-            "127.0.0.1", server.port, ssl_context=tls(server), https_compatible=True
-        )
-        await stream.send_all(line + b"\r\n" + extra + rest)
-
-        async def copy(source: Any, sink: Any, scope: trio.CancelScope) -> None:
-            try:
-                while data := await source.receive_some():
-                    await sink.send_all(data)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                pass  # either side has gone
-            scope.cancel()
-
+@asynccontextmanager
+async def looking(data_dir: Path, port: int, profile: Path) -> AsyncIterator[tuple[Tab, Proxy]]:
+    """The page in a browser, once it is live."""
+    proxy = Proxy(port, tls(data_dir), "root")
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(copy, stream, browser, nursery.cancel_scope)
-            nursery.start_soon(copy, browser, stream, nursery.cancel_scope)
+            at = await nursery.start(proxy.serve)
+            async with open_tab(profile, f"http://127.0.0.1:{at}{PAGE}") as tab:
+                await tab.until(f"document.body && {UPDATES} > 2")
+                yield tab, proxy
+            nursery.cancel_scope.cancel()
+
+
+@needs_chromium
+async def test_page_draws_every_level(server: ServerProcess, tmp_path: Path) -> None:
+    """It is live, goes on updating, and asks nobody but its server for two things."""
+    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, proxy):
+        assert await tab.value(LINK) == "live"
+        names = "[...document.querySelectorAll('.level')].map(e => e.dataset.level)"
+        found = await tab.value(names)
+        assert len(found) == LEVELS
+        assert found == sorted(found)
+        seen = await tab.value(UPDATES)
+        await tab.until(f"{UPDATES} > {seen}")
+        requested = await tab.value("performance.getEntriesByType('resource').map(e => e.name)")
+        assert requested == []
+        assert set(proxy.paths) - {"/favicon.ico"} == {PAGE, f"{PAGE}ws"}
+
+
+@needs_chromium
+async def test_page_fits_and_follows_the_scheme(server: ServerProcess, tmp_path: Path) -> None:
+    """Nothing sticks out at any width, and dark is dark."""
+    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, _):
+        await tab.value("document.querySelectorAll('h2 button').forEach(b => b.click())")
+        for width in (320, 700, 1100, 1600):
+            await tab.size(width, 800)
+            await tab.until(f"innerWidth === {width}")
+            over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert await tab.value(over) <= 0, width
+        brightness = (
+            "getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"
+            ".reduce((a, n) => a + Number(n), 0)"
+        )
+        await tab.prefer(prefers_color_scheme="light")
+        assert await tab.value(brightness) > 600
+        await tab.prefer(prefers_color_scheme="dark")
+        assert await tab.value(brightness) < 150
+
+
+@needs_chromium
+async def test_page_by_keyboard(server: ServerProcess, tmp_path: Path) -> None:
+    """Levels open and close by keyboard, and say so; the numbers can be held still."""
+    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, _):
+        await tab.press("Tab", 9)
+        await tab.press("Tab", 9)
+        focused = "document.activeElement"
+        assert await tab.value(f"{focused}.textContent") == "catch-all"
+        details = f"document.getElementById({focused}.getAttribute('aria-controls'))"
+        assert await tab.value(f"{focused}.getAttribute('aria-expanded')") == "false"
+        await tab.press(" ", 32)
+        await tab.until(f"{focused}.getAttribute('aria-expanded') === 'true'")
+        assert await tab.value(f"{details}.hidden") is False
+        label = "document.querySelector('.level').getAttribute('aria-labelledby')"
+        assert await tab.value(f"document.getElementById({label}).textContent") == "catch-all"
+        await tab.press("p", 80)
+        await tab.until(f"{LINK} === 'paused'")
+        held = await tab.value(f"new Promise(r => setTimeout(() => r({UPDATES}), 1200))")
+        assert await tab.value(UPDATES) == held
+        await tab.press("p", 80)
+        await tab.until(f"{LINK} === 'live' && {UPDATES} > {held}")
+
+
+@needs_chromium
+async def test_page_finds_the_server_again(
+    start_server: Start, server: ServerProcess, tmp_path: Path, tokens: Path
+) -> None:
+    """While the server is away the page says so; when it is back the page goes on by itself."""
+    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, proxy):
+        trouble = "document.getElementById('trouble').textContent"
+        await tab.value(
+            "window.problems = []; addEventListener('error', e => problems.push(e.message)); 0"
+        )
+        server.kill()
+        await tab.until(f"{LINK} === '' && document.body.classList.contains('stale')")
+        assert "does not answer" in await tab.value(trouble)
+        seen = await tab.value(UPDATES)
+        proxy.port = start_server(server.data_dir, "--token-auth-file", str(tokens)).port
+        await tab.until(f"{LINK} === 'live' && {UPDATES} > {seen} + 2")
+        assert await tab.value(trouble) == ""
+        assert await tab.value("document.body.classList.contains('stale')") is False
+        assert await tab.value("problems") == []
+
+
+class Everybody:
+    """Everybody may do everything."""
+
+    def authorize(self, attributes: Attributes) -> Verdict:
+        del attributes
+        return authorize.ALLOWED
+
+
+async def slow_list(port: int, context: ssl.SSLContext, path: str) -> None:
+    """Ask for a large list and do not read the answer."""
+    raw = trio.socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    await raw.connect(("127.0.0.1", port))
+    stream = trio.SSLStream(
+        trio.SocketStream(raw), context, server_hostname="127.0.0.1", https_compatible=True
+    )
+    try:
+        await stream.send_all(
+            f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n".encode()
+        )
+        await trio.sleep_forever()
+    finally:
         await trio.aclose_forcefully(stream)
 
 
-@contextmanager
-def chromium(profile: Path) -> Iterator[subprocess.Popen[bytes]]:
-    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"]
-    process = subprocess.Popen(
-        [CHROMIUM, *flags, f"--user-data-dir={profile}", "about:blank"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "HOME": str(profile)},
+@needs_chromium
+async def test_page_shows_who_waits(tmp_path: Path, tokens: Path) -> None:
+    """Requests that wait for seats: how many, for how long, whose; the level opens by itself."""
+    config = Config(
+        data_dir=tmp_path / "data",
+        secure_port=0,
+        token_auth_file=tokens,
+        max_requests_inflight=20,
+        max_mutating_requests_inflight=4,
     )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-class Browser:
-    """A page of a browser, by its debugging protocol."""
-
-    def __init__(self, socket: Any) -> None:
-        self._socket = socket
-        self._count = 0
-        self._session: dict[str, str] = {}
-
-    async def call(self, method: str, **params: Any) -> Any:
-        self._count += 1
-        message = {"id": self._count, "method": method, "params": params, **self._session}
-        await self._socket.send_message(json.dumps(message))
-        while True:
-            answer = json.loads(await self._socket.get_message())
-            if answer.get("id") == self._count:
-                assert "error" not in answer, answer
-                return answer["result"]
-
-    async def open(self, url: str) -> None:
-        target = await self.call("Target.createTarget", url=url)
-        found = await self.call("Target.attachToTarget", flatten=True, **target)
-        self._session = {"sessionId": found["sessionId"]}
-
-    async def value(self, expression: str) -> Any:
-        found = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        return found["result"].get("value")
-
-
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
-async def test_in_chromium(server: ServerProcess, tmp_path: Path) -> None:
-    """The page draws every level, is live, and goes on updating."""
-    profile = tmp_path / "profile"
-    with chromium(profile), trio.fail_after(60):
-        async with trio.open_nursery() as nursery:
-            proxies = await nursery.start(
-                trio.serve_tcp, lambda browser: forward(server, browser), 0
+    path = "/api/v1/namespaces/default/configmaps"
+    async with open_server(config) as server:
+        server.api.authorizer = authorize.Chain((Everybody(),))
+        port = int(server.url.rpartition(":")[2])
+        context = tls(config.data_dir)
+        for number in range(14):
+            body = json.dumps(
+                {"metadata": {"name": f"large-{number}"}, "data": {"a": "x" * 900_000}}
             )
-            port = proxies[0].socket.getsockname()[1]
-            known = profile / "DevToolsActivePort"
-            while not known.exists() or len(known.read_text().split()) < 2:  # noqa: ASYNC110
-                await trio.sleep(0.1)
-            devtools, path = known.read_text().split()
-            async with open_websocket_url(f"ws://127.0.0.1:{devtools}{path}") as socket:
-                browser = Browser(socket)
-                await browser.open(f"http://127.0.0.1:{port}{PAGE}")
-                updates = "Number(document.body?.dataset.updates || 0)"
-                while (await browser.value(updates) or 0) < 3:  # noqa: ASYNC110
-                    await trio.sleep(0.1)
-                assert await browser.value("document.querySelector('#link').className") == "live"
-                names = "[...document.querySelectorAll('.level')].map(e => e.dataset.level).join()"
-                assert len((await browser.value(names)).split(",")) == LEVELS
-                shot = await browser.call("Page.captureScreenshot")
-                assert len(base64.b64decode(shot["data"])) > 5_000
-            nursery.cancel_scope.cancel()
+            stream = await trio.open_tcp_stream("127.0.0.1", port)
+            secure = trio.SSLStream(stream, context, server_hostname="127.0.0.1")
+            head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer root\r\n"
+            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            await secure.send_all(head.encode() + body.encode())
+            assert (await secure.receive_some(12))[9:] == b"201"
+            await trio.aclose_forcefully(secure)
+        async with (
+            looking(config.data_dir, port, tmp_path / "profile") as (tab, _),
+            trio.open_nursery() as readers,
+        ):
+            for _ in range(READERS):
+                readers.start_soon(slow_list, port, context, path)
+            level = "document.querySelector('[data-level=global-default]')"
+            numbers = f"[...{level}.querySelectorAll('dd')].map(e => e.textContent)"
+            await tab.until(f"{level}.querySelector('.state').textContent === 'waiting for seats'")
+            waiting, oldest = (await tab.value(numbers))[:2]
+            assert 1 <= int(waiting) < READERS
+            assert oldest.endswith(("s", "ms"))
+            assert await tab.value(f"{level}.querySelector('.more').hidden") is False
+            flows = await tab.value(f"{level}.querySelector('tbody').textContent")
+            assert "global-default / reader" in flows
+            assert "waiting" in await tab.value("document.title")
+            readers.cancel_scope.cancel()

@@ -1,0 +1,194 @@
+"""Paths that lead to where a pod runs: streams and proxies.
+
+What is decided here is where they lead and who may go there; `api.proxying` and `api.upgrading`
+carry the bytes.
+
+Source: connect operations of Pod, Service and Node in the API reference; KEP-4006 (streams over
+WebSocket).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.api import options
+from kubetrio.api.containers import container_of
+from kubetrio.api.podlogs import log
+from kubetrio.api.proxying import forward
+from kubetrio.api.request import Request, truthy
+from kubetrio.api.response import AnyResponse
+from kubetrio.api.targets import (
+    Kubelet,
+    behind_proxy,
+    kubelet_of,
+    node_location,
+    pod_location,
+    service_location,
+)
+from kubetrio.api.upgrading import TUNNELLED, tunnel, unwrapped
+from kubetrio.api.verbs import Verb
+from kubetrio.auth.identity import Decision
+from kubetrio.machinery.status import bad_request, forbidden
+from kubetrio.resources import revising
+from kubetrio.schema.registry import ResourceType
+
+if TYPE_CHECKING:
+    from kubetrio.api.pipeline import Api
+
+Object = dict[str, Any]
+WEBSOCKETS = "ExtendWebSocketsToKubelet"
+"""What a kubelet declares that takes every WebSocket as it comes."""
+STREAM_SWITCHES = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
+"""Query parameters here and at the kubelet."""
+
+
+async def _admit(api: Api, request: Request, resource: ResourceType) -> None:
+    info = request.info
+    await api.lifecycle.admit(
+        Attributes(
+            operation=Operation.CONNECT,
+            resource=resource,
+            subresource=info.subresource,
+            namespace=info.namespace,
+            name=info.name,
+            user=request.user,
+            obj=dict(request.query),
+            old=None,
+            dry_run=False,
+            warn=request.warn,
+        )
+    )
+
+
+# ---------------------------------------------------------------------- streams
+
+
+async def _may_create(api: Api, request: Request) -> None:
+    """Ask for the right to create, whatever the method.
+
+    A WebSocket begins with GET, and who may read pods may not yet run something in them.
+
+    Raises:
+        ApiError: 403.
+    """
+    from kubetrio.api.pipeline import attributes_of
+
+    if request.info.verb == "create":
+        return
+    verdict = api.authorizer.authorize(replace(attributes_of(request), verb="create"))
+    if verdict.decision is not Decision.ALLOW:
+        resource = request.resource
+        if resource is None:
+            raise AssertionError("decode finds the resource")
+        raise forbidden(resource.group_resource, request.info.name, verdict.reason)
+
+
+async def _pod_and_kubelet(
+    api: Api, request: Request, resource: ResourceType, *, container: bool
+) -> tuple[str, Kubelet]:
+    """The path of a pod, or of one of its containers, at its kubelet."""
+    info = request.info
+    pod = await revising.read(api.store, resource, info.namespace, info.name)
+    path = f"{info.namespace}/{info.name}"
+    if container:
+        path += "/" + container_of(pod, request.query.get("container", ""))
+    node = pod["spec"].get("nodeName")
+    if not node:
+        raise bad_request(f"pod {info.name} does not have a host assigned")
+    return path, await kubelet_of(api, node)
+
+
+def stream_query(request: Request) -> str:
+    """The query that tells a kubelet what to run, and which streams to open."""
+    query = request.query
+    pairs = [(there, "1") for here, there in STREAM_SWITCHES if truthy(query.get(here, "0"))]
+    pairs += [("command", word) for word in request.query_list("command")]
+    return urlencode(sorted(pairs, key=lambda pair: pair[0]))
+
+
+def _needs_upgrade(request: Request) -> None:
+    if not request.upgrade:
+        raise bad_request("Upgrade request required")
+
+
+async def stream(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """A process in a container, or its terminal."""
+    await _admit(api, request, resource)
+    await _may_create(api, request)
+    path, kubelet = await _pod_and_kubelet(api, request, resource, container=True)
+    _needs_upgrade(request)
+    where = kubelet.location(f"/{request.info.subresource}/{path}", stream_query(request))
+    return await tunnel(api, request, where)
+
+
+async def portforward(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """Ports of a pod."""
+    await _admit(api, request, resource)
+    await _may_create(api, request)
+    ports = request.query_list("ports")
+    for port in ports:
+        check_port(port)
+    path, kubelet = await _pod_and_kubelet(api, request, resource, container=False)
+    _needs_upgrade(request)
+    query = urlencode({"port": ",".join(ports)}) if ports else ""
+    where = kubelet.location(f"/portForward/{path}", query)
+    tunnelled = tunnelled_protocols(request)
+    if tunnelled and WEBSOCKETS not in kubelet.features:
+        return await unwrapped(api, request, where, tunnelled)
+    return await tunnel(api, request, where)
+
+
+def tunnelled_protocols(request: Request) -> list[str]:
+    """Protocols that a client offers to tunnel through a WebSocket, as they are called without."""
+    if request.header(b"upgrade").lower() != "websocket":
+        return []
+    offered = (name.strip() for name in request.header(b"sec-websocket-protocol").split(","))
+    return [
+        name.removeprefix(TUNNELLED)
+        for name in offered
+        if name.startswith(TUNNELLED) and name.endswith(".k8s.io")
+    ]
+
+
+def check_port(text: str) -> None:
+    """Check one value of ``ports``.
+
+    Raises:
+        ApiError: 400 in the words of Go's ``strconv``.
+    """
+    value = options.integer(text)
+    if not -(2**31) <= value < 2**31:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+
+
+# ---------------------------------------------------------------------- proxies
+
+
+async def proxy(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    """HTTP to a pod, to an endpoint of a service, or to a kubelet."""
+    await _admit(api, request, resource)
+    info = request.info
+    match resource.resource:
+        case "pods":
+            location = await pod_location(api, info.namespace, info.name)
+        case "services":
+            location = await service_location(api, info.namespace, info.name)
+        case _:
+            location = await node_location(api, info.name)
+    location = behind_proxy(location, info.path, info.parts, request.raw_query)
+    passed_on = tunnel if request.upgrade else forward
+    return await passed_on(api, request, location)
+
+
+CONNECTING: Mapping[str, Verb] = {
+    "attach": stream,
+    "exec": stream,
+    "log": log,
+    "portforward": portforward,
+    "proxy": proxy,
+}
+"""What answers each subresource."""

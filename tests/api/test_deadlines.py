@@ -1,0 +1,68 @@
+"""The query parameter ``timeout``."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from kubetrio.api.deadlines import named_limit
+from kubetrio.testing.client import Client
+
+PODS = "/api/v1/namespaces/default/pods"
+WORDS = "invalid timeout specified in the request URL - time: "
+
+
+@pytest.mark.parametrize(
+    ("query", "limit"),
+    [
+        ("", None),
+        ("timeoutSeconds=5", None),
+        ("timeout=", None),
+        ("timeout=0s", None),
+        ("timeout=-5s", None),
+        ("timeout=x", None),
+        ("a=b&timeout=1.5s", 1.5),
+        ("timeout=2s&timeout=3s", 2.0),
+    ],
+)
+def test_limits(query: str, limit: float | None) -> None:
+    """The first one counts, if it is one."""
+    assert named_limit(query) == limit
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        (f"{PODS}?timeout=x", 'invalid duration "x"'),
+        (f"{PODS}/p?timeout=5", 'missing unit in duration "5"'),
+        ("/version?timeout=1d", 'unknown unit "d" in duration "1d"'),
+    ],
+)
+async def test_what_is_no_limit(client: Client, target: str, why: str) -> None:
+    """400 for every path."""
+    answer = await client.request("GET", target)
+    assert (answer.status, answer.json()["message"]) == (400, WORDS + why)
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        (f"{PODS}?timeout=0s", 200),
+        (f"{PODS}?timeout=99h", 200),
+        (f"{PODS}?timeout=", 200),
+        # These have no limit of their own.
+        (f"{PODS}/p/log?timeout=x", 404),
+    ],
+)
+async def test_limits_that_do_not_count(client: Client, target: str, code: int) -> None:
+    """The server's own is meant."""
+    assert (await client.request("GET", target)).status == code
+
+
+async def test_a_limit_is_kept(client: Client, autojump_clock: trio.testing.MockClock) -> None:
+    """504 for a read of a revision that does not come in time."""
+    del autojump_clock
+    begun = trio.current_time()
+    answer = await client.request("GET", f"{PODS}?resourceVersion=999999&timeout=500ms")
+    assert (answer.status, answer.json()["reason"]) == (504, "Timeout")
+    assert trio.current_time() - begun == pytest.approx(0.5)
