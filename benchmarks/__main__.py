@@ -18,12 +18,16 @@ from benchmarks import (
     process,
     report,
     results,
+    rows_elephant,
     rows_growth,
     rows_isolation,
     rows_list,
+    rows_overhead,
     rows_request,
     rows_start,
+    rows_stream,
     rows_watch,
+    rows_write,
 )
 from benchmarks.endpoint import Endpoint
 from benchmarks.rows import FULL, QUICK, Lab
@@ -33,9 +37,13 @@ from benchmarks.yardsticks import Yardsticks
 ROWS = (
     rows_start.ROWS
     + rows_request.ROWS
+    + rows_write.ROWS
     + rows_list.ROWS
+    + rows_stream.ROWS
     + rows_watch.ROWS
     + rows_isolation.ROWS
+    + rows_elephant.ROWS
+    + rows_overhead.ROWS
     + rows_growth.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
@@ -62,6 +70,9 @@ def parser() -> argparse.ArgumentParser:
         "--server-flag", action="append", default=[], metavar="FLAG", help="for kubetrio; repeat"
     )
     made.add_argument("--work-dir", type=Path, help="where data directories go (a temporary one)")
+    made.add_argument(
+        "--prepared", type=Path, metavar="DIR", help="keep large data directories there for later"
+    )
     made.add_argument("--json", type=Path, metavar="FILE", help="write all rounds there")
     return made
 
@@ -74,7 +85,7 @@ def subjects(options: argparse.Namespace, folder: Path) -> list[Subject]:
     """
     found: list[Subject] = []
     if not options.only_against:
-        found.append(Kubetrio(folder, options.server_flag))
+        found.append(Kubetrio(folder, options.server_flag, options.prepared))
     if options.against:
         url = urlsplit(options.against)
         if url.scheme != "https" or not url.hostname:
@@ -97,8 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; 0 when every row gave a number or does not apply, 1 when one failed."""
     options = parser().parse_args(arguments)
     if options.list:
+        width = max(len(row.name) for row in ROWS)
         for row in ROWS:
-            print(f"{row.name:<22}{row.title}" + (f"  [{row.goal}]" if row.goal else ""))
+            print(f"{row.name:<{width}}  {row.title}" + (f"  [{row.goal}]" if row.goal else ""))
         return 0
     names = options.only.split(",") if options.only else [row.name for row in ROWS]
     unknown = set(names) - {row.name for row in ROWS}

@@ -39,6 +39,11 @@ class Op:
     expect: tuple[int, ...] = (200,)
 
 
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+APPLY = "application/apply-patch+yaml"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
 def collection(namespace: str) -> str:
     """Path of the ConfigMaps of a namespace."""
     return f"/api/v1/namespaces/{namespace}/configmaps"
@@ -58,30 +63,42 @@ def body() -> str:
     return front + filler[: OBJECT_BYTES - len((front + back) % (0, 0))] + back
 
 
-def _request(endpoint: Endpoint, method: str, path: str, content: str = "") -> str:
+def _request(
+    endpoint: Endpoint,
+    method: str,
+    path: str,
+    content: str = "",
+    *,
+    content_type: str = "application/json",
+    accept: str = "",
+) -> str:
     headers = {name: value.replace("%", "%%") for name, value in endpoint.headers().items()}
+    if accept:
+        headers["Accept"] = accept
     if content:
-        headers["Content-Type"] = "application/json"
+        headers["Content-Type"] = content_type
         headers["Content-Length"] = str(len(content % (0, 0)))
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join(lines) + "\r\n\r\n" + content
 
 
-def fixed(endpoint: Endpoint, path: str, *, label: str = "get", weight: int = 1) -> Op:
+def fixed(
+    endpoint: Endpoint, path: str, *, label: str = "get", weight: int = 1, accept: str = ""
+) -> Op:
     """GET of one path, the same bytes each time."""
     return Op(
         label=label,
-        template=_request(endpoint, "GET", path.replace("%", "%%")),
+        template=_request(endpoint, "GET", path.replace("%", "%%"), accept=accept),
         weight=weight,
     )
 
 
-def get(endpoint: Endpoint, namespace: str, span: int, *, weight: int = 1) -> Op:
+def get(endpoint: Endpoint, namespace: str, span: int, *, weight: int = 1, accept: str = "") -> Op:
     """GET of the first `span` objects of a namespace, scattered."""
     path = f"{collection(namespace)}/{NAME}"
     return Op(
         label="get",
-        template=_request(endpoint, "GET", path),
+        template=_request(endpoint, "GET", path, accept=accept),
         slots=("key",),
         span=span,
         weight=weight,
@@ -121,4 +138,42 @@ def delete(endpoint: Endpoint, namespace: str, first: int) -> Op:
         slots=("key",),
         first=first,
         endless=True,
+    )
+
+
+def create(endpoint: Endpoint, collection_path: str, content: str, first: int) -> Op:
+    """POST of new objects of any kind, numbered upward from `first`.
+
+    Args:
+        endpoint: where to.
+        collection_path: path of their collection.
+        content: the object with holes for its number and a serial, see `manifests`.
+        first: smallest number.
+    """
+    return Op(
+        label="create",
+        template=_request(endpoint, "POST", collection_path, content),
+        slots=("key", "serial"),
+        first=first,
+        endless=True,
+        expect=(201,),
+    )
+
+
+def apply(endpoint: Endpoint, collection_path: str, content: str, span: int) -> Op:
+    """Server-side apply of the first `span` objects; the serial makes each one a change.
+
+    Args:
+        endpoint: where to.
+        collection_path: path of their collection.
+        content: as for `create`.
+        span: how many objects; the first round creates them.
+    """
+    path = f"{collection_path}/{NAME}?fieldManager=bench"
+    return Op(
+        label="apply",
+        template=_request(endpoint, "PATCH", path, content, content_type=APPLY),
+        slots=("key", "key", "serial"),
+        span=span,
+        expect=(200, 201),
     )

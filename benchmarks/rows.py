@@ -26,6 +26,7 @@ class Plan:
         large: objects in a large list.
         growth: stored objects at which a GET is measured, first the one to compare with.
         churn: writes that compaction has to clear away.
+        watchers: watches that are idle at once.
     """
 
     seconds: float = 4.0
@@ -37,6 +38,7 @@ class Plan:
     large: int = 100_000
     growth: tuple[int, int, int] = (1_000, 100_000, 1_000_000)
     churn: int = 20_000
+    watchers: int = 1_000
 
 
 FULL = Plan()
@@ -50,6 +52,7 @@ QUICK = Plan(
     large=10_000,
     growth=(1_000, 10_000, 50_000),
     churn=3_000,
+    watchers=200,
 )
 
 

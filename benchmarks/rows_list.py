@@ -13,7 +13,7 @@ from benchmarks.errors import BenchError
 from benchmarks.load import LoadResult, LoadSpec
 from benchmarks.pages import PagesSpec
 from benchmarks.probe import ProbeResult, ProbeSpec
-from benchmarks.rows import Lab, Row, Sample, Target
+from benchmarks.rows import Lab, Opened, Row, Sample, Target
 from benchmarks.subjects import Running, Subject
 
 PAGE = 500
@@ -21,11 +21,10 @@ COMPACTION_S = 5
 PROBED = "/api/v1/namespaces/default"
 
 
-def lists(endpoint: Endpoint, path: str, seconds: float) -> LoadResult:
+def lists(endpoint: Endpoint, path: str, seconds: float, accept: str = "") -> LoadResult:
     """The same list over and over on one connection, after one to warm up, three at least."""
-    once = LoadSpec(
-        endpoint=endpoint, ops=(requests.fixed(endpoint, path, label="list"),), connections=1
-    )
+    op = requests.fixed(endpoint, path, label="list", accept=accept)
+    once = LoadSpec(endpoint=endpoint, ops=(op,), connections=1)
     first = load.run(dataclasses.replace(once, count=1))
     count = max(3, int(seconds / max(first.ended - first.started, 1e-3)))
     return load.run(dataclasses.replace(once, count=count))
@@ -51,6 +50,35 @@ def _list(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
             )
 
         yield sample
+
+
+def _as(accept: str) -> Callable[[Lab, Subject], Opened]:
+    """A list in another representation, beside the same list as JSON."""
+
+    @contextlib.contextmanager
+    def opened(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+        with subject.running(objects=lab.plan.listed) as run:
+
+            def sample() -> Sample:
+                yardstick = lists(run.endpoint, run.collection, lab.plan.seconds)
+                result = lists(run.endpoint, run.collection, lab.plan.seconds, accept)
+                calm = calm_probe(lab, run)
+                spec = ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=120)
+                during, _ = probe.during(
+                    spec, lambda: lists(run.endpoint, run.collection, lab.plan.seconds, accept)
+                )
+                return Sample(
+                    value=result.p50_ms,
+                    yardstick=yardstick.p50_ms,
+                    p50_ms=result.p50_ms,
+                    p99_ms=result.p99_ms,
+                    note=f"a GET waits {during.max_ms:.0f} ms at most meanwhile,"
+                    f" in calm {calm.max_ms:.0f} ms",
+                )
+
+            yield sample
+
+    return opened
 
 
 @contextlib.contextmanager
@@ -100,14 +128,15 @@ def _memory(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
         yield sample
 
 
-def _calm(lab: Lab, run: Running) -> ProbeResult:
+def calm_probe(lab: Lab, run: Running) -> ProbeResult:
     """The probe while nothing else happens."""
     return probe.run(
         ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=max(2.0, lab.plan.seconds))
     )
 
 
-def _pause(calm: ProbeResult, during: ProbeResult, note: str) -> Sample:
+def pause_sample(calm: ProbeResult, during: ProbeResult, note: str) -> Sample:
+    """The longest wait of a probe beyond the longest in calm."""
     return Sample(
         value=max(0.0, during.max_ms - calm.max_ms),
         p50_ms=during.p50_ms,
@@ -121,12 +150,12 @@ def _list_pause(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
     with subject.running(objects=lab.plan.large) as run:
 
         def sample() -> Sample:
-            calm = _calm(lab, run)
+            calm = calm_probe(lab, run)
             spec = ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=120)
             during, result = probe.during(
                 spec, lambda: lists(run.endpoint, run.collection, lab.plan.seconds)
             )
-            return _pause(
+            return pause_sample(
                 calm, during, f"{result.requests + 1} lists of {result.p50_ms:,.0f} ms each"
             )
 
@@ -139,7 +168,7 @@ def _compaction_pause(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sampl
     with subject.running(objects=lab.plan.small, flags=flags) as run:
 
         def sample() -> Sample:
-            calm = _calm(lab, run)
+            calm = calm_probe(lab, run)
             load.run(
                 LoadSpec(
                     endpoint=run.endpoint,
@@ -150,7 +179,7 @@ def _compaction_pause(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sampl
             )
             spec = ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=120)
             during, waited = probe.during(spec, lambda: _wait_compacted(run))
-            return _pause(
+            return pause_sample(
                 calm, during, f"{lab.plan.churn:,} writes compacted within {waited:.0f} s"
             )
 
@@ -198,6 +227,20 @@ ROWS = (
         unit="ms",
         open=_paged,
         yardstick="apsw-rows",
+    ),
+    Row(
+        name="list-protobuf",
+        title="LIST of 10,000 as protobuf",
+        unit="ms",
+        open=_as(requests.PROTOBUF),
+        yardstick="json",
+    ),
+    Row(
+        name="list-table",
+        title="LIST of 10,000 as Table",
+        unit="ms",
+        open=_as(requests.TABLE),
+        yardstick="json",
     ),
     Row(
         name="list-large-rss",

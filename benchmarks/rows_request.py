@@ -50,6 +50,26 @@ def _get(connections: int) -> Callable[[Lab, Subject], Opened]:
     return opened
 
 
+@contextlib.contextmanager
+def _get_protobuf(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    with subject.running(objects=lab.plan.small) as run:
+        where, span = (run.endpoint, run.namespace), lab.plan.small
+        as_json = requests.get(*where, span)
+        as_protobuf = requests.get(*where, span, accept=requests.PROTOBUF)
+
+        def sample() -> Sample:
+            yardstick = measure(lab, run, 16, as_json)
+            result = measure(lab, run, 16, as_protobuf)
+            return Sample(
+                value=result.rate,
+                yardstick=yardstick.rate,
+                p50_ms=result.p50_ms,
+                p99_ms=result.p99_ms,
+            )
+
+        yield sample
+
+
 def _post(connections: int) -> Callable[[Lab, Subject], Opened]:
     @contextlib.contextmanager
     def opened(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
@@ -129,6 +149,13 @@ ROWS = (
         open=_get(16),
         yardstick="asgi-16",
         target=Target("ratio", ">=", 6),
+    ),
+    Row(
+        name="get-16-protobuf",
+        title="GET 1 KB as protobuf, 16 connections",
+        unit="req/s",
+        open=_get_protobuf,
+        yardstick="json",
     ),
     Row(
         name="post-1",

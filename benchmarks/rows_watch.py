@@ -1,18 +1,22 @@
-"""Rows about watch fan-out: one writer, many watchers, all events counted."""
+"""Rows about watches: one writer and many watchers, all events counted; and watchers that wait."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks import load, requests, tools
-from benchmarks.clock import sleep
+from benchmarks import load, process, requests, tools
+from benchmarks.clock import perf_counter, sleep
+from benchmarks.endpoint import Endpoint
 from benchmarks.errors import BenchError
 from benchmarks.load import LoadSpec
 from benchmarks.rows import Lab, Opened, Row, Sample, Target
 from benchmarks.subjects import Running, Subject
 from benchmarks.watchers import WatchResult, WatchSpec
+
+FEW = 20  # watchers that come and go before memory is measured
+SETTLE_S = 2.0
 
 
 def _fan_out(watchers: int) -> Callable[[Lab, Subject], Opened]:
@@ -35,8 +39,7 @@ def _round(lab: Lab, run: Running, watchers: int) -> Sample:
     Raises:
         BenchError: a watcher got another number of events than the others.
     """
-    revision = run.endpoint.call("GET", f"{run.collection}?limit=1")["metadata"]["resourceVersion"]
-    path = f"{run.collection}?watch=1&resourceVersion={revision}"
+    path = f"{run.collection}?watch=1&resourceVersion={_revision(run)}"
     spec = WatchSpec(endpoint=run.endpoint, path=path, watchers=watchers)
     with tools.running("watchers", dataclasses.asdict(spec)) as running:
         running.answer()
@@ -64,6 +67,52 @@ def _round(lab: Lab, run: Running, watchers: int) -> Sample:
     )
 
 
+def _revision(run: Running) -> str:
+    """The newest resourceVersion."""
+    listed = run.endpoint.call("GET", f"{run.collection}?limit=1")
+    return str(listed["metadata"]["resourceVersion"])
+
+
+@contextlib.contextmanager
+def _idle(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    def sample() -> Sample:
+        # A process of its own each time: one that has grown once grows less the second time.
+        with lab.yardsticks.process("yard_raw") as (endpoint, pid):
+            bare, _ = _grown_by_watchers(lab, endpoint, "/watch", (pid,))
+        with subject.running() as run:
+            revision = _revision(run)
+            path = f"{run.collection}?watch=1&allowWatchBookmarks=1&resourceVersion={revision}"
+            grown, cpu = _grown_by_watchers(lab, run.endpoint, path, run.pids)
+            return Sample(
+                value=grown,
+                yardstick=bare,
+                note=f"{lab.plan.watchers:,} watchers, {cpu:.1f}% CPU while idle",
+            )
+
+    yield sample
+
+
+def _grown_by_watchers(
+    lab: Lab, endpoint: Endpoint, path: str, pids: Sequence[int]
+) -> tuple[float, float]:
+    """KB of 10^3 bytes that a server grows by for each idle watcher, and its CPU in percent."""
+    few = WatchSpec(endpoint=endpoint, path=path, watchers=FEW)
+    with tools.running("watchers", dataclasses.asdict(few)) as running:
+        running.answer()
+    sleep(SETTLE_S)  # what the first watch loads is no watcher's
+    before = process.memory_mb(pids)
+    many = dataclasses.replace(few, watchers=lab.plan.watchers)
+    with tools.running("watchers", dataclasses.asdict(many)) as running:
+        running.answer()
+        sleep(SETTLE_S)
+        after = process.memory_mb(pids)
+        begin, cpu = perf_counter(), process.cpu_seconds(pids)
+        sleep(lab.plan.idle_seconds)
+        used = process.cpu_seconds(pids) - cpu
+        idle = 100 * used / (perf_counter() - begin)
+    return (after - before) * 1e3 / lab.plan.watchers, idle
+
+
 ROWS = (
     Row(
         name="watch-100",
@@ -80,5 +129,13 @@ ROWS = (
         open=_fan_out(500),
         yardstick="asgi-16",
         target=Target("ratio", ">=", 40),
+    ),
+    Row(
+        name="idle-watchers",
+        title="memory by watcher, 1,000 idle ones over TLS",
+        unit="KB",
+        open=_idle,
+        yardstick="bare-tls",
+        target=Target("value", "<=", 60),
     ),
 )

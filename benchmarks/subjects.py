@@ -66,9 +66,14 @@ class Subject(Protocol):
         ...
 
     def running(
-        self, *, objects: int = 0, flags: Sequence[str] = ()
+        self, *, objects: int = 0, flags: Sequence[str] = (), permissive: bool = False
     ) -> AbstractContextManager[Running]:
         """The server with an own namespace of `objects` ConfigMaps, for the length of a block.
+
+        Args:
+            objects: how many.
+            flags: more flags for it.
+            permissive: let everybody do everything.
 
         Raises:
             Unavailable: this server cannot be had that way.
@@ -90,12 +95,16 @@ class Kubetrio:
     Args:
         folder: for data directories; its disk is what durable writes are measured on.
         flags: more flags for the server.
+        prepared: where large data directories are looked for and left; None for `folder`.
     """
 
     label = "kubetrio"
 
-    def __init__(self, folder: Path, flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, flags: Sequence[str] = (), prepared: Path | None = None
+    ) -> None:
         self._folder = folder
+        self._prepared = prepared or folder
         self._flags = tuple(flags)
         self._numbers = itertools.count()
 
@@ -111,7 +120,9 @@ class Kubetrio:
             shutil.rmtree(data_dir.parent, ignore_errors=True)
 
     @contextlib.contextmanager
-    def running(self, *, objects: int = 0, flags: Sequence[str] = ()) -> Iterator[Running]:
+    def running(
+        self, *, objects: int = 0, flags: Sequence[str] = (), permissive: bool = False
+    ) -> Iterator[Running]:
         """A server of its own; many objects are written before it starts, and kept for later."""
         kept = objects > API_FILL_LIMIT
         data_dir = (
@@ -119,7 +130,7 @@ class Kubetrio:
             if kept
             else self._folder / f"server-{next(self._numbers)}" / "data"
         )
-        started = server.start(data_dir, (*self._flags, *flags))
+        started = server.start(data_dir, (*self._flags, *flags), permissive=permissive)
         try:
             run = Running(
                 endpoint=started.endpoint,
@@ -137,11 +148,13 @@ class Kubetrio:
                 shutil.rmtree(data_dir.parent, ignore_errors=True)
 
     def _populated(self, objects: int) -> Path:
-        """A data directory with that many objects, made once a run; rows only read it."""
-        folder = self._folder / f"populated-{objects}"
+        """A data directory with that many objects, made once; rows only read it."""
+        folder = self._prepared / f"populated-{objects}"
         data_dir = folder / "data"
         if not folder.exists():
-            making = self._folder / f"making-{objects}"
+            # Beside it, so that the rename at the end stays on one disk.
+            making = self._prepared / f"making-{objects}"
+            shutil.rmtree(making, ignore_errors=True)  # of a run that was interrupted
             started = server.start(making / "data", self._flags)
             try:
                 run = Running(endpoint=started.endpoint, pids=(), namespace=NAMESPACE)
@@ -178,10 +191,12 @@ class Remote:
         raise Unavailable("not started by the benchmark")
 
     @contextlib.contextmanager
-    def running(self, *, objects: int = 0, flags: Sequence[str] = ()) -> Iterator[Running]:
+    def running(
+        self, *, objects: int = 0, flags: Sequence[str] = (), permissive: bool = False
+    ) -> Iterator[Running]:
         """A namespace of its own, emptied and deleted afterwards."""
-        if flags:
-            raise Unavailable(f"needs a server started with {' '.join(flags)}")
+        if flags or permissive:
+            raise Unavailable(f"needs a server started with {' '.join(flags) or 'other users'}")
         if objects > REMOTE_FILL_LIMIT:
             raise Unavailable(f"{objects:,} objects through the API take too long")
         run = Running(

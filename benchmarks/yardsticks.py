@@ -49,6 +49,12 @@ class Yardsticks:
     @contextlib.contextmanager
     def serve(self, module: str, *arguments: str) -> Iterator[Endpoint]:
         """A yardstick server for the length of the block."""
+        with self.process(module, *arguments) as (endpoint, _):
+            yield endpoint
+
+    @contextlib.contextmanager
+    def process(self, module: str, *arguments: str) -> Iterator[tuple[Endpoint, int]]:
+        """The same, with its process id, for rows about memory."""
         process = Background(
             [
                 *(sys.executable, "-m", f"benchmarks.{module}"),
@@ -58,7 +64,7 @@ class Yardsticks:
         )
         try:
             port = int(process.wait_for(r"port (\d+)"))
-            yield Endpoint(host="127.0.0.1", port=port, ca_file=str(self._cert))
+            yield Endpoint(host="127.0.0.1", port=port, ca_file=str(self._cert)), process.pid
         finally:
             process.stop()
 

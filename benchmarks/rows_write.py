@@ -1,0 +1,137 @@
+"""Rows about larger writes: create and server-side apply, and what the rulebook alone costs."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+
+from benchmarks import load, manifests, requests, rulebook
+from benchmarks.errors import Unavailable
+from benchmarks.load import LoadSpec
+from benchmarks.manifests import Object
+from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows_request import beside_asgi, measure
+from benchmarks.rulebook import RulebookSpec
+from benchmarks.subjects import Kubetrio, Running, Subject
+
+CONNECTIONS = 16
+
+
+def _path(run: Running, obj: Object) -> str:
+    """Path of the collection an object of ours belongs to."""
+    group, version, resource = manifests.PLACES[obj["kind"]]
+    prefix = f"/apis/{group}" if group else "/api"
+    return f"{prefix}/{version}/namespaces/{run.namespace}/{resource}"
+
+
+def _open_for_pods(run: Running) -> None:
+    """Make what kube-apiserver wants a Pod's namespace to have, and no controller makes here."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    path = f"/api/v1/namespaces/{run.namespace}/serviceaccounts"
+    run.endpoint.call("POST", path, account, accept=(201, 409))
+
+
+def _create(make: Callable[[], Object]) -> Callable[[Lab, Subject], Opened]:
+    @contextlib.contextmanager
+    def opened(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+        with subject.running() as run:
+            _open_for_pods(run)
+            firsts = itertools.count(0, 1_000_000)
+            path, content = _path(run, make()), manifests.template(make())
+
+            def sample() -> Sample:
+                op = requests.create(run.endpoint, path, content, next(firsts))
+                return beside_asgi(lab, measure(lab, run, CONNECTIONS, op), CONNECTIONS)
+
+            yield sample
+
+    return opened
+
+
+def _apply(make: Callable[[], Object]) -> Callable[[Lab, Subject], Opened]:
+    @contextlib.contextmanager
+    def opened(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+        with subject.running() as run:
+            _open_for_pods(run)
+            span = lab.plan.small
+            op = requests.apply(run.endpoint, _path(run, make()), manifests.template(make()), span)
+            # The first time around creates the objects.
+            load.run(
+                LoadSpec(endpoint=run.endpoint, ops=(op,), connections=CONNECTIONS, count=span)
+            )
+            yield lambda: beside_asgi(lab, measure(lab, run, CONNECTIONS, op), CONNECTIONS)
+
+    return opened
+
+
+def _rules(make: Callable[[], Object]) -> Callable[[Lab, Subject], Opened]:
+    @contextlib.contextmanager
+    def opened(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+        if not isinstance(subject, Kubetrio):
+            raise Unavailable("measured inside kubetrio's code")
+        group, version, resource = manifests.PLACES[make()["kind"]]
+        spec = RulebookSpec(
+            group=group,
+            version=version,
+            resource=resource,
+            content=manifests.template(make()),
+            count=lab.plan.small,
+        )
+
+        def sample() -> Sample:
+            result = rulebook.run(spec)
+            stages = ", ".join(f"{name} {ms:.3f}" for name, ms in result.stages.items())
+            return Sample(value=result.ms, yardstick=result.json_ms, note=f"ms: {stages}")
+
+        yield sample
+
+    return opened
+
+
+ROWS = (
+    Row(
+        name="create-deployment",
+        title="durable POST of a Deployment of 40 fields, 16 connections",
+        unit="req/s",
+        open=_create(manifests.deployment),
+        yardstick="asgi-16",
+    ),
+    Row(
+        name="create-pod",
+        title="durable POST of a Pod of 40 fields, 16 connections",
+        unit="req/s",
+        open=_create(manifests.pod),
+        yardstick="asgi-16",
+    ),
+    Row(
+        name="apply-deployment",
+        title="server-side apply of a Deployment of 40 fields, each a rollout, 16 connections",
+        unit="req/s",
+        open=_apply(manifests.deployment),
+        yardstick="asgi-16",
+    ),
+    Row(
+        name="apply-pod",
+        title="server-side apply of a Pod of 40 fields, each a change, 16 connections",
+        unit="req/s",
+        open=_apply(manifests.pod),
+        yardstick="asgi-16",
+    ),
+    Row(
+        name="cpu-pod",
+        title="CPU of decoding, defaulting, managedFields and rules of a new Pod",
+        unit="ms",
+        open=_rules(manifests.pod),
+        yardstick="loads+dumps",
+        target=Target("value", "<", 1.2),
+    ),
+    Row(
+        name="cpu-configmap",
+        title="CPU of the same of a ConfigMap of 1 KB",
+        unit="ms",
+        open=_rules(manifests.config_map),
+        yardstick="loads+dumps",
+        target=Target("value", "<", 0.2),
+    ),
+)
