@@ -34,12 +34,15 @@ def lines(work: Callable[[], Any]) -> int:
         count += event == "line"
         return local
 
-    before = sys.gettrace()
+    before, collects = sys.gettrace(), gc.isenabled()
+    gc.disable()  # a collection calls back what others have hung on it, and that has lines too
     sys.settrace(lambda *_: local)
     try:
         work()
     finally:
         sys.settrace(before)
+        if collects:
+            gc.enable()
     return count
 
 
