@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import datetime as dt
 import random  # noqa: TID251  (this is the one place)
+import threading  # noqa: TID251  (this is the one place)
 import time  # noqa: TID251  (this is the one place)
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, TypeVarTuple
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
+import outcome
 import trio
 import trio.to_thread  # noqa: TID251  (this is the one place)
 
@@ -39,6 +44,45 @@ def _threaded(limit: int) -> RunBlocking:
         return await trio.to_thread.run_sync(fn, *args, limiter=limiter)  # noqa: TID251
 
     return run
+
+
+_Job = tuple[Callable[[], Any], trio.lowlevel.Task, Callable[..., object]]
+
+
+def _work(jobs: SimpleQueue[_Job | None]) -> None:
+    """Call what comes, one after the other, until None comes."""
+    while (job := jobs.get()) is not None:
+        call, task, run_sync_soon = job
+        run_sync_soon(trio.lowlevel.reschedule, task, outcome.capture(call))
+
+
+def _not_cancellable(_: object) -> trio.lowlevel.Abort:
+    return trio.lowlevel.Abort.FAILED
+
+
+@contextmanager
+def own_thread() -> Iterator[RunBlocking]:
+    """A thread for one caller, as long as the block lasts.
+
+    It costs half of a call by way of a pool of threads: nothing is looked up, named or limited, and
+    it holds the interpreter lock, which the event loop wants back, for a moment only.
+    """
+    jobs: SimpleQueue[_Job | None] = SimpleQueue()
+    thread = threading.Thread(target=_work, args=(jobs,), name="kubetrio own thread", daemon=True)
+    thread.start()
+
+    async def run(fn: Callable[[*Args], T], *args: *Args) -> T:
+        soon = trio.lowlevel.current_trio_token().run_sync_soon
+        call = partial(fn, *args) if args else fn
+        jobs.put((call, trio.lowlevel.current_task(), soon))
+        result: T = await trio.lowlevel.wait_task_rescheduled(_not_cancellable)
+        return result
+
+    try:
+        yield run
+    finally:
+        jobs.put(None)
+        thread.join()
 
 
 async def run_inline(fn: Callable[[*Args], T], *args: *Args) -> T:
@@ -76,12 +120,19 @@ class Env:
     Args:
         now: wall clock, seconds since the epoch.
         rng: source of randomness; `SystemRandom` in production.
-        run_blocking: runs blocking calls (commits, long reads, key generation).
+        run_blocking: runs blocking calls (long reads, checkpoints, key generation).
+        own_thread: makes what runs the blocking calls of one caller that has many, one at a time
+            (commits); None: that is `run_blocking`.
     """
 
     now: Callable[[], float] = time.time
     rng: random.Random = field(default_factory=SystemRandom)
     run_blocking: RunBlocking = field(default_factory=lambda: _threaded(16))
+    own_thread: Callable[[], AbstractContextManager[RunBlocking]] | None = own_thread
+
+    def for_one_caller(self) -> AbstractContextManager[RunBlocking]:
+        """See `own_thread`."""
+        return nullcontext(self.run_blocking) if self.own_thread is None else self.own_thread()
 
     def new_uid(self) -> str:
         """A version 4 UUID (RFC 9562) in canonical text."""
@@ -115,7 +166,8 @@ def seeded(seed: int, *, start: float = 1_700_000_000.0) -> Env:
             origin.append(current)
         return start + current - origin[0]
 
-    return Env(now=now, rng=random.Random(seed), run_blocking=run_inline)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
+    return Env(now=now, rng=rng, run_blocking=run_inline, own_thread=None)
 
 
 def monotonic() -> float:

@@ -89,6 +89,29 @@ async def test_errors_of_blocking_calls_arrive() -> None:
             await run(fail, "oops")
 
 
+async def test_one_caller_has_a_thread_of_its_own() -> None:
+    """The same for each call, gone behind the block; errors arrive, and calls cannot be cut off."""
+    import threading  # noqa: TID251  (to tell threads apart)
+
+    before = set(threading.enumerate())
+    with Env().for_one_caller() as run:
+        first = await run(threading.get_ident)
+        assert first == await run(threading.get_ident) != threading.get_ident()
+        with pytest.raises(ValueError, match="oops"):
+            await run(fail, "oops")
+        with trio.move_on_after(0) as scope:
+            assert await run(int, "7") == 7
+        assert not scope.cancelled_caught
+    assert set(threading.enumerate()) == before
+
+
+async def test_a_seeded_environment_has_no_threads() -> None:
+    """Whoever replaces what runs blocking calls replaces it for everybody."""
+    env = seeded(0)
+    with env.for_one_caller() as run:
+        assert run is env.run_blocking
+
+
 async def test_threads_return_values() -> None:
     """The real environment runs blocking calls elsewhere."""
     import threading  # noqa: TID251  (to tell threads apart)

@@ -323,19 +323,17 @@ class Writer:
         kind: EventType,
         created: Revision,
         before: tuple[Revision, int] | None,
-        value: Stamped,
-    ) -> tuple[Revision, bytes]:
+        stamped: bytes,
+    ) -> None:
+        """Add a row to the log, under the next revision."""
         revision = self.revision + 1
-        stamped = value.at(revision)
         previous = before[0] if before else None
         self._execute(
-            sql.APPEND,
-            (revision, key, int(kind), created or revision, previous, self._last_ms, stamped),
+            sql.APPEND, (revision, key, int(kind), created, previous, self._last_ms, stamped)
         )
         if before:
             self._execute(sql.ADD_HISTORY, (key, before[0], revision, before[1]))
         self.revision = revision
-        return revision, stamped
 
     def create(self, key: str, value: Stamped) -> tuple[KeyValue, Event]:
         """Apply a creation.
@@ -343,10 +341,15 @@ class Writer:
         Raises:
             KeyExists: the key is there.
         """
-        if self._execute(sql.FIND_REV, (key,)).fetchone() is not None:
-            raise KeyExists(key)
-        revision, stamped = self._append(key, EventType.CREATED, 0, None, value)
-        self._execute(sql.ADD_CURRENT, (key, revision, len(stamped)))
+        revision = self.revision + 1
+        stamped = value.at(revision)
+        try:
+            self._execute(sql.ADD_CURRENT, (key, revision, len(stamped)))
+        except apsw.ConstraintError as error:
+            if error.extendedresult != apsw.SQLITE_CONSTRAINT_PRIMARYKEY:
+                raise
+            raise KeyExists(key) from None
+        self._append(key, EventType.CREATED, revision, None, stamped)
         event = Event(revision, key, EventType.CREATED, stamped, None)
         return KeyValue(key, stamped, revision, revision), event
 
@@ -367,7 +370,9 @@ class Writer:
             RevisionMismatch: the key is at another revision.
         """
         created, size, previous = self._find(key, expected)
-        revision, stamped = self._append(key, EventType.UPDATED, created, (expected, size), value)
+        revision = self.revision + 1
+        stamped = value.at(revision)
+        self._append(key, EventType.UPDATED, created, (expected, size), stamped)
         self._execute(sql.MOVE_CURRENT, (revision, len(stamped), key))
         event = Event(revision, key, EventType.UPDATED, stamped, previous)
         return KeyValue(key, stamped, revision, created), event
@@ -375,7 +380,9 @@ class Writer:
     def delete(self, key: str, last: Stamped, expected: Revision) -> tuple[KeyValue, Event]:
         """Apply a deletion; raises as `update`."""
         created, size, previous = self._find(key, expected)
-        revision, stamped = self._append(key, EventType.DELETED, created, (expected, size), last)
+        revision = self.revision + 1
+        stamped = last.at(revision)
+        self._append(key, EventType.DELETED, created, (expected, size), stamped)
         self._execute(sql.DROP_CURRENT, (key,))
         event = Event(revision, key, EventType.DELETED, stamped, previous)
         return KeyValue(key, stamped, revision, created), event

@@ -25,7 +25,7 @@ import apsw
 import outcome
 import trio
 
-from kubetrio.env import Env
+from kubetrio.env import Env, RunBlocking
 from kubetrio.logs import Log
 from kubetrio.store import database
 from kubetrio.store.errors import Compacted, StoreClosed, StoreError, StoreUnavailable
@@ -48,7 +48,7 @@ T = TypeVar("T")
 LOG = Log("kubetrio.store")
 
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
-GATHERED = 8  # writes that share the cost of a commit well enough not to wait for more of them
+GATHERED = 16  # writes that share the cost of a commit well enough not to wait for more of them
 INLINE_KEYS = 150  # a page of so many values is read on the event loop
 EVENT_BYTES_INLINE = 256 * 1024
 WAL_KEPT_BYTES = 4 * 1024 * 1024  # a log file up to this size stays for reuse
@@ -101,13 +101,19 @@ class SqliteStore:
     """The embedded store; made by `open_store`.  Follows `store.model.Store`."""
 
     def __init__(
-        self, directory: Path, config: StoreConfig, env: Env, writer: database.Writer
+        self,
+        directory: Path,
+        config: StoreConfig,
+        env: Env,
+        writer: database.Writer,
+        run_commit: RunBlocking,
     ) -> None:
         path = directory / database.FILE_NAME
         self._path = path
         self._config = config
         self._env = env
         self._writer = writer
+        self._run_commit = run_commit
         self._reader = database.Reader(path)
         self._long_readers = [database.Reader(path) for _ in range(READERS)]
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
@@ -326,7 +332,7 @@ class SqliteStore:
             if not events or self._config.durability != "full":
                 writer.commit()
             else:
-                await self._env.run_blocking(writer.commit)
+                await self._run_commit(writer.commit)
         except (apsw.Error, OSError) as error:
             writer.rollback(before)
             return [outcome.Error(StoreUnavailable(str(error))) for _ in batch], []
@@ -449,20 +455,23 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
         DatabaseUnusable: foreign, corrupt or newer file.
         OSError: the directory cannot be written.
     """
-    lock, store = _open(directory, config, env)
-    clean = False
-    try:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(store.run)
-            yield store
-            nursery.cancel_scope.cancel()
-        clean = True
-    finally:
-        store.close(clean=clean)
-        lock.release()
+    with env.for_one_caller() as run_commit:
+        lock, store = _open(directory, config, env, run_commit)
+        clean = False
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(store.run)
+                yield store
+                nursery.cancel_scope.cancel()
+            clean = True
+        finally:
+            store.close(clean=clean)
+            lock.release()
 
 
-def _open(directory: Path, config: StoreConfig, env: Env) -> tuple[DirectoryLock, SqliteStore]:
+def _open(
+    directory: Path, config: StoreConfig, env: Env, run_commit: RunBlocking
+) -> tuple[DirectoryLock, SqliteStore]:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = DirectoryLock(directory)
     try:
@@ -471,7 +480,7 @@ def _open(directory: Path, config: StoreConfig, env: Env) -> tuple[DirectoryLock
             synchronous="FULL" if config.durability == "full" else "NORMAL",
             now_ms=int(env.now() * 1000),
         )
-        return lock, SqliteStore(directory, config, env, writer)
+        return lock, SqliteStore(directory, config, env, writer, run_commit)
     except BaseException:
         lock.release()
         raise

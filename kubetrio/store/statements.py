@@ -73,7 +73,6 @@ HEAD = "SELECT coalesce(max(rev), 0) FROM revision"
 # Writes: find what is there, append to the log, move `current` and `history` along.
 FIND = """SELECT c.rev, r.create_rev, c.size, r.value
     FROM current AS c JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?"""
-FIND_REV = "SELECT rev FROM current WHERE key = ?"
 APPEND = """INSERT INTO revision (rev, key, type, create_rev, prev_rev, at, value)
     VALUES (?, ?, ?, ?, ?, ?, ?)"""
 ADD_CURRENT = "INSERT INTO current (key, rev, size) VALUES (?, ?, ?)"
