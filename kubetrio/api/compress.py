@@ -32,10 +32,15 @@ def wanted(request: Request) -> bool:
     return False
 
 
+def compresses(response: AnyResponse) -> bool:
+    """Whether an answer is large enough, or may become so."""
+    return not isinstance(response, Response) or len(response.body) > THRESHOLD_BYTES
+
+
 async def compress(request: Request, response: AnyResponse, env: Env) -> AnyResponse:
     """The answer as it is sent, compressed where that is asked for and worth it."""
     if isinstance(response, Response):
-        if len(response.body) <= THRESHOLD_BYTES or not wanted(request):
+        if not compresses(response) or not wanted(request):
             return response
         body = await env.run_blocking(_gzip, response.body)
         headers = (*response.headers, *HEADERS)

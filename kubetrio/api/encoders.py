@@ -7,7 +7,8 @@ else, from decoded objects: other media types, other versions, Tables and metada
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 
 import orjson
 
@@ -31,6 +32,7 @@ from kubetrio.wire import cborwire, framing, jsonwire, negotiate
 from kubetrio.wire.negotiate import Accepted
 from kubetrio.wire.protowire import ListMessage, encode_event
 
+REMEMBERED_BYTES = 1024  # of what a client says about the answers that it takes
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -335,20 +337,24 @@ def accept(request: Request, offer: negotiate.Offer) -> Accepted:
     Raises:
         ApiError: 406.
     """
-    header = request.headers.get(b"accept")
-    accepted = negotiate.negotiate(header.decode("latin-1") if header else None, offer)
-    if accepted.serializer == "json" and not accepted.pretty and not offer.stream:
-        agent = request.headers.get(b"user-agent", b"").decode("latin-1")
-        pretty = request.query.get("pretty") if request.query else None
-        if negotiate.wants_pretty(pretty, agent):
-            return Accepted(
-                serializer="json",
-                media_type=accepted.media_type,
-                pretty=True,
-                as_kind=accepted.as_kind,
-                as_group=accepted.as_group,
-                as_version=accepted.as_version,
-            )
+    headers = request.headers
+    header, agent = headers.get(b"accept", b""), headers.get(b"user-agent", b"")
+    pretty = request.query.get("pretty") if request.query else None
+    if len(header) + len(agent) + len(pretty or "") > REMEMBERED_BYTES:
+        return _accept.__wrapped__(header, agent, pretty, offer)
+    return _accept(header, agent, pretty, offer)
+
+
+@lru_cache(1024)
+def _accept(header: bytes, agent: bytes, pretty: str | None, offer: negotiate.Offer) -> Accepted:
+    accepted = negotiate.negotiate(header.decode("latin-1") or None, offer)
+    if (
+        accepted.serializer == "json"
+        and not accepted.pretty
+        and not offer.stream
+        and negotiate.wants_pretty(pretty, agent.decode("latin-1"))
+    ):
+        return replace(accepted, pretty=True)
     return accepted
 
 

@@ -1,7 +1,8 @@
 """The pipeline: every request, whatever the transport, goes through these stages in this order.
 
-A stage fills in its part of the request, or answers and ends the walk.  Errors are `ApiError` and
-become responses in one place; anything else is a bug, answered with 500 and logged.
+A stage fills in its part of the request, or answers and ends the walk; one that has to wait for
+something does the rest of it in the coroutine that it returns.  Errors are `ApiError` and become
+responses in one place; anything else is a bug, answered with 500 and logged.
 
 `admit_and_store` is one stage because an update runs admission again each time another write came
 between (see `resources.lifecycle`).
@@ -19,7 +20,7 @@ import trio
 from kubetrio.api import deadlines, routing, verbs
 from kubetrio.api.bodies import decode_body
 from kubetrio.api.cache import ByteCache
-from kubetrio.api.compress import compress
+from kubetrio.api.compress import compress, compresses
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
 from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
@@ -61,7 +62,8 @@ NO_CACHE = (b"Cache-Control", b"no-cache, private")
 
 Object = dict[str, Any]
 Args = TypeVarTuple("Args")
-Stage = Callable[["Api", Request], Awaitable[AnyResponse | None]]
+Answer = AnyResponse | None
+Stage = Callable[["Api", Request], Answer | Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +172,12 @@ class Api:
         request.started = trio.current_time()
         streams = False
         try:
-            response = await self._within_time(request)
+            named = deadlines.named_limit(request.raw_query) if request.raw_query else None
+            if request.ready and named is None:
+                # It waits for nothing that has no bound of its own: no timer to pay for.
+                response = await self._walk(request)
+            else:
+                response = await self._within_time(request, named)
             if request.seat is not None and held_by_stream(response, request.method):
                 keep_seat(response, self.release_seat(request))
                 streams = True
@@ -186,31 +193,30 @@ class Api:
         if not streams:
             self.flow.leave(request, now)
         headers = response.headers
-        if not any(name == b"Cache-Control" for name, _ in headers):
-            headers = (NO_CACHE, *headers)
-        response.headers = (*headers, *request.response_headers)
+        if headers and any(name == b"Cache-Control" for name, _ in headers):
+            response.headers = (*headers, *request.response_headers)
+        else:
+            response.headers = (NO_CACHE, *headers, *request.response_headers)
         self._finish(request, response, now)
         return response
 
-    async def _within_time(self, request: Request) -> AnyResponse:
-        """Walk the stages within the time limit.
-
-        A request whose body is here waits for nothing that has no bound of its own, so it does not
-        pay for a timer.
-        """
-        named = deadlines.named_limit(request.raw_query) if request.raw_query else None
-        if request.ready and named is None:
-            return await compress(request, await self._walk(request), self.env)
+    async def _within_time(self, request: Request, named: float | None) -> AnyResponse:
+        """Walk the stages within the time limit, and that which the client named."""
         limit = self.config.request_timeout_s
         with trio.move_on_after(limit if named is None else min(named, limit)) as request.timer:
-            return await compress(request, await self._walk(request), self.env)
+            return await self._walk(request)
         raise timeout("request did not complete within the allotted timeout")
 
     async def _walk(self, request: Request) -> AnyResponse:
         for stage in STAGES:
-            response = await stage(self, request)
-            if response is not None:
-                return response
+            answer = stage(self, request)
+            if answer is None:
+                continue
+            if not isinstance(answer, ANSWERS):
+                answer = await answer
+                if answer is None:
+                    continue
+            return await compress(request, answer, self.env) if compresses(answer) else answer
         raise AssertionError("the last stage answers")
 
     def _counted(
@@ -257,16 +263,23 @@ class AuditIds:
         env: source of the random part.
     """
 
+    ENDS = tuple(f"{end:03x}" for end in range(1 << 12))
+
     def __init__(self, env: Env) -> None:
         self._prefix = env.new_uid()[:24]
         self._count = env.rng.getrandbits(40)
+        self._begin = ""  # of those that differ in their ends only
 
     def next(self) -> str:
         """The next identity, shaped as a UUID."""
-        self._count = (self._count + 1) & 0xFFFFFFFFFFFF
-        return f"{self._prefix}{self._count:012x}"
+        self._count = count = (self._count + 1) & 0xFFFFFFFFFFFF
+        end = count & 0xFFF
+        if not end or not self._begin:
+            self._begin = f"{self._prefix}{count >> 12:09x}"
+        return self._begin + self.ENDS[end]
 
 
+ANSWERS = (Response, StreamResponse, TunnelResponse)
 METRIC_VERBS = {
     "create": "POST",
     "get": "GET",
@@ -299,7 +312,7 @@ def _scope(request: Request) -> str:
 # ---------------------------------------------------------------------- stages
 
 
-async def parse(api: Api, request: Request) -> AnyResponse | None:
+def parse(api: Api, request: Request) -> Answer:
     """Query and path to a `RequestInfo`."""
     del api
     request.query = parse_query(request.raw_query)
@@ -309,7 +322,7 @@ async def parse(api: Api, request: Request) -> AnyResponse | None:
     return None
 
 
-async def authenticate(api: Api, request: Request) -> AnyResponse | None:
+def authenticate(api: Api, request: Request) -> Answer:
     """Credentials to a user, or 401."""
     request.user = api.authenticator.authenticate(
         request.certificate, request.headers.get(b"authorization", b"")
@@ -317,7 +330,7 @@ async def authenticate(api: Api, request: Request) -> AnyResponse | None:
     return None
 
 
-async def audit(api: Api, request: Request) -> AnyResponse | None:
+def audit(api: Api, request: Request) -> Answer:
     """Give the request an identity that its answer carries (the log of it comes later)."""
     sent = request.headers.get(b"audit-id")
     if sent and len(sent) <= AUDIT_ID_MAX:
@@ -331,7 +344,7 @@ SERVICE_ACCOUNT = "system:serviceaccount:"
 IMPERSONATION = frozenset({b"impersonate-user", b"impersonate-group", b"impersonate-uid"})
 
 
-async def impersonate(api: Api, request: Request) -> AnyResponse | None:
+def impersonate(api: Api, request: Request) -> Answer:
     """Act as somebody else, when the user may (docs: "User impersonation")."""
     del api
     headers = request.headers
@@ -368,13 +381,13 @@ async def impersonate(api: Api, request: Request) -> AnyResponse | None:
     return None
 
 
-async def flow_control(api: Api, request: Request) -> AnyResponse | None:
+def flow_control(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Wait for a seat (API Priority and Fairness)."""
     flow = api.flow
-    return None if flow.passes(request) else await flow.admit(request)
+    return None if flow.passes(request) else flow.admit(request)
 
 
-async def authorize(api: Api, request: Request) -> AnyResponse | None:
+def authorize(api: Api, request: Request) -> Answer:
     """403 for what the user may not do."""
     if MASTERS in request.user.groups:
         return None
@@ -402,10 +415,10 @@ def attributes_of(request: Request) -> Attributes:
     )
 
 
-async def decode(api: Api, request: Request) -> AnyResponse | None:
+def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Find the resource and read the body; paths that are not resources are answered here."""
     if not request.info.is_resource:
-        return await api.documents.answer(request)
+        return api.documents.answer(request)
     try:
         resource = routing.find(api.registry, request)
     except routing.NotServed:
@@ -415,14 +428,14 @@ async def decode(api: Api, request: Request) -> AnyResponse | None:
     if advice is not None:
         request.warn([advice])
     if request.info.verb in BODY_VERBS and request.info.subresource not in CONNECTED:
-        await decode_body(request, resource, api.config.max_body_bytes, cbor=api.config.cbor)
+        return decode_body(request, resource, api.config.max_body_bytes, cbor=api.config.cbor)
     return None
 
 
 BODY_VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
-async def admit_and_store(api: Api, request: Request) -> AnyResponse | None:
+def admit_and_store(api: Api, request: Request) -> Awaitable[AnyResponse]:
     """Run the verb: admission, the kind's rules and the store, or a read."""
     resource = request.resource
     if resource is None:
@@ -433,7 +446,7 @@ async def admit_and_store(api: Api, request: Request) -> AnyResponse | None:
         verb = verbs.VERBS.get(name)
         if verb is None or not supported(subresource):
             raise not_implemented(resource.group_resource, subresource)
-    return await verb(api, request, resource)
+    return verb(api, request, resource)
 
 
 STORED_SUBRESOURCES = frozenset(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import http
 import re
 from email.utils import formatdate
-from functools import cache
+from functools import cache, lru_cache
 
 import httptools
 
@@ -17,6 +17,7 @@ from kubetrio.api.response import Headers
 
 HTTP_11 = "1.1"
 MAX_HEADERS = 1000  # fields of one message; each costs more memory than its bytes
+HEAD_TOO_LARGE = "request header fields too large"
 MAX_METHOD = 64
 METHOD = re.compile(rb"([!#$%%&'*+.^_`|~0-9A-Za-z-]{1,%d})( |$)" % MAX_METHOD)
 STAND_IN = b"REPORT"  # a method that means nothing to llhttp
@@ -141,7 +142,7 @@ class Parser:
         incomplete = start and self.in_head and not self._current.target
         self._start = start if incomplete and len(start) <= MAX_METHOD else b""
         if self._in_fields and self._unseen > self._max_head:
-            self.failure = Refused(431, "request header fields too large")
+            self.failure = Refused(431, HEAD_TOO_LARGE)
 
     def _feed(self, data: bytes) -> None:
         """Give bytes to llhttp.
@@ -193,18 +194,23 @@ class Parser:
 
     def on_url(self, url: bytes) -> None:
         """Called by llhttp, perhaps in pieces."""
-        self._grow(len(url))
+        self._head += len(url)
+        if self._head > self._max_head:
+            raise Refused(431, HEAD_TOO_LARGE)
         self._current.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called by llhttp, once a header."""
-        self._grow(len(name) + len(value) + 4)
+        self._head = size = self._head + len(name) + len(value) + 4
+        if size > self._max_head:
+            raise Refused(431, HEAD_TOO_LARGE)
         if not self.in_head:
             return  # a trailer must not pass for a header (RFC 9110, 6.5.1)
         message = self._current
         name = name.lower()
-        message.raw_headers.append((name, value))
-        if len(message.raw_headers) > MAX_HEADERS:
+        fields = message.raw_headers
+        fields.append((name, value))
+        if len(fields) > MAX_HEADERS:
             raise Refused(431, "too many request header fields")
         headers = message.headers
         if name in headers:
@@ -213,11 +219,6 @@ class Parser:
             headers[name] = headers[name] + b", " + value
         else:
             headers[name] = value
-
-    def _grow(self, size: int) -> None:
-        self._head += size
-        if self._head > self._max_head:
-            raise Refused(431, "request header fields too large")
 
     def on_headers_complete(self) -> None:
         """Called by llhttp: the message can be served, its body may still come."""
@@ -315,15 +316,18 @@ def head(
     """
     parts = [status_line(status)]
     if audit_id:
-        parts.append(b"Audit-Id: %b\r\n" % audit_id.encode("latin-1"))
-    if content_type:
-        parts.append(b"Content-Type: %b\r\n" % content_type)
-    for name, value in headers:
-        parts.append(b"%b: %b\r\n" % (name, value))
-    parts.append(date)
-    parts.append(framing)
-    parts.append(b"\r\n")
+        parts += (b"Audit-Id: ", audit_id.encode("latin-1"), b"\r\n")
+    parts += (_fields(content_type, tuple(headers)), date, framing, b"\r\n")
     return b"".join(parts)
+
+
+@lru_cache(256)
+def _fields(content_type: bytes, headers: Headers) -> bytes:
+    """Header lines; nearly all answers have one of a few sets."""
+    lines = [b"%b: %b\r\n" % field for field in headers]
+    if content_type:
+        lines.insert(0, b"Content-Type: %b\r\n" % content_type)
+    return b"".join(lines)
 
 
 def chunk(payload: bytes) -> bytes:

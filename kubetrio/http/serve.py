@@ -19,7 +19,7 @@ from typing import NoReturn
 import trio
 
 from kubetrio.auth.certificates import CertificateError, user_of_peer
-from kubetrio.auth.identity import UserInfo
+from kubetrio.auth.identity import UserInfo, authenticated
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.h1 import Connection, H1Config, Handle, SweepClock, Upgrade
@@ -239,7 +239,9 @@ def _certificate_user(sock: ssl.SSLSocket) -> UserInfo | None:
         return None
     der = sock.getpeercert(binary_form=True)
     try:
-        return user_of_peer(peer.get("subject", ()), der or b"")  # type: ignore[arg-type]
+        user = user_of_peer(peer.get("subject", ()), der or b"")  # type: ignore[arg-type]
     except CertificateError as error:
         log.warning("client certificate without a usable identity", reason=str(error))
         return None
+    # Said once a connection, so that each of its requests need not.
+    return None if user is None else authenticated(user)

@@ -345,9 +345,9 @@ class Writer:
         stamped = value.at(revision)
         try:
             self._execute(sql.ADD_CURRENT, (key, revision, len(stamped)))
-        except apsw.ConstraintError as error:
-            if error.extendedresult != apsw.SQLITE_CONSTRAINT_PRIMARYKEY:
-                raise
+        except apsw.ConstraintError:
+            if self._execute(sql.FIND, (key,)).fetchone() is None:
+                raise  # what is wrong is something else
             raise KeyExists(key) from None
         self._append(key, EventType.CREATED, revision, None, stamped)
         event = Event(revision, key, EventType.CREATED, stamped, None)
