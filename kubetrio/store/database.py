@@ -1,4 +1,4 @@
-"""The SQLite file: one writer connection, readers apart, pragmas, opening and checking.
+"""The SQLite file: the one writing connection, pragmas, opening and checking.
 
 Everything here is synchronous.  `store.revisions` decides what runs on the event loop (single rows,
 small pages, inserts into the page cache: microseconds) and what goes to a thread (commits, long
@@ -14,15 +14,12 @@ import contextlib
 import os
 import struct
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from kubetrio.store import statements as sql
 from kubetrio.store.errors import (
-    Compacted,
     DatabaseUnusable,
-    FutureRevision,
     KeyExists,
     KeyMissing,
     RevisionMismatch,
@@ -30,18 +27,13 @@ from kubetrio.store.errors import (
 from kubetrio.store.model import (
     Event,
     EventType,
-    JoinResult,
     KeyValue,
-    Range,
-    RangeResult,
     Revision,
     Stamped,
 )
 
 FILE_NAME = "kubetrio.db"
 BUSY_TIMEOUT_MS = 5000
-PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
-NO_LIMIT = -1
 
 
 def read_header(path: Path) -> None:
@@ -135,150 +127,6 @@ def connect(path: Path, *, synchronous: str = "FULL", cache_kib: int = 8192) -> 
     connection.pragma("cache_size", -cache_kib)
     connection.wal_autocheckpoint(0)
     return connection
-
-
-class Reader:
-    """One reading connection; not to be used by two threads at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self._connection = connect(path)
-        self._connection.pragma("query_only", 1)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
-
-    def _snapshot(self, at: Revision | None) -> Revision:
-        """Inside a transaction: the revision this snapshot shows, `at` checked against it."""
-        head: Revision = self._connection.execute(sql.HEAD).get
-        if at is None:
-            return head
-        if at > head:
-            raise FutureRevision(at, head)
-        floor: Revision = self._connection.execute(sql.GET_META, ("compacted",)).get
-        if at < floor:
-            raise Compacted(at, floor)
-        return at
-
-    def get(self, key: str, at: Revision | None) -> KeyValue | None:
-        """One key, newest or at a revision.
-
-        Raises:
-            Compacted: history behind `at` is gone.
-            FutureRevision: `at` does not exist yet.
-        """
-        if at is None:
-            row = self._connection.execute(sql.GET, (key,)).fetchone()
-        else:
-            with self._connection:
-                self._snapshot(at)
-                row = self._connection.execute(sql.GET_AT, (key, at)).fetchone()
-        return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
-
-    def range(
-        self, keys: Range, at: Revision | None, limit: int, max_bytes: int = 0
-    ) -> RangeResult:
-        """A range in key order; bounds of 0 are none.  Raises as `get`."""
-        with self._connection:
-            revision = self._snapshot(at)
-            bounds: tuple[Any, ...] = (keys.start, keys.end, limit + 1 if limit else NO_LIMIT)
-            if at is None:
-                cursor = self._connection.execute(sql.RANGE_NOW, bounds)
-            else:
-                cursor = self._connection.execute(sql.RANGE_AT, (*bounds, at))
-            items: list[KeyValue] = []
-            if max_bytes:
-                size = 0
-                for row in cursor:
-                    if size >= max_bytes:
-                        return RangeResult(revision, items, more=True)
-                    items.append(KeyValue(*row))
-                    size += len(row[1])
-                    if len(items) > limit > 0:
-                        break
-            else:
-                items = [KeyValue(*row) for row in cursor]
-        more = bool(limit) and len(items) > limit
-        return RangeResult(revision, items[:limit] if more else items, more)
-
-    def join(
-        self,
-        keys: Range,
-        skip: int,
-        separator: bytes,
-        at: Revision | None,
-        limit: int,
-        max_bytes: int,
-    ) -> JoinResult:
-        """Values of a range as one piece of bytes.  Raises as `get`."""
-        execute = self._connection.execute
-        with self._connection:
-            revision = self._snapshot(at)
-            probe = min(limit, PAGE_PROBE) if limit else PAGE_PROBE
-            sizes, when = (sql.SIZES_NOW, ()) if at is None else (sql.SIZES_AT, (at,))
-            while True:
-                count, last, total = execute(sizes, (keys.start, keys.end, probe, *when)).get
-                if total <= max_bytes or count <= 1:
-                    break
-                probe = max(1, min(count - 1, count * max_bytes // total))
-            if not count:
-                return JoinResult(revision, b"", 0, "", more=False)
-            joining = sql.JOIN_NOW if at is None else sql.JOIN_AT
-            body: bytes = execute(
-                joining,
-                (keys.start, keys.end, count, *when, skip + 1, separator.decode()),
-            ).get
-            behind = keys.after(last)
-            exists = sql.EXISTS_NOW if at is None else sql.EXISTS_AT
-            more = bool(execute(exists, (behind.start, behind.end, *when)).get)
-        return JoinResult(revision, body, count, last, more)
-
-    def count(self, keys: Range, at: Revision | None) -> int:
-        """Number of keys of a range.  Raises as `get`."""
-        count: int
-        if at is None:
-            count = self._connection.execute(sql.COUNT, (keys.start, keys.end)).get
-            return count
-        with self._connection:
-            self._snapshot(at)
-            count = self._connection.execute(sql.COUNT_AT, (keys.start, keys.end, at)).get
-        return count
-
-    def more_than(self, keys: Range, limit: int) -> bool:
-        """Whether a range holds more than `limit` keys, at the cost of looking at that many."""
-        count, _, _ = self._connection.execute(sql.SIZES_NOW, (keys.start, keys.end, limit + 1)).get
-        return bool(count > limit)
-
-    def events(
-        self, after: Revision, keys: Range | None, max_bytes: int
-    ) -> tuple[list[Event], Revision]:
-        """Events behind a revision and how far they are complete.
-
-        Raises:
-            Compacted: history behind `after` is gone.
-        """
-        with self._connection:
-            head: Revision = self._connection.execute(sql.HEAD).get
-            floor: Revision = self._connection.execute(sql.GET_META, ("compacted",)).get
-            if after < floor:
-                raise Compacted(after, floor)
-            # Bounded by revisions looked at: a watcher of a quiet prefix must not scan for long.
-            upto = min(head, after + PAGE_PROBE)
-            if keys is None:
-                cursor = self._connection.execute(sql.EVENTS, (after, upto, PAGE_PROBE))
-            else:
-                cursor = self._connection.execute(
-                    sql.EVENTS_IN, (after, upto, keys.start, keys.end, PAGE_PROBE)
-                )
-            events: list[Event] = []
-            size = 0
-            for revision, key, kind, value, previous in cursor:
-                events.append(Event(revision, key, EventType(kind), value, previous))
-                size += len(value)
-                if size >= max_bytes:
-                    upto = revision
-                    break
-        return events, upto
 
 
 class Writer:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from kubetrio.store.model import (
     Stamped,
     StoreStatistics,
 )
+from kubetrio.store.reader import Reader
 from kubetrio.store.recent import Recent
 
 T = TypeVar("T")
@@ -52,6 +53,7 @@ GATHERED = 16  # writes that share the cost of a commit well enough not to wait 
 INLINE_KEYS = 150  # a page of so many values is read on the event loop
 EVENT_BYTES_INLINE = 256 * 1024
 WAL_KEPT_BYTES = 4 * 1024 * 1024  # a log file up to this size stays for reuse
+READ_CACHE_KIB = 16384  # inner pages of a million keys, and a bit
 READERS = 2  # threads that read long ranges at the same time
 
 
@@ -114,14 +116,16 @@ class SqliteStore:
         self._env = env
         self._writer = writer
         self._run_commit = run_commit
-        self._reader = database.Reader(path)
-        self._long_readers = [database.Reader(path) for _ in range(READERS)]
+        self._reader = Reader(path, cache_kib=READ_CACHE_KIB)
+        self._reader.keep(True)
+        self._long_readers = [Reader(path) for _ in range(READERS)]
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
         self._revision = writer.revision
         self._queue: deque[_Write] = deque()
         self._writer_parked: trio.lowlevel.Task | None = None
         self._writer_slot = trio.Lock()  # the connection: a batch, a compaction step, a checkpoint
         self._checkpoint_due = trio.Event()
+        self._checkpoints = 0  # under way
         self._recent = Recent(config.recent_bytes)
         self._hooks: list[CommitHook] = []
         self._closed = False
@@ -209,7 +213,7 @@ class SqliteStore:
         """Events behind a revision; see `Store.events`."""
         return self._reader.events(after, keys, min(max_bytes, EVENT_BYTES_INLINE))
 
-    async def _long_read(self, read: Callable[[database.Reader], T]) -> T:
+    async def _long_read(self, read: Callable[[Reader], T]) -> T:
         async with self._long_slots:
             reader = self._long_readers.pop()
             try:
@@ -343,6 +347,7 @@ class SqliteStore:
 
     def _announce(self, events: Sequence[Event]) -> None:
         self._revision = events[-1].revision
+        self._reader.renew()
         self._recent.announced(events)
         for hook in self._hooks:
             hook(events)
@@ -363,6 +368,8 @@ class SqliteStore:
             )
         except apsw.Error as error:
             raise StoreUnavailable(str(error)) from error
+        finally:
+            self._reader.renew()  # it must see what is gone
 
     async def _compact_forever(self) -> NoReturn:
         while True:
@@ -383,9 +390,10 @@ class SqliteStore:
             await self.compact(target)
         if self._writer.wal_pages or self.statistics().wal_bytes > WAL_KEPT_BYTES:
             async with self._writer_slot:
-                await self._env.run_blocking(
-                    self._writer.checkpoint, apsw.SQLITE_CHECKPOINT_TRUNCATE
-                )
+                with self._nothing_kept():
+                    await self._env.run_blocking(
+                        self._writer.checkpoint, apsw.SQLITE_CHECKPOINT_TRUNCATE
+                    )
                 self._writer.wal_pages = 0
 
     async def _checkpoint_forever(self) -> NoReturn:
@@ -395,7 +403,8 @@ class SqliteStore:
             while True:
                 await self._checkpoint_due.wait()
                 try:
-                    await self._checkpoint(copier)
+                    with self._nothing_kept():
+                        await self._checkpoint(copier)
                 except apsw.BusyError:
                     pass  # compaction is emptying the log
                 except apsw.Error as error:
@@ -405,6 +414,17 @@ class SqliteStore:
                 await trio.lowlevel.checkpoint()
         finally:
             copier.close()
+
+    @contextmanager
+    def _nothing_kept(self) -> Iterator[None]:
+        """Keep no snapshot that a checkpoint would have to wait for."""
+        self._checkpoints += 1
+        self._reader.keep(False)
+        try:
+            yield
+        finally:
+            self._checkpoints -= 1
+            self._reader.keep(not self._checkpoints)
 
     async def _checkpoint(self, copier: apsw.Connection) -> None:
         await self._env.run_blocking(

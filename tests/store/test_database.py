@@ -12,6 +12,7 @@ from kubetrio.store import database
 from kubetrio.store import statements as sql
 from kubetrio.store.errors import DatabaseUnusable
 from kubetrio.store.model import Range, Stamped
+from kubetrio.store.reader import Reader
 
 PAGE = 4096
 VALUE = Stamped(b"", b"x" * 500)
@@ -180,7 +181,7 @@ def test_an_unclean_stop_loses_nothing_committed(path: Path) -> None:
     writer.abandon()
     again = open_writer(path)
     assert again.revision == 10
-    reader = database.Reader(path)
+    reader = Reader(path)
     assert reader.get("half", None) is None
     assert reader.count(Range.prefix("k"), None) == 10
     reader.close()
@@ -249,35 +250,3 @@ def test_the_revision_of_a_time_finds_its_way_over_holes(writer: database.Writer
     writer.compact(15)
     for rev in range(16, 22):
         assert writer.revision_before(1000 + rev - 2) == rev
-
-
-def test_events_of_a_quiet_prefix_come_in_bounded_looks(
-    path: Path, writer: database.Writer
-) -> None:
-    """One look scans so many revisions at most, and says how far it came."""
-    fill(writer, database.PAGE_PROBE + 10)
-    reader = database.Reader(path)
-    quiet = Range.prefix("quiet/")
-    assert reader.events(0, quiet, 1 << 30) == ([], database.PAGE_PROBE)
-    assert reader.events(database.PAGE_PROBE, quiet, 1 << 30) == ([], database.PAGE_PROBE + 10)
-    reader.close()
-
-
-def test_long_joins_come_in_bounded_pages(path: Path, writer: database.Writer) -> None:
-    """A page holds so many values at most; the next one goes on behind it."""
-    fill(writer, database.PAGE_PROBE + 10)
-    reader = database.Reader(path)
-    keys = Range.prefix("k")
-    first = reader.join(keys, 0, b",", None, 0, 1 << 30)
-    assert (first.count, first.more) == (database.PAGE_PROBE, True)
-    rest = reader.join(keys.after(first.last_key), 0, b",", None, 0, 1 << 30)
-    assert (rest.count, rest.more) == (10, False)
-    reader.close()
-
-
-def test_readers_cannot_write(path: Path, writer: database.Writer) -> None:
-    """There is one writing connection."""
-    reader = database.Reader(path)
-    with pytest.raises(apsw.ReadOnlyError):
-        reader._connection.execute(sql.SET_META, ("clean", 1))
-    reader.close()

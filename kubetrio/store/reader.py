@@ -1,0 +1,202 @@
+"""Reading connections: keys, ranges, counts and events of one state.
+
+Everything here is synchronous; see `store.database`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from kubetrio.store import statements as sql
+from kubetrio.store.database import connect
+from kubetrio.store.errors import Compacted, FutureRevision
+from kubetrio.store.model import (
+    Event,
+    EventType,
+    JoinResult,
+    KeyValue,
+    Range,
+    RangeResult,
+    Revision,
+)
+
+PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
+NO_LIMIT = -1
+SNAPSHOT_KEPT = contextlib.nullcontext()
+
+
+class Reader:
+    """One reading connection; not to be used by two threads at a time.
+
+    One that keeps its snapshots reads the same state until `renew`: locking and finding out what
+    is new cost more than a row.  Whoever keeps them renews them behind each commit, and lets go
+    of them while a checkpoint runs, which would wait for their end.
+
+    Args:
+        path: database file.
+        cache_kib: page cache, KiB.
+    """
+
+    def __init__(self, path: Path, *, cache_kib: int = 8192) -> None:
+        self._connection = connect(path, cache_kib=cache_kib)
+        self._connection.pragma("query_only", 1)
+        self._keeps = False
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def keep(self, keeps: bool) -> None:
+        """Begin or cease to keep snapshots."""
+        self.renew()
+        self._keeps = keeps
+
+    def renew(self) -> None:
+        """Let the next read see what is newest."""
+        if self._connection.in_transaction:
+            self._connection.execute(sql.COMMIT)
+
+    def _one_snapshot(self) -> AbstractContextManager[object]:
+        """Several statements in the block see one state."""
+        if not self._keeps:
+            return self._connection
+        if not self._connection.in_transaction:
+            self._connection.execute(sql.BEGIN_READING)
+        return SNAPSHOT_KEPT
+
+    def _snapshot(self, at: Revision | None) -> Revision:
+        """Inside a transaction: the revision this snapshot shows, `at` checked against it."""
+        head: Revision = self._connection.execute(sql.HEAD).get
+        if at is None:
+            return head
+        if at > head:
+            raise FutureRevision(at, head)
+        floor: Revision = self._connection.execute(sql.GET_META, ("compacted",)).get
+        if at < floor:
+            raise Compacted(at, floor)
+        return at
+
+    def get(self, key: str, at: Revision | None) -> KeyValue | None:
+        """One key, newest or at a revision.
+
+        Raises:
+            Compacted: history behind `at` is gone.
+            FutureRevision: `at` does not exist yet.
+        """
+        if at is None:
+            if self._keeps:
+                self._one_snapshot()
+            row = self._connection.execute(sql.GET, (key,)).fetchone()
+        else:
+            with self._one_snapshot():
+                self._snapshot(at)
+                row = self._connection.execute(sql.GET_AT, (key, at)).fetchone()
+        return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
+
+    def range(
+        self, keys: Range, at: Revision | None, limit: int, max_bytes: int = 0
+    ) -> RangeResult:
+        """A range in key order; bounds of 0 are none.  Raises as `get`."""
+        with self._one_snapshot():
+            revision = self._snapshot(at)
+            bounds: tuple[Any, ...] = (keys.start, keys.end, limit + 1 if limit else NO_LIMIT)
+            if at is None:
+                cursor = self._connection.execute(sql.RANGE_NOW, bounds)
+            else:
+                cursor = self._connection.execute(sql.RANGE_AT, (*bounds, at))
+            items: list[KeyValue] = []
+            if max_bytes:
+                size = 0
+                for row in cursor:
+                    if size >= max_bytes:
+                        return RangeResult(revision, items, more=True)
+                    items.append(KeyValue(*row))
+                    size += len(row[1])
+                    if len(items) > limit > 0:
+                        break
+            else:
+                items = [KeyValue(*row) for row in cursor]
+        more = bool(limit) and len(items) > limit
+        return RangeResult(revision, items[:limit] if more else items, more)
+
+    def join(
+        self,
+        keys: Range,
+        skip: int,
+        separator: bytes,
+        at: Revision | None,
+        limit: int,
+        max_bytes: int,
+    ) -> JoinResult:
+        """Values of a range as one piece of bytes.  Raises as `get`."""
+        execute = self._connection.execute
+        with self._one_snapshot():
+            revision = self._snapshot(at)
+            probe = min(limit, PAGE_PROBE) if limit else PAGE_PROBE
+            sizes, when = (sql.SIZES_NOW, ()) if at is None else (sql.SIZES_AT, (at,))
+            while True:
+                count, last, total = execute(sizes, (keys.start, keys.end, probe, *when)).get
+                if total <= max_bytes or count <= 1:
+                    break
+                probe = max(1, min(count - 1, count * max_bytes // total))
+            if not count:
+                return JoinResult(revision, b"", 0, "", more=False)
+            joining = sql.JOIN_NOW if at is None else sql.JOIN_AT
+            body: bytes = execute(
+                joining,
+                (keys.start, keys.end, count, *when, skip + 1, separator.decode()),
+            ).get
+            behind = keys.after(last)
+            exists = sql.EXISTS_NOW if at is None else sql.EXISTS_AT
+            more = bool(execute(exists, (behind.start, behind.end, *when)).get)
+        return JoinResult(revision, body, count, last, more)
+
+    def count(self, keys: Range, at: Revision | None) -> int:
+        """Number of keys of a range.  Raises as `get`."""
+        count: int
+        if at is None:
+            count = self._connection.execute(sql.COUNT, (keys.start, keys.end)).get
+            return count
+        with self._one_snapshot():
+            self._snapshot(at)
+            count = self._connection.execute(sql.COUNT_AT, (keys.start, keys.end, at)).get
+        return count
+
+    def more_than(self, keys: Range, limit: int) -> bool:
+        """Whether a range holds more than `limit` keys, at the cost of looking at that many."""
+        count, _, _ = self._connection.execute(sql.SIZES_NOW, (keys.start, keys.end, limit + 1)).get
+        return bool(count > limit)
+
+    def events(
+        self, after: Revision, keys: Range | None, max_bytes: int
+    ) -> tuple[list[Event], Revision]:
+        """Events behind a revision and how far they are complete.
+
+        Raises:
+            Compacted: history behind `after` is gone.
+        """
+        with self._one_snapshot():
+            head: Revision = self._connection.execute(sql.HEAD).get
+            floor: Revision = self._connection.execute(sql.GET_META, ("compacted",)).get
+            if after < floor:
+                raise Compacted(after, floor)
+            # Bounded by revisions looked at: a watcher of a quiet prefix must not scan for long.
+            upto = min(head, after + PAGE_PROBE)
+            if keys is None:
+                cursor = self._connection.execute(sql.EVENTS, (after, upto, PAGE_PROBE))
+            else:
+                cursor = self._connection.execute(
+                    sql.EVENTS_IN, (after, upto, keys.start, keys.end, PAGE_PROBE)
+                )
+            events: list[Event] = []
+            size = 0
+            for revision, key, kind, value, previous in cursor:
+                events.append(Event(revision, key, EventType(kind), value, previous))
+                size += len(value)
+                if size >= max_bytes:
+                    upto = revision
+                    break
+        return events, upto

@@ -1,0 +1,124 @@
+"""What one reading connection sees, and how much at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from kubetrio.store import database
+from kubetrio.store import statements as sql
+from kubetrio.store.database import Writer
+from kubetrio.store.errors import Compacted, FutureRevision
+from kubetrio.store.model import Range, Stamped
+from kubetrio.store.reader import PAGE_PROBE, Reader
+
+VALUE = Stamped(b"", b"x" * 500)
+ALL = Range.prefix("k")
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    path = tmp_path / database.FILE_NAME
+    writer = database.open_writer(path, synchronous="NORMAL", now_ms=1000)
+    yield writer
+    writer.abandon()
+
+
+@pytest.fixture
+def reader(tmp_path: Path, writer: Writer) -> Iterator[Reader]:
+    del writer  # it makes the file
+    reader = Reader(tmp_path / database.FILE_NAME)
+    yield reader
+    reader.close()
+
+
+def fill(writer: Writer, count: int) -> None:
+    """Create keys in one transaction."""
+    writer.begin(1000)
+    for number in range(count):
+        writer.create(f"k{writer.revision}/{number}", VALUE)
+    writer.commit()
+
+
+def test_events_of_a_quiet_prefix_come_in_bounded_looks(reader: Reader, writer: Writer) -> None:
+    """One look scans so many revisions at most, and says how far it came."""
+    fill(writer, PAGE_PROBE + 10)
+    quiet = Range.prefix("quiet/")
+    assert reader.events(0, quiet, 1 << 30) == ([], PAGE_PROBE)
+    assert reader.events(PAGE_PROBE, quiet, 1 << 30) == ([], PAGE_PROBE + 10)
+
+
+def test_long_joins_come_in_bounded_pages(reader: Reader, writer: Writer) -> None:
+    """A page holds so many values at most; the next one goes on behind it."""
+    fill(writer, PAGE_PROBE + 10)
+    keys = Range.prefix("k")
+    first = reader.join(keys, 0, b",", None, 0, 1 << 30)
+    assert (first.count, first.more) == (PAGE_PROBE, True)
+    rest = reader.join(keys.after(first.last_key), 0, b",", None, 0, 1 << 30)
+    assert (rest.count, rest.more) == (10, False)
+
+
+def test_readers_cannot_write(reader: Reader, writer: Writer) -> None:
+    """There is one writing connection."""
+    with pytest.raises(apsw.ReadOnlyError):
+        reader._connection.execute(sql.SET_META, ("clean", 1))
+
+
+def test_what_is_committed_is_seen_at_once(reader: Reader, writer: Writer) -> None:
+    """By a reader that keeps nothing."""
+    assert reader.count(ALL, None) == 0
+    fill(writer, 3)
+    assert reader.count(ALL, None) == 3
+    assert reader.range(ALL, None, 0).revision == 3
+
+
+def test_a_kept_snapshot_shows_one_state_until_it_is_renewed(
+    reader: Reader, writer: Writer
+) -> None:
+    """All reads see it, whatever is committed or forgotten meanwhile."""
+    fill(writer, 3)
+    reader.keep(True)
+    assert reader.get("k0/0", None) is not None
+    fill(writer, 2)
+    writer.compact(4)
+    assert reader.get("k3/0", None) is None
+    assert reader.count(ALL, None) == 3
+    assert reader.join(ALL, 0, b",", None, 0, 1 << 30).count == 3
+    assert reader.range(ALL, 2, 0).revision == 2
+    assert reader.events(0, None, 1 << 30)[1] == 3
+    with pytest.raises(FutureRevision):
+        reader.range(ALL, 5, 0)
+    reader.renew()
+    assert reader.get("k3/0", None) is not None
+    assert reader.range(ALL, 5, 0).revision == 5
+    with pytest.raises(Compacted):
+        reader.range(ALL, 2, 0)
+
+
+def test_a_reader_that_ceases_to_keep_sees_what_is_new(reader: Reader, writer: Writer) -> None:
+    """As if it had never kept anything."""
+    reader.keep(True)
+    assert reader.count(ALL, None) == 0
+    reader.renew()  # nothing kept is nothing to renew, the second time
+    reader.renew()
+    assert reader.events(0, None, 1 << 30)[1] == 0
+    fill(writer, 1)
+    reader.keep(False)
+    assert reader.get("k0/0", None) is not None
+    fill(writer, 1)
+    assert reader.events(0, None, 1 << 30)[1] == 2
+
+
+def test_a_kept_snapshot_is_what_a_checkpoint_waits_for(reader: Reader, writer: Writer) -> None:
+    """And so it must be let go of."""
+    fill(writer, 3)
+    reader.keep(True)
+    assert reader.get("k0/0", None) is not None
+    fill(writer, 1)
+    writer._connection.set_busy_timeout(0)
+    assert writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE) != (0, 0)
+    reader.keep(False)
+    assert writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE) == (0, 0)
