@@ -126,6 +126,7 @@ class SqliteStore:
         self._writer_slot = trio.Lock()  # the connection: a batch, a compaction step, a checkpoint
         self._checkpoint_due = trio.Event()
         self._checkpoints = 0  # under way
+        self._pages_looked_at = 0  # length of the log at the last checkpoint
         self._recent = Recent(config.recent_bytes)
         self._hooks: list[CommitHook] = []
         self._closed = False
@@ -266,7 +267,10 @@ class SqliteStore:
                 # time-out of SQLite.
                 with trio.CancelScope(shield=True):
                     await self._commit_batch()
-            if self._writer.wal_pages >= self._config.checkpoint_pages:
+            pages = self._writer.wal_pages
+            if pages < self._pages_looked_at:
+                self._pages_looked_at = 0  # the log began anew
+            if pages >= self._pages_looked_at + self._config.checkpoint_pages:
                 self._checkpoint_due.set()
 
     async def _gather(self) -> None:
@@ -402,6 +406,9 @@ class SqliteStore:
         try:
             while True:
                 await self._checkpoint_due.wait()
+                # Under load the log has grown again when a checkpoint ends, so it is not emptied:
+                # what counts is by how much it has grown.
+                self._pages_looked_at = self._writer.wal_pages
                 try:
                     with self._nothing_kept():
                         await self._checkpoint(copier)
@@ -410,7 +417,6 @@ class SqliteStore:
                 except apsw.Error as error:
                     LOG.error(error, "Checkpoint failed")  # tried again when the log has grown
                 self._checkpoint_due = trio.Event()
-                self._writer.wal_pages = 0  # the next commit tells how long the log is
                 await trio.lowlevel.checkpoint()
         finally:
             copier.close()

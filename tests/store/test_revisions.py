@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
 
+import apsw
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import seeded
+from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import (
     DataDirectoryLocked,
     KeyExists,
@@ -16,6 +18,7 @@ from kubetrio.store.errors import (
     StoreUnavailable,
 )
 from kubetrio.store.model import Event, Range, Stamped
+from kubetrio.store.reader import Reader
 from kubetrio.store.revisions import (
     GATHERED,
     INLINE_KEYS,
@@ -446,3 +449,32 @@ async def test_a_failed_checkpoint_does_not_stop_the_store(
             disk.fault = Fault.NONE
             await store.create("k", value())
             assert await store.count(KEYS) == 21
+
+
+async def test_a_log_is_looked_at_when_it_has_grown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with each commit while somebody keeps it from being emptied."""
+    config = StoreConfig(durability="normal", checkpoint_pages=20, wal_limit_pages=10_000)
+    looks, checkpoint = 0, SqliteStore._checkpoint
+
+    async def counted(self: SqliteStore, copier: apsw.Connection) -> None:
+        nonlocal looks
+        looks += 1
+        await checkpoint(self, copier)
+
+    monkeypatch.setattr(SqliteStore, "_checkpoint", counted)
+    async with open_store(tmp_path, config, seeded(1)) as store:
+        await store.create("k", value())
+        reader = Reader(tmp_path / FILE_NAME)
+        reader.keep(True)
+        assert reader.get("k", None) is not None
+        for number in range(200):
+            await store.create(f"k{number}", value(4000))
+        grown = store.statistics().wal_bytes // 4096
+        reader.close()
+        assert grown > 400
+        assert grown // 40 < looks <= grown // 20
+        for number in range(20):
+            await store.create(f"l{number}", value(4000))
+        assert store.statistics().wal_bytes // 4096 == grown  # used again from its beginning
