@@ -20,7 +20,8 @@ queue, and whoever has most connections would have most of every round.  So:
 - while others have been waiting, a newcomer who precedes them all, as one of a small flow does,
   runs at once: it would be next in any case, and a round is long compared to it;
 - in a round that is not crowded everything that can arrive fits the window, so order does not
-  matter and requests run at once.
+  matter and requests run at once;
+- nor does it matter while all requests are of one flow: then only a round of a hundred is crowded.
 
 Requests of exempt levels run at once, always.
 
@@ -47,7 +48,7 @@ from kubetrio.flow.observe import Snapshot, Tally
 from kubetrio.flow.passages import Asked, Entry, Passages
 from kubetrio.flow.report import FlowStatistics, QueueStatistics, RequestStatistics
 from kubetrio.flow.seats import Width
-from kubetrio.flow.ticket import Reason, Ticket, TicketState
+from kubetrio.flow.ticket import Flow, Reason, Ticket, TicketState
 
 # Seats started in one round while requests wait.  Measured with 64 connections of one flow and one
 # of another: two or four seats are no faster, as a round costs little, and the small flow waits
@@ -55,6 +56,11 @@ from kubetrio.flow.ticket import Reason, Ticket, TicketState
 WINDOW_SEATS = 1
 # Tasks in a round of which no order need be made.
 CROWD_TASKS = 4
+# The same while there is one flow only: who comes newly waits for no more than some milliseconds.
+LONE_TASKS = 100
+# How long a flow is remembered that has company: longer than the two seconds in which leaders renew
+# their leases, so that they never meet a full round.
+COMPANY_S = 3.0
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
 ROUNDS_PER_REFUSAL = 8
 # How often parked requests are looked at; so many at a time, since each costs a system call.
@@ -123,6 +129,8 @@ class Gate:
         self._refusing = 0  # rounds with somebody in line
         self._patience_s = patience_s
         self._retry_after_s = 1  # of the last request that gave up
+        self._flow: Flow | None = None  # of the last request
+        self._company_until = 0.0  # until when that flow is not the only one
         self._batch = 0  # tasks that run in this round, at most
         self._direct = 0  # requests that ran at once in this round
         self._backlogged = False  # whether requests waited when this round began
@@ -177,10 +185,12 @@ class Gate:
 
         When True, `leave` must follow.  When False, `admit` it.
         """
-        if not entry.exempt and (
-            self._parked or self._batch > self._crowd or self._direct >= self._crowd
-        ):
-            return False
+        if not entry.exempt:
+            flow = entry.classified.flow
+            if flow is not self._flow:
+                self._meet(flow, asked.started)
+            if not self._quiet(asked.started):
+                return False
         if not self._passages.begin(asked, entry):
             return False
         self._direct += 1
@@ -199,7 +209,7 @@ class Gate:
         """
         t = asked.started
         self._passages.settle(t)
-        at_once = not self._running or entry.exempt or self._quiet()
+        at_once = not self._running or entry.exempt or self._quiet(t)
         dispatcher, tally = self._dispatcher, entry.tally
         ticket = dispatcher.arrive(
             t, self._describe(asked), width, entry.classified, at_once=at_once
@@ -281,7 +291,7 @@ class Gate:
 
         A refusal is work too.  Were it free, those who come back at once would fill each round.
         """
-        if not self._running or self._closing or self._quiet():
+        if not self._running or self._closing or self._quiet(trio.current_time()):
             return
         task = trio.lowlevel.current_task()
         self._line[task] = None
@@ -319,8 +329,18 @@ class Gate:
         if self._parked:
             self._kick()
 
-    def _quiet(self) -> bool:
-        return not self._parked and self._batch <= self._crowd and self._direct < self._crowd
+    def _meet(self, flow: Flow, now: float) -> None:
+        """A request is not of the flow of the last one, or of another entry of the same."""
+        if self._flow is not None and flow != self._flow:
+            self._company_until = now + COMPANY_S
+        self._flow = flow
+
+    def _quiet(self, now: float) -> bool:
+        """Whether nobody waits, and the order of those that come in this round does not matter."""
+        if self._parked:
+            return False
+        crowd = self._crowd if now < self._company_until else LONE_TASKS
+        return self._batch <= crowd and self._direct < crowd
 
     # ------------------------------------------------------------------ the loop
 
@@ -330,7 +350,9 @@ class Gate:
         started = 0
         self._passages.next_round(trio.current_time)
         if self._parked and self._more:
-            started = self._start(trio.current_time(), self._window)
+            now = trio.current_time()
+            window = self._window if now < self._company_until else LONE_TASKS
+            started = self._start(now, window)
         self._backlogged = bool(self._parked)
         if self._line:
             self._refusing += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ from kubetrio.flow.config import (
     Subject,
 )
 from kubetrio.flow.dispatcher import Dispatcher, Refused
-from kubetrio.flow.gate import WINDOW_SEATS, Gate
+from kubetrio.flow.gate import COMPANY_S, LONE_TASKS, WINDOW_SEATS, Gate
 from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT
 from kubetrio.flow.ticket import Reason, Ticket
@@ -100,6 +101,12 @@ class World:
             self.gate.leave(asked, trio.current_time())
         return None
 
+    async def company(self) -> None:
+        """Let there be more than one flow."""
+        await self.request("somebody")
+        await self.request("somebody else")
+        self.log.clear()
+
     def numbers(self) -> dict[str, int]:
         levels = {one.name: one.queues for one in self.gate.snapshot().statistics.levels}
         one = levels["test"]
@@ -154,11 +161,55 @@ async def test_a_crowd_is_classified_before_any_of_it_runs() -> None:
     async with trio.open_nursery() as nursery:
         world = await running(nursery, seats=400)
         await trio.testing.wait_all_tasks_blocked()
+        await world.company()
         async with trio.open_nursery() as clients:
             for _ in range(30):
                 clients.start_soon(world.request, "elephant")
         assert all(line.startswith("ask") for line in world.log[:30])
-        assert world.numbers()["dispatched"] == 30
+        assert world.numbers()["dispatched"] == 32
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("work", [0.0, 0.001])
+async def test_a_flow_alone_is_no_crowd(
+    work: float, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Nobody could go ahead of it: each of its requests runs as it comes, up to a hundred."""
+    del autojump_clock
+    async with trio.open_nursery() as nursery:
+        world = await running(nursery, seats=400)
+        await trio.testing.wait_all_tasks_blocked()
+        for groups in ((), ("system:masters",)):  # an administrator is no company
+            await world.request("elephant", groups=groups)
+        world.log.clear()
+        async with trio.open_nursery() as clients:
+            for _ in range(LONE_TASKS - 10):
+                clients.start_soon(world.request, "elephant", work)
+        assert world.log == ["ask elephant", "run elephant"] * (LONE_TASKS - 10)
+        world.log.clear()
+        async with trio.open_nursery() as clients:
+            for _ in range(LONE_TASKS + 10):
+                clients.start_soon(world.request, "elephant", work)
+        assert world.log[:4] == ["ask elephant"] * 4
+        assert len(order(world, "run")) == LONE_TASKS + 10
+        nursery.cancel_scope.cancel()
+
+
+async def test_company_is_remembered_for_some_seconds(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """What waits when it is forgotten is started all at once."""
+    del autojump_clock
+    async with trio.open_nursery() as nursery:
+        world = await running(nursery, seats=400)
+        await world.company()
+        for wait, alone in ((COMPANY_S - 0.1, False), (COMPANY_S + 0.1, True)):
+            await trio.sleep(wait)
+            world.log.clear()
+            async with trio.open_nursery() as clients:
+                for _ in range(30):
+                    clients.start_soon(world.request, "elephant")
+            assert (world.log[1] == "run elephant") is alone
         nursery.cancel_scope.cancel()
 
 
@@ -167,6 +218,7 @@ async def test_a_small_flow_goes_ahead_of_a_large_one() -> None:
     async with trio.open_nursery() as nursery:
         world = await running(nursery, seats=400)
         await trio.testing.wait_all_tasks_blocked()
+        await world.company()
         async with trio.open_nursery() as clients:
             for _ in range(50):
                 clients.start_soon(world.request, "elephant")
@@ -274,6 +326,7 @@ async def test_refusals_take_turns() -> None:
         queuing = Queuing(queues=1, hand_size=1, queue_length_limit=1)
         world = await running(nursery, seats=5, queuing=queuing)
         await trio.testing.wait_all_tasks_blocked()
+        world.gate._company_until = math.inf  # of other levels: all here are one flow
         rounds = 0
 
         async def count() -> None:
@@ -314,6 +367,7 @@ async def test_a_level_without_queues_is_ordered_too() -> None:
     async with trio.open_nursery() as nursery:
         world = await running(nursery, seats=10, queuing=None)
         await trio.testing.wait_all_tasks_blocked()
+        world.gate._company_until = math.inf  # of other levels: all here are one flow
         async with trio.open_nursery() as clients:
             for _ in range(30):
                 clients.start_soon(world.request, "a")
