@@ -189,11 +189,15 @@ class Listing:
     Args:
         store: where to read.
         hub: tells when a revision has come.
+
+    Attributes:
+        turns: held for a moment's work on the objects of a list, by one list at a time.
     """
 
     def __init__(self, store: Store, hub: Hub) -> None:
         self._store = store
         self._hub = hub
+        self.turns = trio.Lock()
 
     async def wait_for(self, revision: Revision) -> None:
         """Wait, not long, for a revision.
@@ -231,7 +235,7 @@ class Listing:
         """
         prefix = resource.prefix(namespace)
         keys, position = await self._begin(resource, namespace, options)
-        pager = Pager(self._store, keys, position.revision, encoder, options.selection)
+        pager = self._pager(keys, position, options, encoder)
         try:
             if options.limit:
                 return await self._limited(pager, prefix, options, encoder)
@@ -244,6 +248,11 @@ class Listing:
         if page.more:
             return begin, RestOfList(pager, writer)
         return begin + writer.close(), None
+
+    def _pager(
+        self, keys: Range, position: Position, options: ListOptions, encoder: Encoder
+    ) -> Pager:
+        return Pager(self._store, keys, position.revision, encoder, options.selection, self.turns)
 
     async def _begin(
         self, resource: ResourceType, namespace: str, options: ListOptions
@@ -265,7 +274,7 @@ class Listing:
             ApiError: as `open`.
         """
         keys, position = await self._begin(resource, namespace, options)
-        pager = Pager(self._store, keys, position.revision, encoder, options.selection)
+        pager = self._pager(keys, position, options, encoder)
         try:
             pages = await self._pages(pager.read_values, options.limit)
             meta = await self._meta(pager, pages[-1], resource.prefix(namespace), options)

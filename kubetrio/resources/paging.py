@@ -1,13 +1,17 @@
 """Reading a collection in pages, and writing what was read a moment at a time.
 
-A page of stored bytes is joined by the store and costs nothing here.  Every other representation
-looks into each object, so that is done in slices with a checkpoint between them.
+A page of stored bytes is joined by the store and costs nothing here.  Selecting, and every other
+representation, looks into each object, so that is done in slices.  All lists of a server take turns
+at them: a round of the event loop has one slice in it, however many lists there are.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from itertools import islice
 
 import trio
 
@@ -16,9 +20,12 @@ from kubetrio.resources.selection import Selection
 from kubetrio.store.model import KeyValue, Range, Revision, Store
 
 CHUNK_BYTES = 512 * 1024
-SLICE_BYTES = 8 * 1024  # stored bytes that are encoded between two checkpoints: about 1 ms
-SELECT_KEYS = 250  # objects decoded between two checkpoints
+SLICE_BYTES = 8 * 1024  # stored bytes that are encoded in one turn: about 1 ms
+SELECT_KEYS = 100  # objects read at a time, to look which are selected: few enough for no thread
 SELECT_BYTES = 1024 * 1024  # and their size, but for the last one
+LOOK_KEYS = 25  # objects looked into in one turn: about 0.2 ms
+LOOK_BYTES = 64 * 1024  # and their size, but for the last one
+AT_ONCE = contextlib.nullcontext()
 
 
 @dataclass(slots=True)
@@ -42,16 +49,41 @@ class Page:
     more: bool
 
 
-def slices(values: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
-    """Objects in pieces that are encoded in a moment; a large object is a piece of its own."""
+def slices(
+    values: Sequence[KeyValue], max_bytes: int, max_keys: int
+) -> Iterator[Sequence[KeyValue]]:
+    """Objects in pieces of a moment's work each; a large object is a piece of its own.
+
+    Args:
+        values: the objects.
+        max_bytes: size of a piece, but for its last object.
+        max_keys: objects in a piece.
+    """
     begin = size = 0
     for number, value in enumerate(values):
         size += len(value.value)
-        if size >= SLICE_BYTES:
+        if size >= max_bytes or number + 1 - begin == max_keys:
             yield values[begin : number + 1]
             begin, size = number + 1, 0
     if begin < len(values):
         yield values[begin:]
+
+
+def to_encode(values: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
+    """Slices of objects that are decoded and encoded."""
+    return slices(values, SLICE_BYTES, len(values))
+
+
+def to_look_into(values: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
+    """Slices of objects whose labels and fields are read."""
+    return slices(values, LOOK_BYTES, LOOK_KEYS)
+
+
+def turn(
+    turns: trio.Lock, some: Sequence[KeyValue], whole: Sequence[KeyValue]
+) -> AbstractAsyncContextManager[None]:
+    """A list's turn at a slice; what is one slice as a whole is done at once."""
+    return AT_ONCE if len(some) == len(whole) else turns
 
 
 class Pager:
@@ -63,6 +95,7 @@ class Pager:
         at: revision, None to take the newest on the first read.
         encoder: representation of items.
         selection: selectors, None for everything.
+        turns: of all lists.
     """
 
     def __init__(
@@ -72,8 +105,10 @@ class Pager:
         at: Revision | None,
         encoder: Encoder,
         selection: Selection | None,
+        turns: trio.Lock,
     ) -> None:
         self._store = store
+        self._turns = turns
         self.keys = keys
         self.at = at
         self.more = True
@@ -104,10 +139,9 @@ class Pager:
         if self._encoder.stored:
             return writer.items(page.values)
         parts: list[bytes] = []
-        for values in slices(page.values):
-            if parts:
-                await trio.lowlevel.checkpoint()
-            parts.append(writer.items(values))
+        for values in to_encode(page.values):
+            async with turn(self._turns, values, page.values):
+                parts.append(writer.items(values))
         return b"".join(parts)
 
     async def _joined(self, limit: int, max_bytes: int) -> Page:
@@ -132,19 +166,29 @@ class Pager:
             result = await self._store.range(keys, at=at, limit=want, max_bytes=SELECT_BYTES)
             at = result.revision
             last, more = "", result.more
-            for item in result.items:
-                last = item.key
-                if self._selection is None or self._selection.matches_bytes(item.value):
-                    found.append(item)
-                    size += len(item.value)
-                    if len(found) == limit:
-                        more = more or item is not result.items[-1]
-                        break
+            for items in to_look_into(result.items):
+                async with turn(self._turns, items, result.items):
+                    chosen = self._choose(items, limit - len(found) if limit else 0)
+                found += chosen
+                size += sum(len(item.value) for item in chosen)
+                last = items[-1].key
+                if limit and len(found) >= limit:
+                    last = found[-1].key
+                    more = more or last != result.items[-1].key
+                    break
             if last:
                 keys = keys.after(last)
             if not more or (limit and len(found) >= limit) or size >= max_bytes:
                 return Page(at, b"", found, len(found), last, more)
             await trio.lowlevel.checkpoint()
+
+    def _choose(self, items: Sequence[KeyValue], limit: int) -> Sequence[KeyValue]:
+        """What is selected of some objects, at most `limit` of them (0: any number)."""
+        if self._selection is None:
+            return items[:limit] if limit else items
+        matches = self._selection.matches_bytes
+        chosen = (item for item in items if matches(item.value))
+        return list(islice(chosen, limit or None))
 
 
 class RestOfList:

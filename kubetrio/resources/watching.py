@@ -18,7 +18,7 @@ import trio
 from kubetrio.machinery.status import expired
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import restamp
-from kubetrio.resources.paging import SELECT_KEYS, slices
+from kubetrio.resources.paging import SELECT_KEYS, to_encode, to_look_into, turn
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
 from kubetrio.store.errors import Compacted
@@ -203,14 +203,13 @@ class Watch:
         """The events of some of the state; where that means work, other tasks have their turn."""
         selection, event = self._options.selection, self._encoder.event
         parts: list[bytes] = []
-        for some in (items,) if self._encoder.stored else slices(items):
-            if parts:
-                await trio.lowlevel.checkpoint()
-            parts += [
-                event("ADDED", item.value)
-                for item in some
-                if selection is None or selection.matches_bytes(item.value)
-            ]
+        for some in (to_look_into if self._encoder.stored else to_encode)(items):
+            async with turn(self._listing.turns, some, items):
+                parts += [
+                    event("ADDED", item.value)
+                    for item in some
+                    if selection is None or selection.matches_bytes(item.value)
+                ]
         return b"".join(parts)
 
     async def _follow(self, channel: Channel, watcher: Watcher) -> None:

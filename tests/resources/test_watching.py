@@ -279,14 +279,15 @@ async def test_others_have_their_turn_while_the_state_is_encoded(
     """
     monkeypatch.setattr("kubetrio.resources.paging.SLICE_BYTES", 1)
     turns = 0
-    checkpoint = trio.lowlevel.checkpoint
+    acquire = trio.Lock.acquire
 
-    async def counted() -> None:
+    async def counted(lock: trio.Lock) -> None:
         nonlocal turns
+        assert lock is world.listing.turns
         turns += 1
-        await checkpoint()
+        await acquire(lock)
 
-    monkeypatch.setattr("kubetrio.resources.watching.trio.lowlevel.checkpoint", counted)
+    monkeypatch.setattr(trio.Lock, "acquire", counted)
     items, _, _ = await world.listing.snapshot(PREFIX, 0, "", None)
     plain = await world.watch()._added(items)
     assert turns == 0
@@ -296,7 +297,7 @@ async def test_others_have_their_turn_while_the_state_is_encoded(
         world.hub, world.listing, WatchOptions(prefix=PREFIX, start=None), slow, world._start, set()
     )
     assert await watch._added(items) == plain
-    assert turns == len(items) - 1 == 1
+    assert turns == len(items) == 2
 
 
 async def test_the_end_of_the_state_is_marked_once(world: World) -> None:
