@@ -117,10 +117,11 @@ ROWS = (
     ),
     Row(
         name="overhead-get-16",
-        title="GET 1 KB, 16 connections of an ordinary user, which have to take turns",
+        title="GET 1 KB, 16 connections of an ordinary user, with flow control",
         unit="req/s",
         open=_get("mouse", 16),
         yardstick="without",
+        target=Target("ratio", ">=", 0.95),
     ),
     Row(
         name="waiting-memory",

@@ -117,7 +117,7 @@ async def measure(requests: int) -> dict[str, int]:
 
         async def wait(asked: Asked) -> None:
             key = (asked.user,)
-            entry = made.entry(key) or made.remember(key, describe(asked))
+            entry = made.entries.get(key) or made.remember(key, describe(asked))
             await made.admit(asked, entry, ONE_SEAT, PATIENCE_S)
             raise RuntimeError("a request did not wait")
 

@@ -132,6 +132,7 @@ class PriorityAndFairness:
         request_timeout_s: float,
     ) -> None:
         self.gate = Gate(dispatcher, digest, wall, patience_s=wait_limit(request_timeout_s))
+        self.leave: Callable[[Request, float], None] = self.gate.leave
         self.counts = ObjectCounts()
         self._registry = registry
         self._hub = hub
@@ -148,7 +149,7 @@ class PriorityAndFairness:
         else:
             key = (user.name, user.groups, info.verb, info.path)
         gate = self.gate
-        entry = gate.entry(key)
+        entry = gate.entries.get(key)
         if entry is None:
             if info.verb in LONG_RUNNING_VERBS or info.subresource in CONNECTED:
                 return True
@@ -175,10 +176,6 @@ class PriorityAndFairness:
         width: Width = request.width or ONE_SEAT
         refused = await self.gate.admit(request, entry, width, wait_limit(remaining))
         return None if refused is None else too_many_requests(refused.retry_after_s)
-
-    def leave(self, request: Request, now: float) -> None:
-        """See `FlowControl`."""
-        self.gate.leave(request, now)
 
     def executing(self) -> tuple[int, int]:
         """See `FlowControl`."""

@@ -104,6 +104,9 @@ class Gate:
         patience_s: how long requests wait, in seconds, unless they are less patient.
         window: seats started in one round while requests wait.
         crowd: tasks in a round that is not crowded.
+
+    Attributes:
+        entries: what is remembered, see `remember`; forgotten when the configuration changes.
     """
 
     def __init__(
@@ -121,7 +124,7 @@ class Gate:
         self._describe = describe
         self._wall = wall
         self._window = window
-        self._entries: dict[tuple[object, ...], Entry] = {}
+        self.entries: dict[tuple[object, ...], Entry] = {}
         self._tallies: dict[tuple[str, str], Tally] = {}
         self._passages = Passages(dispatcher, describe)
         self._parked: dict[Ticket, Parked] = {}  # oldest first
@@ -147,10 +150,6 @@ class Gate:
 
     # ------------------------------------------------------------------ requests
 
-    def entry(self, key: tuple[object, ...]) -> Entry | None:
-        """What was remembered under a key; forgotten when the configuration changes."""
-        return self._entries.get(key)
-
     def remember(
         self, key: tuple[object, ...], digest: RequestDigest, about: object = None
     ) -> Entry:
@@ -163,21 +162,23 @@ class Gate:
         """
         classified = self._dispatcher.classify(digest)
         names = (classified.flow.schema, classified.level)
+        tally = self._tallies.get(names) or self._tallies.setdefault(names, Tally())
+        watches = digest.verb == "watch" and digest.is_resource
         entry = Entry(
             classified,
             (
                 (b"X-Kubernetes-PF-FlowSchema-UID", classified.schema_uid.encode()),
                 (b"X-Kubernetes-PF-PriorityLevel-UID", classified.level_uid.encode()),
             ),
-            self._tallies.get(names) or self._tallies.setdefault(names, Tally()),
+            tally,
             digest.mutating,
-            digest.verb == "watch" and digest.is_resource,
+            tally.watched if watches else tally.executed,
             classified.level == EXEMPT,
             about,
         )
-        if len(self._entries) >= _REMEMBERED:
-            self._entries.clear()
-        self._entries[key] = entry
+        if len(self.entries) >= _REMEMBERED:
+            self.entries.clear()
+        self.entries[key] = entry
         return entry
 
     def passes(self, asked: Asked, entry: Entry) -> bool:
@@ -322,7 +323,7 @@ class Gate:
         entry = ticket.entry
         if isinstance(entry, Entry):
             spent = now - (ticket.started_at or now)
-            (entry.tally.watched if entry.watch else entry.tally.executed).observe(max(spent, 0.0))
+            entry.lasted.observe(max(spent, 0.0))
         lingers_until = self._dispatcher.finish(now, ticket).lingers_until
         if lingers_until is not None and lingers_until < self._due:
             self._call_by(lingers_until)
@@ -488,7 +489,7 @@ class Gate:
         now = trio.current_time()
         self._passages.settle(now)
         changed = self._dispatcher.reconfigure(now, schemas, levels)
-        self._entries.clear()
+        self.entries.clear()
         self._kick()
         return changed.dangling
 

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from kubetrio.flow.classify import Classified, RequestDigest
 from kubetrio.flow.dispatcher import Dispatcher, Refused
-from kubetrio.flow.observe import Tally
+from kubetrio.flow.observe import Histogram, Tally
 from kubetrio.flow.seats import ONE_SEAT, seconds, ticks
 from kubetrio.flow.ticket import Ticket
 
@@ -45,7 +45,7 @@ class Entry:
         headers: of their answers.
         tally: where they are counted.
         mutating: which kind they are counted as.
-        watch: whether they are watches.
+        lasted: where the time that they take is counted.
         exempt: whether they are of the exempt level.
         about: what the owner keeps for them.
         count: passages since numbers were last handed on.
@@ -56,7 +56,7 @@ class Entry:
     headers: tuple[tuple[bytes, bytes], ...]
     tally: Tally
     mutating: bool
-    watch: bool
+    lasted: Histogram
     exempt: bool
     about: object = None
     count: int = 0
@@ -164,7 +164,7 @@ class Passages:
             entry.busy += spent
         else:
             self._crossing.leave(now, asked)
-        (entry.tally.watched if entry.watch else entry.tally.executed).observe(spent)
+        entry.lasted.observe(spent)
 
     def next_round(self, now: Callable[[], float]) -> None:
         """The event loop goes on: a passage that is not over by now is no light one."""

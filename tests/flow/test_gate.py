@@ -75,7 +75,7 @@ class World:
     async def enter(self, asked: Asked, patience: float = 15.0) -> Refused | None:
         asked.started = trio.current_time()
         key = (asked.user, asked.groups)
-        entry = self.gate.entry(key) or self.gate.remember(key, describe(asked))
+        entry = self.gate.entries.get(key) or self.gate.remember(key, describe(asked))
         if self.gate.passes(asked, entry):
             return None
         return await self.gate.admit(asked, entry, ONE_SEAT, patience)

@@ -61,8 +61,9 @@ class ByPassage:
         if entry is None:
             mutating = about.verb == "create"
             exempt = classified.level == EXEMPT
+            tally = Tally()
             entry = self.entries[about] = Entry(
-                classified, (), Tally(), mutating, watch=False, exempt=exempt
+                classified, (), tally, mutating, tally.executed, exempt=exempt
             )
         asked = self.under_way[number] = Asked(about, t)
         if not self.passages.begin(asked, entry):
