@@ -25,8 +25,9 @@ queue, and whoever has most connections would have most of every round.  So:
 
 Requests of exempt levels run at once, always.
 
-The tasks that are about to run are counted by an instrument (``trio.abc.Instrument``), which also
-marks the rounds.  While there is more to start a task, the pacemaker, keeps the loop from sleeping.
+Instruments (``trio.abc.Instrument``) mark the rounds and, while there is more than one flow, count
+the tasks that are about to run.  While there is more to start a task, the pacemaker, keeps the loop
+from sleeping.
 
 What needs no decision passes without a ticket; see `flow.passages`.
 """
@@ -47,8 +48,9 @@ from kubetrio.flow.dispatcher import Dispatcher, Refused
 from kubetrio.flow.observe import Snapshot, Tally
 from kubetrio.flow.passages import Asked, Entry, Passages
 from kubetrio.flow.report import FlowStatistics, QueueStatistics, RequestStatistics
+from kubetrio.flow.rounds import Company, rounds
 from kubetrio.flow.seats import Width
-from kubetrio.flow.ticket import Flow, Reason, Ticket, TicketState
+from kubetrio.flow.ticket import Reason, Ticket, TicketState
 
 # Seats started in one round while requests wait.  Measured with 64 connections of one flow and one
 # of another: two or four seats are no faster, as a round costs little, and the small flow waits
@@ -58,9 +60,6 @@ WINDOW_SEATS = 1
 CROWD_TASKS = 4
 # The same while there is one flow only: who comes newly waits for no more than some milliseconds.
 LONE_TASKS = 100
-# How long a flow is remembered that has company: longer than the two seconds in which leaders renew
-# their leases, so that they never meet a full round.
-COMPANY_S = 3.0
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
 ROUNDS_PER_REFUSAL = 8
 # How often parked requests are looked at; so many at a time, since each costs a system call.
@@ -75,23 +74,6 @@ class Parked(NamedTuple):
 
     task: trio.lowlevel.Task
     asked: Asked
-
-
-class _Rounds(trio.abc.Instrument):
-    """Counts the tasks that run in a round, and marks where rounds begin."""
-
-    def __init__(self, begin: Callable[[int], int]) -> None:
-        self._begin = begin
-        self._scheduled = 0
-
-    def task_scheduled(self, _task: trio.lowlevel.Task) -> None:
-        """A task will run in the next round."""
-        self._scheduled += 1
-
-    def after_io_wait(self, _timeout: float) -> None:
-        """Everything that runs in the next round is known."""
-        self._begin(self._scheduled)
-        self._scheduled = 0
 
 
 class Gate:
@@ -132,9 +114,7 @@ class Gate:
         self._refusing = 0  # rounds with somebody in line
         self._patience_s = patience_s
         self._retry_after_s = 1  # of the last request that gave up
-        self._flow: Flow | None = None  # of the last request
-        self._company_until = 0.0  # until when that flow is not the only one
-        self._batch = 0  # tasks that run in this round, at most
+        self._company = Company()
         self._direct = 0  # requests that ran at once in this round
         self._backlogged = False  # whether requests waited when this round began
         self._more = False  # whether another start may succeed
@@ -188,8 +168,8 @@ class Gate:
         """
         if not entry.exempt:
             flow = entry.classified.flow
-            if flow is not self._flow:
-                self._meet(flow, asked.started)
+            if flow is not self._company.flow:
+                self._company.meet(flow, asked.started)
             if not self._quiet(asked.started):
                 return False
         if not self._passages.begin(asked, entry):
@@ -330,29 +310,24 @@ class Gate:
         if self._parked:
             self._kick()
 
-    def _meet(self, flow: Flow, now: float) -> None:
-        """A request is not of the flow of the last one, or of another entry of the same."""
-        if self._flow is not None and flow != self._flow:
-            self._company_until = now + COMPANY_S
-        self._flow = flow
-
     def _quiet(self, now: float) -> bool:
         """Whether nobody waits, and the order of those that come in this round does not matter."""
         if self._parked:
             return False
-        crowd = self._crowd if now < self._company_until else LONE_TASKS
-        return self._batch <= crowd and self._direct < crowd
+        if now >= self._company.until:
+            return self._direct < LONE_TASKS
+        return self._company.tasks <= self._crowd and self._direct < self._crowd
 
     # ------------------------------------------------------------------ the loop
 
-    def _begin_round(self, batch: int) -> int:
+    def _begin_round(self) -> int:
         """All that came in the last round has been classified: start what goes next."""
         self._direct = 0
         started = 0
         self._passages.next_round(trio.current_time)
         if self._parked and self._more:
             now = trio.current_time()
-            window = self._window if now < self._company_until else LONE_TASKS
+            window = self._window if now < self._company.until else LONE_TASKS
             started = self._start(now, window)
         self._backlogged = bool(self._parked)
         if self._line:
@@ -361,7 +336,7 @@ class Gate:
                 task = next(iter(self._line))
                 del self._line[task]
                 trio.lowlevel.reschedule(task)
-        self._batch = batch
+        self._company.next_round()
         return started
 
     def _start(self, t: float, seats: int) -> int:
@@ -387,17 +362,15 @@ class Gate:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep pace and time until cancelled; without it every request runs at its arrival."""
-        rounds = _Rounds(self._begin_round)
-        trio.lowlevel.add_instrument(rounds)
         self._running = True
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._pace, name="flow control pacemaker")
-                nursery.start_soon(self._keep_time, name="flow control timer")
-                task_status.started()
+            with rounds(self._begin_round), self._company:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._pace, name="flow control pacemaker")
+                    nursery.start_soon(self._keep_time, name="flow control timer")
+                    task_status.started()
         finally:
             self._running = False
-            trio.lowlevel.remove_instrument(rounds)
             self.close()
             self._kick()
 

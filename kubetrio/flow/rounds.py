@@ -1,0 +1,101 @@
+"""Rounds of the event loop, seen from outside, and who shares them.
+
+Trio has no interface for the number of tasks that are about to run; its instruments
+(``trio.abc.Instrument``) are told of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Self
+
+import trio
+
+from kubetrio.flow.ticket import Flow
+
+# How long it is remembered that a flow had company: longer than the two seconds in which leaders
+# renew their leases, so that they never meet a full round.
+COMPANY_S = 3.0
+
+
+class _Beginnings(trio.abc.Instrument):
+    """Marks where rounds begin."""
+
+    def __init__(self, begin: Callable[[], object]) -> None:
+        self._begin = begin
+
+    def after_io_wait(self, _timeout: float) -> None:
+        """Everything that runs in the next round is known."""
+        self._begin()
+
+
+@contextmanager
+def rounds(begin: Callable[[], object]) -> Iterator[None]:
+    """Call a function at the beginning of each round, as long as the block lasts."""
+    beginnings = _Beginnings(begin)
+    trio.lowlevel.add_instrument(beginnings)
+    try:
+        yield
+    finally:
+        trio.lowlevel.remove_instrument(beginnings)
+
+
+class _Scheduled(trio.abc.Instrument):
+    """Counts the tasks that will run in the next round; it costs something for each."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def task_scheduled(self, _task: trio.lowlevel.Task) -> None:
+        """A task will run in the next round."""
+        self.count += 1
+
+
+class Company:
+    """Whether requests are of several flows; while they are, tasks are counted.
+
+    Attributes:
+        flow: of the last request.
+        until: until when that flow has company, by Trio's clock.
+        tasks: that run in this round, at most; 0 when nobody counts them.
+    """
+
+    def __init__(self) -> None:
+        self.flow: Flow | None = None
+        self.until = 0.0
+        self.tasks = 0
+        self._running = False
+        self._scheduled: _Scheduled | None = None
+
+    def __enter__(self) -> Self:
+        """Count from now on where it is needed."""
+        self._running = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Count no more."""
+        self._running = False
+        self._count_none()
+
+    def meet(self, flow: Flow, now: float) -> None:
+        """A request comes that may be of another flow than the last one."""
+        if self.flow is not None and flow != self.flow:
+            self.until = now + COMPANY_S
+            if self._scheduled is None and self._running:
+                self._scheduled = _Scheduled()
+                trio.lowlevel.add_instrument(self._scheduled)
+        self.flow = flow
+
+    def next_round(self) -> None:
+        """A round begins."""
+        if self._scheduled is not None:
+            self.tasks, self._scheduled.count = self._scheduled.count, 0
+            if trio.current_time() >= self.until:
+                self._count_none()
+
+    def _count_none(self) -> None:
+        self.tasks = 0
+        if self._scheduled is not None:
+            trio.lowlevel.remove_instrument(self._scheduled)
+            self._scheduled = None

@@ -1,0 +1,74 @@
+"""Rounds of the event loop, and whether flows share them."""
+
+from __future__ import annotations
+
+import trio
+import trio.testing
+
+from kubetrio.flow.rounds import COMPANY_S, Company, rounds
+from kubetrio.flow.ticket import Flow
+
+ONE, OTHER = Flow("schema", "one", 1), Flow("schema", "other", 2)
+
+
+async def pass_rounds(count: int) -> None:
+    for _ in range(count):
+        await trio.lowlevel.checkpoint()
+
+
+async def test_rounds_are_seen_while_the_block_lasts() -> None:
+    """Each checkpoint of the only task is one."""
+    seen = 0
+
+    def begin() -> None:
+        nonlocal seen
+        seen += 1
+
+    with rounds(begin):
+        await pass_rounds(5)
+    assert seen == 5
+    await pass_rounds(5)
+    assert seen == 5
+
+
+async def test_tasks_are_counted_while_there_are_several_flows(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """And for some seconds longer; one flow alone costs nothing."""
+    del autojump_clock
+    company = Company()
+    with company, rounds(company.next_round):
+        for flow in (ONE, ONE, Flow("schema", "one", 1)):
+            company.meet(flow, trio.current_time())
+        async with trio.open_nursery() as nursery:
+            for _ in range(7):
+                nursery.start_soon(pass_rounds, 2)
+            await pass_rounds(2)
+            assert company.tasks == 0
+            assert company.until == 0
+        company.meet(OTHER, trio.current_time())
+        assert company.flow == OTHER
+        async with trio.open_nursery() as nursery:
+            for _ in range(7):
+                nursery.start_soon(pass_rounds, 3)
+            await pass_rounds(2)
+            assert company.tasks == 8
+        assert company.until == trio.current_time() + COMPANY_S
+        await trio.sleep(COMPANY_S)
+        await pass_rounds(2)
+        assert company.tasks == 0
+
+
+async def test_nothing_is_counted_outside_the_block() -> None:
+    """Without a gate that runs there are no rounds to speak of."""
+    company = Company()
+    for flow in (ONE, OTHER):
+        company.meet(flow, 0.0)
+    await pass_rounds(2)
+    company.next_round()
+    assert company.tasks == 0
+    with company:
+        company.meet(ONE, 1.0)
+        await pass_rounds(2)
+    company.next_round()
+    assert (company.tasks, company.until) == (0, 1.0 + COMPANY_S)
