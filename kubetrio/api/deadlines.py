@@ -14,16 +14,20 @@ from kubetrio.machinery.status import bad_request
 LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
 
 
-def named_limit(raw_query: str) -> float | None:
-    """Seconds that a query names, if it names a limit that counts."""
-    if "timeout=" not in raw_query:
-        return None
-    text = parse_query(raw_query).get("timeout", "")
+def limit_of(text: str) -> float | None:
+    """Seconds that a text names, if it names a limit that counts."""
     try:
         seconds = parse_duration(text) if text else 0.0
     except ValueError:
         return None  # `check` tells
     return seconds if seconds > 0 else None
+
+
+def named_limit(raw_query: str) -> float | None:
+    """The same of a query."""
+    if "timeout=" not in raw_query:
+        return None
+    return limit_of(parse_query(raw_query).get("timeout", ""))
 
 
 def check(request: Request) -> None:

@@ -6,11 +6,11 @@ with ``--enable-priority-and-fairness=false``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
+from kubetrio.api.deadlines import limit_of
 from kubetrio.api.request import CONNECTED, Request, truthy
 from kubetrio.api.response import TEXT, AnyResponse, Channel, Response, StreamResponse
 from kubetrio.auth.identity import MASTERS
@@ -29,7 +29,6 @@ READ_ONLY = frozenset({"get", "list", "watch"})
 LISTS = frozenset({"list", "watch"})
 WRITES = frozenset({"create", "update", "patch", "delete"})
 NOSNIFF = (b"X-Content-Type-Options", b"nosniff")
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d*)?)s)?")
 
 
 def too_many_requests(retry_after_s: int) -> Response:
@@ -172,7 +171,7 @@ class PriorityAndFairness:
         request.seat = None
         remaining = self._request_timeout_s
         if "timeout" in request.query:
-            remaining = min(remaining, timeout_of(request.query["timeout"]) or remaining)
+            remaining = min(remaining, limit_of(request.query["timeout"]) or remaining)
         width: Width = request.width or ONE_SEAT
         refused = await self.gate.admit(request, entry, width, wait_limit(remaining))
         return None if refused is None else too_many_requests(refused.retry_after_s)
@@ -251,15 +250,6 @@ def list_query(request: Request) -> ListQuery:
         send_initial_events=None if initial is None else truthy(initial),
         malformed=not limit.removeprefix("-").isdecimal(),
     )
-
-
-def timeout_of(text: str) -> float | None:
-    """The ``timeout`` parameter in seconds, a Go duration; None if it is none or zero."""
-    found = _DURATION.fullmatch(text)
-    if not text or found is None:
-        return None
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return hours * 3600 + minutes * 60 + seconds or None
 
 
 class MaxInFlight:

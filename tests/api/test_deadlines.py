@@ -22,6 +22,8 @@ WORDS = "invalid timeout specified in the request URL - time: "
         ("timeout=-5s", None),
         ("timeout=x", None),
         ("a=b&timeout=1.5s", 1.5),
+        ("timeout=1m30s", 90.0),
+        ("timeout=500ms", 0.5),
         ("timeout=2s&timeout=3s", 2.0),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kubetrio.api.flowcontrol import MaxInFlight, PriorityAndFairness, timeout_of
+from kubetrio.api.flowcontrol import MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import ROOT, STREAM_PERIOD_S, stamp
 from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
@@ -58,14 +58,6 @@ def test_table_is_aligned_like_go_does() -> None:
 def test_durations_as_go_prints_them(seconds: float, text: str) -> None:
     """Unit by size, no trailing zeros."""
     assert go_duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("10s", 10.0), ("1m30s", 90.0), ("0s", None), ("", None), ("x", None)]
-)
-def test_timeout_parameter(text: str, seconds: float | None) -> None:
-    """Go durations; what is none does not count."""
-    assert timeout_of(text) == seconds
 
 
 def test_stamp() -> None:
