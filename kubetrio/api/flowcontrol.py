@@ -101,14 +101,14 @@ def keep_seat(response: StreamResponse, leave: Callable[[], None]) -> None:
 
 @dataclass(slots=True, eq=False)
 class _About:
-    """What the estimate needs of requests alike: of writes, whose watchers they all wake."""
+    """What the estimate needs of lists alike, and of writes, whose watchers they all wake."""
 
     resource: ResourceType | None
     kind: int
     folders: tuple[str, ...] = ()
 
 
-_ONE, _LIST, _WRITE = range(3)
+_LIST, _WRITE = range(2)
 
 
 class PriorityAndFairness:
@@ -132,6 +132,7 @@ class PriorityAndFairness:
     ) -> None:
         self.gate = Gate(dispatcher, digest, wall, patience_s=wait_limit(request_timeout_s))
         self.leave: Callable[[Request, float], None] = self.gate.leave
+        self._entries = self.gate.entries
         self.counts = ObjectCounts()
         self._registry = registry
         self._hub = hub
@@ -147,20 +148,19 @@ class PriorityAndFairness:
                    info.namespace)  # fmt: skip
         else:
             key = (user.name, user.groups, info.verb, info.path)
-        gate = self.gate
-        entry = gate.entries.get(key)
+        entry = self._entries.get(key)
         if entry is None:
             if info.verb in LONG_RUNNING_VERBS or info.subresource in CONNECTED:
                 return True
-            entry = gate.remember(key, digest(request), self._about(request))
-        request.response_headers.extend(entry.headers)
+            entry = self.gate.remember(key, digest(request), self._about(request))
+        request.response_headers += entry.headers
         about = entry.about
-        if isinstance(about, _About) and about.kind:
+        if about is not None and isinstance(about, _About):
             request.width = self._width(request, entry, about)
             if request.width is not ONE_SEAT:
                 request.seat = entry
                 return False
-        if gate.passes(request, entry):
+        if self.gate.passes(request, entry):
             return True
         request.seat = entry
         return False
@@ -184,15 +184,15 @@ class PriorityAndFairness:
         """See `FlowControl`."""
         self.gate.close()
 
-    def _about(self, request: Request) -> _About:
+    def _about(self, request: Request) -> _About | None:
         info = request.info
         if not info.is_resource:
-            return _About(None, _ONE)
+            return None
         resource = self._registry.resources.get((info.group, info.version, info.resource))
         if info.verb in LISTS:
             return _About(resource, _LIST)
         if info.verb not in WRITES or resource is None:
-            return _About(resource, _ONE)
+            return None
         folder = resource.prefix(info.namespace if resource.namespaced else "")
         return _About(resource, _WRITE, tuple(prefixes(folder)[1:]))  # the first is no folder
 
