@@ -133,6 +133,7 @@ class PriorityAndFairness:
         self.gate = Gate(dispatcher, digest, wall, patience_s=wait_limit(request_timeout_s))
         self.leave: Callable[[Request, float], None] = self.gate.leave
         self._entries = self.gate.entries
+        self._begin = self.gate.passages.begin
         self.counts = ObjectCounts()
         self._registry = registry
         self._hub = hub
@@ -160,7 +161,7 @@ class PriorityAndFairness:
             if request.width is not ONE_SEAT:
                 request.seat = entry
                 return False
-        if self.gate.passes(request, entry):
+        if self._begin(request, entry) if entry.exempt else self.gate.passes(request, entry):
             return True
         request.seat = entry
         return False

@@ -89,6 +89,7 @@ class Gate:
 
     Attributes:
         entries: what is remembered, see `remember`; forgotten when the configuration changes.
+        passages: of requests without tickets; where exempt ones begin without further ado.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Gate:
         self._window = window
         self.entries: dict[tuple[object, ...], Entry] = {}
         self._tallies: dict[tuple[str, str], Tally] = {}
-        self._passages = Passages(dispatcher, describe)
+        self.passages = Passages(dispatcher, describe)
         self._parked: dict[Ticket, Parked] = {}  # oldest first
         self._line: dict[trio.lowlevel.Task, None] = {}  # of those to be refused, oldest first
         self._refusing = 0  # rounds with somebody in line
@@ -164,7 +165,8 @@ class Gate:
     def passes(self, asked: Asked, entry: Entry) -> bool:
         """Let a request of one seat run at once, if there is nothing to wait for.
 
-        When True, `leave` must follow.  When False, `admit` it.
+        When True, `leave` must follow.  When False, `admit` it.  An exempt request of one seat may
+        begin its passage without this.
         """
         if not entry.exempt:
             flow = entry.classified.flow
@@ -172,7 +174,7 @@ class Gate:
                 self._company.meet(flow, asked.started)
             if not self._quiet(asked.started):
                 return False
-        if not self._passages.begin(asked, entry):
+        if not self.passages.begin(asked, entry):
             return False
         self._direct += 1
         return True
@@ -189,7 +191,7 @@ class Gate:
             patience_s: how long it may wait, in seconds.
         """
         t = asked.started
-        self._passages.settle(t)
+        self.passages.settle(t)
         at_once = not self._running or entry.exempt or self._quiet(t)
         dispatcher, tally = self._dispatcher, entry.tally
         ticket = dispatcher.arrive(
@@ -237,7 +239,7 @@ class Gate:
         if isinstance(seat, Ticket):
             self._finish(seat, now)
         else:
-            self._passages.end(asked, seat, now)
+            self.passages.end(asked, seat, now)
 
     # ------------------------------------------------------------------ waiting
 
@@ -287,7 +289,7 @@ class Gate:
     def _give_up(self, ticket: Ticket, asked: Asked, entry: Entry, reason: Reason) -> Refused:
         """Take a parked request out of flow control, as if it had never come."""
         now = trio.current_time()
-        self._passages.settle(now)
+        self.passages.settle(now)
         asked.seat = None
         entry.tally.given_up.observe(now - asked.started)
         if ticket.state is TicketState.QUEUED:
@@ -299,7 +301,7 @@ class Gate:
         return Refused(reason, retry)
 
     def _finish(self, ticket: Ticket, now: float) -> None:
-        self._passages.settle(now)
+        self.passages.settle(now)
         entry = ticket.entry
         if isinstance(entry, Entry):
             spent = now - (ticket.started_at or now)
@@ -324,7 +326,7 @@ class Gate:
         """All that came in the last round has been classified: start what goes next."""
         self._direct = 0
         started = 0
-        self._passages.next_round(trio.current_time)
+        self.passages.next_round(trio.current_time)
         if self._parked and self._more:
             now = trio.current_time()
             window = self._window if now < self._company.until else LONE_TASKS
@@ -340,7 +342,7 @@ class Gate:
         return started
 
     def _start(self, t: float, seats: int) -> int:
-        self._passages.settle(t)
+        self.passages.settle(t)
         round_ = self._dispatcher.dispatch(t, seats)
         for ticket in round_.started:
             parked = self._parked.pop(ticket)
@@ -404,7 +406,7 @@ class Gate:
             with trio.CancelScope(deadline=self._due) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
-            self._passages.settle(now)
+            self.passages.settle(now)
             self._dispatcher.advance(now)
             if now >= adjust_at:
                 self._dispatcher.adjust(now)
@@ -460,7 +462,7 @@ class Gate:
     ) -> frozenset[str]:
         """Take over a configuration; returns the names of dangling schemas."""
         now = trio.current_time()
-        self._passages.settle(now)
+        self.passages.settle(now)
         changed = self._dispatcher.reconfigure(now, schemas, levels)
         self.entries.clear()
         self._kick()
@@ -469,25 +471,25 @@ class Gate:
     def snapshot(self) -> Snapshot:
         """All numbers as of now."""
         now = trio.current_time()
-        self._passages.settle(now)
+        self.passages.settle(now)
         return Snapshot(now, self._wall(), self._dispatcher.statistics(now), self._tallies)
 
     def queues(self) -> dict[str, tuple[QueueStatistics, ...]]:
         """Queues by level."""
-        self._passages.settle(trio.current_time())
+        self.passages.settle(trio.current_time())
         return self._dispatcher.queues()
 
     def flows(self) -> dict[str, FlowStatistics]:
         """Requests waiting and executing by flow, by level."""
-        self._passages.settle(trio.current_time())
+        self.passages.settle(trio.current_time())
         return self._dispatcher.flows()
 
     def requests(self) -> dict[str, tuple[RequestStatistics, ...]]:
         """Requests waiting and executing by level."""
-        self._passages.settle(trio.current_time())
+        self.passages.settle(trio.current_time())
         return self._dispatcher.requests()
 
     def executing(self) -> tuple[int, int]:
         """Requests executing now: read-only, mutating."""
-        self._passages.settle(trio.current_time())
+        self.passages.settle(trio.current_time())
         return self._dispatcher.executing
