@@ -25,9 +25,9 @@ queue, and whoever has most connections would have most of every round.  So:
 
 Requests of exempt levels run at once, always.
 
-Instruments (``trio.abc.Instrument``) mark the rounds and, while there is more than one flow, count
-the tasks that are about to run.  While there is more to start a task, the pacemaker, keeps the loop
-from sleeping.
+Instruments (``trio.abc.Instrument``) mark the rounds while ordinary requests come, and count the
+tasks that are about to run while there is more than one flow.  While there is more to start a task,
+the pacemaker, keeps the loop from sleeping.
 
 What needs no decision passes without a ticket; see `flow.passages`.
 """
@@ -48,7 +48,7 @@ from kubetrio.flow.dispatcher import Dispatcher, Refused
 from kubetrio.flow.observe import Snapshot, Tally
 from kubetrio.flow.passages import Asked, Entry, Passages
 from kubetrio.flow.report import FlowStatistics, QueueStatistics, RequestStatistics
-from kubetrio.flow.rounds import Company, rounds
+from kubetrio.flow.rounds import Company, Rounds
 from kubetrio.flow.seats import Width
 from kubetrio.flow.ticket import Reason, Ticket, TicketState
 
@@ -60,6 +60,8 @@ WINDOW_SEATS = 1
 CROWD_TASKS = 4
 # The same while there is one flow only: who comes newly waits for no more than some milliseconds.
 LONE_TASKS = 100
+# Rounds without ordinary requests behind which nobody looks at rounds: administrators need none.
+REST_ROUNDS = 1000
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
 ROUNDS_PER_REFUSAL = 8
 # How often parked requests are looked at; so many at a time, since each costs a system call.
@@ -116,6 +118,8 @@ class Gate:
         self._patience_s = patience_s
         self._retry_after_s = 1  # of the last request that gave up
         self._company = Company()
+        self._rounds = Rounds(self._begin_round)
+        self._uneventful = 0  # rounds, one after the other
         self._direct = 0  # requests that ran at once in this round
         self._backlogged = False  # whether requests waited when this round began
         self._more = False  # whether another start may succeed
@@ -172,6 +176,8 @@ class Gate:
             flow = entry.classified.flow
             if flow is not self._company.flow:
                 self._company.meet(flow, asked.started)
+            if not self._rounds.watching:
+                self._watch()
             if not self._quiet(asked.started):
                 return False
         if not self.passages.begin(asked, entry):
@@ -192,6 +198,7 @@ class Gate:
         """
         t = asked.started
         self.passages.settle(t)
+        self._watch()
         at_once = not self._running or entry.exempt or self._quiet(t)
         dispatcher, tally = self._dispatcher, entry.tally
         ticket = dispatcher.arrive(
@@ -322,11 +329,21 @@ class Gate:
 
     # ------------------------------------------------------------------ the loop
 
+    def _watch(self) -> None:
+        if self._running:
+            self._uneventful = 0
+            self._rounds.watch()
+
     def _begin_round(self) -> int:
         """All that came in the last round has been classified: start what goes next."""
+        if self._direct or self._parked or self._line:
+            self._uneventful = 0
+        else:
+            self._uneventful += 1
+            if self._uneventful == REST_ROUNDS:
+                self._rounds.rest()
         self._direct = 0
         started = 0
-        self.passages.next_round(trio.current_time)
         if self._parked and self._more:
             now = trio.current_time()
             window = self._window if now < self._company.until else LONE_TASKS
@@ -366,13 +383,14 @@ class Gate:
         """Keep pace and time until cancelled; without it every request runs at its arrival."""
         self._running = True
         try:
-            with rounds(self._begin_round), self._company:
+            with self._company:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._pace, name="flow control pacemaker")
                     nursery.start_soon(self._keep_time, name="flow control timer")
                     task_status.started()
         finally:
             self._running = False
+            self._rounds.rest()
             self.close()
             self._kick()
 

@@ -169,11 +169,6 @@ class Passages:
         lasted.counts[bisect_left(lasted.bounds, spent)] += 1
         lasted.total += spent
 
-    def next_round(self, now: Callable[[], float]) -> None:
-        """The event loop goes on: a passage that is not over by now is no light one."""
-        if self._light is not None and not self._cross():
-            self.settle(now())
-
     def _cross(self) -> bool:
         """Make the light passage a crossing one, if it is exempt."""
         light = self._light

@@ -6,8 +6,7 @@ Trio has no interface for the number of tasks that are about to run; its instrum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Self
 
 import trio
@@ -19,26 +18,32 @@ from kubetrio.flow.ticket import Flow
 COMPANY_S = 3.0
 
 
-class _Beginnings(trio.abc.Instrument):
-    """Marks where rounds begin."""
+class Rounds(trio.abc.Instrument):
+    """Calls a function at the beginning of each round, while it is asked to; no call, no cost.
+
+    Args:
+        begin: the function.
+    """
 
     def __init__(self, begin: Callable[[], object]) -> None:
         self._begin = begin
+        self.watching = False
+
+    def watch(self) -> None:
+        """Call from the next round on."""
+        if not self.watching:
+            self.watching = True
+            trio.lowlevel.add_instrument(self)
+
+    def rest(self) -> None:
+        """Call no more."""
+        if self.watching:
+            self.watching = False
+            trio.lowlevel.remove_instrument(self)
 
     def after_io_wait(self, _timeout: float) -> None:
         """Everything that runs in the next round is known."""
         self._begin()
-
-
-@contextmanager
-def rounds(begin: Callable[[], object]) -> Iterator[None]:
-    """Call a function at the beginning of each round, as long as the block lasts."""
-    beginnings = _Beginnings(begin)
-    trio.lowlevel.add_instrument(beginnings)
-    try:
-        yield
-    finally:
-        trio.lowlevel.remove_instrument(beginnings)
 
 
 class _Scheduled(trio.abc.Instrument):

@@ -107,6 +107,12 @@ class World:
         await self.request("somebody else")
         self.log.clear()
 
+    def others(self) -> None:
+        """Let there be flows of other levels, where all of this level are one flow."""
+        self.gate._watch()
+        for name in ("other", "another"):
+            self.gate._company.meet(Flow(name), trio.current_time())
+
     def numbers(self) -> dict[str, int]:
         levels = {one.name: one.queues for one in self.gate.snapshot().statistics.levels}
         one = levels["test"]
@@ -326,8 +332,7 @@ async def test_refusals_take_turns() -> None:
         queuing = Queuing(queues=1, hand_size=1, queue_length_limit=1)
         world = await running(nursery, seats=5, queuing=queuing)
         await trio.testing.wait_all_tasks_blocked()
-        for name in ("other", "another"):  # of other levels: all here are one flow
-            world.gate._company.meet(Flow(name), trio.current_time())
+        world.others()
         rounds = 0
 
         async def count() -> None:
@@ -368,8 +373,7 @@ async def test_a_level_without_queues_is_ordered_too() -> None:
     async with trio.open_nursery() as nursery:
         world = await running(nursery, seats=10, queuing=None)
         await trio.testing.wait_all_tasks_blocked()
-        for name in ("other", "another"):  # of other levels: all here are one flow
-            world.gate._company.meet(Flow(name), trio.current_time())
+        world.others()
         async with trio.open_nursery() as clients:
             for _ in range(30):
                 clients.start_soon(world.request, "a")

@@ -106,7 +106,6 @@ EVENTS = st.lists(
         st.tuples(st.just("arrive"), USERS),
         st.tuples(st.just("leave"), st.integers(0, 30)),
         st.tuples(st.just("wait"), st.integers(1, 2000)),
-        st.tuples(st.just("round"), st.none()),
         st.tuples(st.just("look"), st.none()),
     ),
     max_size=60,
@@ -133,8 +132,6 @@ def test_passages_leave_the_numbers_of_tickets(
             quick.leave(t, number)
         elif what == "wait" and isinstance(argument, int):
             milliseconds += argument
-        elif what == "round":
-            quick.passages.next_round(lambda t=t: t)  # type: ignore[misc]
         elif what == "look":
             quick.passages.settle(t)
             ours, theirs = quick.dispatcher, plain.dispatcher
@@ -155,7 +152,6 @@ def test_exempt_requests_need_no_tickets() -> None:
     admin = RequestDigest("admin", ("system:masters",), "create", resource="pods")
     for number in range(20):
         quick.arrive(number / 10, number, admin)
-        quick.passages.next_round(lambda: 0.0)
     for number in reversed(range(20)):
         assert isinstance(quick.under_way[number].seat, Entry)
         quick.leave(4 - number / 10, number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 import trio.testing
 
-from kubetrio.flow.rounds import COMPANY_S, Company, rounds
+from kubetrio.flow.rounds import COMPANY_S, Company, Rounds
 from kubetrio.flow.ticket import Flow
 
 ONE, OTHER = Flow("schema", "one", 1), Flow("schema", "other", 2)
@@ -16,17 +16,23 @@ async def pass_rounds(count: int) -> None:
         await trio.lowlevel.checkpoint()
 
 
-async def test_rounds_are_seen_while_the_block_lasts() -> None:
-    """Each checkpoint of the only task is one."""
+async def test_rounds_are_seen_while_somebody_looks() -> None:
+    """Each checkpoint of the only task is one; to ask twice is to ask once."""
     seen = 0
 
     def begin() -> None:
         nonlocal seen
         seen += 1
 
-    with rounds(begin):
-        await pass_rounds(5)
+    rounds = Rounds(begin)
+    await pass_rounds(5)
+    assert seen == 0
+    for _ in range(2):
+        rounds.watch()
+    await pass_rounds(5)
     assert seen == 5
+    for _ in range(2):
+        rounds.rest()
     await pass_rounds(5)
     assert seen == 5
 
@@ -37,7 +43,9 @@ async def test_tasks_are_counted_while_there_are_several_flows(
     """And for some seconds longer; one flow alone costs nothing."""
     del autojump_clock
     company = Company()
-    with company, rounds(company.next_round):
+    rounds = Rounds(company.next_round)
+    rounds.watch()
+    with company:
         for flow in (ONE, ONE, Flow("schema", "one", 1)):
             company.meet(flow, trio.current_time())
         async with trio.open_nursery() as nursery:
@@ -57,6 +65,7 @@ async def test_tasks_are_counted_while_there_are_several_flows(
         await trio.sleep(COMPANY_S)
         await pass_rounds(2)
         assert company.tasks == 0
+    rounds.rest()
 
 
 async def test_nothing_is_counted_outside_the_block() -> None:
