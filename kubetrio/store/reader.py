@@ -25,6 +25,7 @@ from kubetrio.store.model import (
 
 PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
 NO_LIMIT = -1
+COUNTED_BACK = 1000  # revisions that are cheaper to look at than what they replaced
 SNAPSHOT_KEPT = contextlib.nullcontext()
 
 
@@ -67,17 +68,17 @@ class Reader:
             self._connection.execute(sql.BEGIN_READING)
         return SNAPSHOT_KEPT
 
-    def _snapshot(self, at: Revision | None) -> Revision:
-        """Inside a transaction: the revision this snapshot shows, `at` checked against it."""
+    def _snapshot(self, at: Revision | None) -> tuple[Revision, Revision | None]:
+        """Inside a transaction: the revision to read, and again if that takes the history."""
         head: Revision = self._connection.execute(sql.HEAD).get
-        if at is None:
-            return head
+        if at is None or at == head:
+            return head, None
         if at > head:
             raise FutureRevision(at, head)
         floor: Revision = self._connection.execute(sql.GET_META, ("compacted",)).get
         if at < floor:
             raise Compacted(at, floor)
-        return at
+        return at, at
 
     def get(self, key: str, at: Revision | None) -> KeyValue | None:
         """One key, newest or at a revision.
@@ -101,7 +102,7 @@ class Reader:
     ) -> RangeResult:
         """A range in key order; bounds of 0 are none.  Raises as `get`."""
         with self._one_snapshot():
-            revision = self._snapshot(at)
+            revision, at = self._snapshot(at)
             bounds: tuple[Any, ...] = (keys.start, keys.end, limit + 1 if limit else NO_LIMIT)
             if at is None:
                 cursor = self._connection.execute(sql.RANGE_NOW, bounds)
@@ -134,7 +135,7 @@ class Reader:
         """Values of a range as one piece of bytes.  Raises as `get`."""
         execute = self._connection.execute
         with self._one_snapshot():
-            revision = self._snapshot(at)
+            revision, at = self._snapshot(at)
             probe = min(limit, PAGE_PROBE) if limit else PAGE_PROBE
             sizes, when = (sql.SIZES_NOW, ()) if at is None else (sql.SIZES_AT, (at,))
             while True:
@@ -156,19 +157,24 @@ class Reader:
 
     def count(self, keys: Range, at: Revision | None) -> int:
         """Number of keys of a range.  Raises as `get`."""
-        count: int
-        if at is None:
-            count = self._connection.execute(sql.COUNT, (keys.start, keys.end)).get
-            return count
+        execute, bounds = self._connection.execute, (keys.start, keys.end)
         with self._one_snapshot():
-            self._snapshot(at)
-            count = self._connection.execute(sql.COUNT_AT, (keys.start, keys.end, at)).get
+            revision, at = self._snapshot(at)
+            count: int
+            if at is not None:
+                head: Revision = execute(sql.HEAD).get
+                if head - revision > COUNTED_BACK:
+                    count = execute(sql.COUNT_AT, (*bounds, at)).get
+                    return count
+            count = execute(sql.COUNT, bounds).get
+            if at is not None:
+                count -= execute(sql.GROWN_SINCE, (at, *bounds)).get
         return count
 
-    def more_than(self, keys: Range, limit: int) -> bool:
-        """Whether a range holds more than `limit` keys, at the cost of looking at that many."""
-        count, _, _ = self._connection.execute(sql.SIZES_NOW, (keys.start, keys.end, limit + 1)).get
-        return bool(count > limit)
+    def count_some(self, keys: Range, most: int) -> int:
+        """Number of keys of a range now, but not more than `most`, at the cost of so many."""
+        count: int = self._connection.execute(sql.COUNT_SOME, (keys.start, keys.end, most)).get
+        return count
 
     def events(
         self, after: Revision, keys: Range | None, max_bytes: int

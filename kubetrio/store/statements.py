@@ -89,6 +89,10 @@ GET_AT = """SELECT r.value, r.rev, r.create_rev FROM (
         UNION ALL SELECT rev FROM history WHERE key = ?1 AND rev <= ?2 AND until > ?2
     ) AS live JOIN revision AS r ON r.rev = live.rev"""
 COUNT = "SELECT count(*) FROM current WHERE key >= ? AND key < ?"
+COUNT_SOME = "SELECT count(*) FROM (SELECT 1 FROM current WHERE key >= ? AND key < ? LIMIT ?)"
+# A creation is of type 0, an update 1, a deletion 2.
+GROWN_SINCE = """SELECT coalesce(sum(1 - type), 0) FROM revision
+    WHERE rev > ? AND key >= ? AND key < ?"""
 COUNT_AT = """SELECT (SELECT count(*) FROM current WHERE key >= ?1 AND key < ?2 AND rev <= ?3)
     + (SELECT count(*) FROM history
         WHERE key >= ?1 AND key < ?2 AND rev <= ?3 AND until > ?3)"""

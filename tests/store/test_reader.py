@@ -122,3 +122,31 @@ def test_a_kept_snapshot_is_what_a_checkpoint_waits_for(reader: Reader, writer: 
     assert writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE) != (0, 0)
     reader.keep(False)
     assert writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE) == (0, 0)
+
+
+def test_keys_of_the_past_are_counted_in_either_way(
+    reader: Reader, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From what is there now and was done since, or from the history of the range."""
+    fill(writer, 5)
+    writer.begin(2000)
+    writer.update("k0/0", VALUE, 1)
+    writer.delete("k0/0", VALUE, 6)
+    writer.create("other", VALUE)
+    writer.create("k0/0", VALUE)
+    writer.delete("k2/2", VALUE, 3)
+    writer.commit()
+    expected = [1, 2, 3, 4, 5, 5, 4, 4, 5, 4]
+    for back in (1000, 0):
+        monkeypatch.setattr("kubetrio.store.reader.COUNTED_BACK", back)
+        assert [reader.count(ALL, at) for at in range(1, 11)] == expected
+    writer.compact(6)
+    assert [reader.count(ALL, at) for at in range(6, 11)] == expected[5:]
+    assert reader.count(ALL, None) == expected[-1]
+
+
+def test_counting_some_stops_there(reader: Reader, writer: Writer) -> None:
+    """So that nobody counts a long range to learn that it is long."""
+    fill(writer, 5)
+    assert [reader.count_some(ALL, most) for most in (0, 3, 5, 9)] == [0, 3, 5, 5]
+    assert reader.count_some(Range.prefix("none"), 3) == 0
