@@ -1,6 +1,6 @@
 """Objects read lately, kept until a commit touches them.
 
-A read of SQLite takes two locks on the log's index, which are system calls; the objects that are
+A read of SQLite takes pages that may not be in its cache, each a system call; the objects that are
 asked for again and again do not need that.  What is kept is never stale: a commit is announced
 before anybody is told of it, and the announcement forgets the key.
 """
