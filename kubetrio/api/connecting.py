@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.attributes import Operation
 from kubetrio.api import options
+from kubetrio.api.admitting import admit
 from kubetrio.api.containers import container_of
 from kubetrio.api.podlogs import log
 from kubetrio.api.proxying import forward
@@ -47,21 +48,7 @@ STREAM_SWITCHES = (("stdin", "input"), ("stdout", "output"), ("stderr", "error")
 
 
 async def _admit(api: Api, request: Request, resource: ResourceType) -> None:
-    info = request.info
-    await api.lifecycle.admit(
-        Attributes(
-            operation=Operation.CONNECT,
-            resource=resource,
-            subresource=info.subresource,
-            namespace=info.namespace,
-            name=info.name,
-            user=request.user,
-            obj=dict(request.query),
-            old=None,
-            dry_run=False,
-            warn=request.warn,
-        )
-    )
+    await admit(api, request, resource, dict(request.query), operation=Operation.CONNECT)
 
 
 # ---------------------------------------------------------------------- streams

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.api import options
+from kubetrio.api.admitting import admit
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.verbs import Verb
@@ -23,26 +23,6 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 PDB_ATTEMPTS = 20
-
-
-async def _admit(
-    api: Api, request: Request, resource: ResourceType, name: str, dry_run: bool
-) -> None:
-    info = request.info
-    await api.lifecycle.admit(
-        Attributes(
-            operation=Operation.CREATE,
-            resource=resource,
-            subresource=info.subresource,
-            namespace=info.namespace,
-            name=name,
-            user=request.user,
-            obj=request.body,
-            old=None,
-            dry_run=dry_run,
-            warn=request.warn,
-        )
-    )
 
 
 def _pods(api: Api) -> ResourceType:
@@ -72,7 +52,7 @@ async def bind(api: Api, request: Request, resource: ResourceType) -> AnyRespons
     chosen = options.write_options(request, "CreateOptions")
     check_namespace(request)
     name = request.info.name or request.body["metadata"].get("name", "")
-    await _admit(api, request, resource, name, chosen.dry_run)
+    await admit(api, request, resource, request.body, name=name, dry_run=chosen.dry_run)
     binding.check_binding(request.body, name)
     now = format_time(api.env.now())
     await revising.revise(
@@ -93,7 +73,7 @@ async def evict(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     info = request.info
     raw = eviction.delete_options_of(request.body, request.query_list("dryRun"))
     chosen = delete_options(raw)
-    await _admit(api, request, resource, info.name, chosen.dry_run)
+    await admit(api, request, resource, request.body, dry_run=chosen.dry_run)
     eviction.check_eviction(request.body, info.name)
     for _ in range(PDB_ATTEMPTS):
         pod = await revising.read(api.store, resource, info.namespace, info.name)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.api import options
+from kubetrio.api.admitting import admit
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
@@ -164,20 +164,7 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
         "metadata": ordered(META, meta),
         "spec": ordered(SPEC, spec),
     }
-    await api.lifecycle.admit(
-        Attributes(
-            operation=Operation.CREATE,
-            resource=resource,
-            subresource=info.subresource,
-            namespace=info.namespace,
-            name=info.name,
-            user=request.user,
-            obj=shown,
-            old=None,
-            dry_run=chosen.dry_run,
-            warn=request.warn,
-        )
-    )
+    await admit(api, request, resource, shown, dry_run=chosen.dry_run)
     reference = spec.get("boundObjectRef")
     bound = await _bound(api, request, reference) if reference else {}
     extended = "pod" in bound and seconds == WARN_AFTER_S and audiences == [issuer.issuer]
