@@ -60,16 +60,17 @@ class Reader:
         if self._connection.in_transaction:
             self._connection.execute(sql.COMMIT)
 
+    def _begin(self) -> None:
+        if self._keeps and not self._connection.in_transaction:
+            self._connection.execute(sql.BEGIN_READING)
+
     def _one_snapshot(self) -> AbstractContextManager[object]:
         """Several statements in the block see one state."""
-        if not self._keeps:
-            return self._connection
-        if not self._connection.in_transaction:
-            self._connection.execute(sql.BEGIN_READING)
-        return SNAPSHOT_KEPT
+        self._begin()
+        return SNAPSHOT_KEPT if self._keeps else self._connection
 
     def _snapshot(self, at: Revision | None) -> tuple[Revision, Revision | None]:
-        """Inside a transaction: the revision to read, and again if that takes the history."""
+        """Inside a transaction: its newest revision, and `at` if to read that takes the history."""
         head: Revision = self._connection.execute(sql.HEAD).get
         if at is None or at == head:
             return head, None
@@ -78,7 +79,7 @@ class Reader:
         floor: Revision = self._connection.execute(sql.GET_META, ("compacted",)).get
         if at < floor:
             raise Compacted(at, floor)
-        return at, at
+        return head, at
 
     def get(self, key: str, at: Revision | None) -> KeyValue | None:
         """One key, newest or at a revision.
@@ -88,8 +89,7 @@ class Reader:
             FutureRevision: `at` does not exist yet.
         """
         if at is None:
-            if self._keeps:
-                self._one_snapshot()
+            self._begin()
             row = self._connection.execute(sql.GET, (key,)).fetchone()
         else:
             with self._one_snapshot():
@@ -102,7 +102,8 @@ class Reader:
     ) -> RangeResult:
         """A range in key order; bounds of 0 are none.  Raises as `get`."""
         with self._one_snapshot():
-            revision, at = self._snapshot(at)
+            head, at = self._snapshot(at)
+            revision = head if at is None else at
             bounds: tuple[Any, ...] = (keys.start, keys.end, limit + 1 if limit else NO_LIMIT)
             if at is None:
                 cursor = self._connection.execute(sql.RANGE_NOW, bounds)
@@ -135,7 +136,8 @@ class Reader:
         """Values of a range as one piece of bytes.  Raises as `get`."""
         execute = self._connection.execute
         with self._one_snapshot():
-            revision, at = self._snapshot(at)
+            head, at = self._snapshot(at)
+            revision = head if at is None else at
             probe = min(limit, PAGE_PROBE) if limit else PAGE_PROBE
             sizes, when = (sql.SIZES_NOW, ()) if at is None else (sql.SIZES_AT, (at,))
             while True:
@@ -158,17 +160,15 @@ class Reader:
     def count(self, keys: Range, at: Revision | None) -> int:
         """Number of keys of a range.  Raises as `get`."""
         execute, bounds = self._connection.execute, (keys.start, keys.end)
+        count: int
         with self._one_snapshot():
-            revision, at = self._snapshot(at)
-            count: int
-            if at is not None:
-                head: Revision = execute(sql.HEAD).get
-                if head - revision > COUNTED_BACK:
-                    count = execute(sql.COUNT_AT, (*bounds, at)).get
-                    return count
-            count = execute(sql.COUNT, bounds).get
-            if at is not None:
-                count -= execute(sql.GROWN_SINCE, (at, *bounds)).get
+            head, at = self._snapshot(at)
+            if at is not None and head - at > COUNTED_BACK:
+                count = execute(sql.COUNT_AT, (*bounds, at)).get
+            else:
+                count = execute(sql.COUNT, bounds).get
+                if at is not None:
+                    count -= execute(sql.GROWN_SINCE, (at, *bounds)).get
         return count
 
     def count_some(self, keys: Range, most: int) -> int:
