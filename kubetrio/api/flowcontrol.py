@@ -101,14 +101,15 @@ def keep_seat(response: StreamResponse, leave: Callable[[], None]) -> None:
 
 @dataclass(slots=True, eq=False)
 class _About:
-    """What the estimate needs of lists alike, and of writes, whose watchers they all wake."""
+    """What the estimate needs of lists alike, and of writes, whose watchers they all wake.
 
-    resource: ResourceType | None
-    kind: int
+    Args:
+        resource: what they are about.
+        folders: of the keys that a write changes; none for a list.
+    """
+
+    resource: ResourceType
     folders: tuple[str, ...] = ()
-
-
-_LIST, _WRITE = range(2)
 
 
 class PriorityAndFairness:
@@ -156,7 +157,7 @@ class PriorityAndFairness:
             entry = self.gate.remember(key, digest(request), self._about(request))
         request.response_headers += entry.headers
         about = entry.about
-        if about is not None and isinstance(about, _About):
+        if isinstance(about, _About):
             request.width = self._width(request, entry, about)
             if request.width is not ONE_SEAT:
                 request.seat = entry
@@ -190,18 +191,18 @@ class PriorityAndFairness:
         if not info.is_resource:
             return None
         resource = self._registry.resources.get((info.group, info.version, info.resource))
+        if resource is None:
+            return None
         if info.verb in LISTS:
-            return _About(resource, _LIST)
-        if info.verb not in WRITES or resource is None:
+            return _About(resource)
+        if info.verb not in WRITES:
             return None
         folder = resource.prefix(info.namespace if resource.namespaced else "")
-        return _About(resource, _WRITE, tuple(prefixes(folder)[1:]))  # the first is no folder
+        return _About(resource, tuple(prefixes(folder)[1:]))  # the first is no folder
 
     def _width(self, request: Request, entry: Entry, about: _About) -> Width:
         info, resource = request.info, about.resource
-        if resource is None:
-            return ONE_SEAT
-        if about.kind == _LIST:
+        if not about.folders:
             width = self._estimator.reading(
                 info.verb,
                 list_query(request),

@@ -334,7 +334,7 @@ class Gate:
             self._uneventful = 0
             self._rounds.watch()
 
-    def _begin_round(self) -> int:
+    def _begin_round(self) -> None:
         """All that came in the last round has been classified: start what goes next."""
         if self._direct or self._parked or self._line:
             self._uneventful = 0
@@ -343,11 +343,10 @@ class Gate:
             if self._uneventful == REST_ROUNDS:
                 self._rounds.rest()
         self._direct = 0
-        started = 0
         if self._parked and self._more:
             now = trio.current_time()
             window = self._window if now < self._company.until else LONE_TASKS
-            started = self._start(now, window)
+            self._start(now, window)
         self._backlogged = bool(self._parked)
         if self._line:
             self._refusing += 1
@@ -356,7 +355,6 @@ class Gate:
                 del self._line[task]
                 trio.lowlevel.reschedule(task)
         self._company.next_round()
-        return started
 
     def _start(self, t: float, seats: int) -> int:
         self.passages.settle(t)
