@@ -82,6 +82,9 @@ class FakeKubelet:
             command = [value for key, value in asked.query if key == "command"]
             if kind == "attach":
                 command = ["cat"]
+            elif ("input", "1") in asked.query and command != ["cat"]:
+                async for _ in self._input(socket):
+                    pass  # who has sent the end of its input is ready for output
             code = await self._run(socket, command)
             status = failure(code) if code else SUCCESS
             await socket.send_message(bytes([ERROR]) + json.dumps(status).encode())
