@@ -453,6 +453,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             bridge = Bridge(api.handle, write_timeout_s=h1.write_timeout_s, env=env)
             listener = Listener(listening, context, api.handle, h1, env, bridge)
             async with trio.open_nursery() as nursery:
+                nursery.start_soon(api.hub.run, name="watch hub")
                 keeper = await bootstrap(config, api, state, port)
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")

@@ -135,6 +135,10 @@ class Watch:
         self._wake.set()
         return False
 
+    def lag(self) -> None:
+        """Have the watch's own task pull; see `watch.hub.Sink`."""
+        self._wake.set()
+
     def _wire(self, batch: Batch, channel: Channel) -> bytes:
         def encode(entries: Sequence[Entry]) -> bytes:
             payload = b"".join(

@@ -80,8 +80,11 @@ async def open_api(
         async with open_store(config.data_dir, store_config(config), env) as store:
             state = State()
             api = build_api(config, env, store, state, config.secure_port)
-            await bootstrap(config, api, state, config.secure_port)
-            yield InProcess(api=api, env=env, config=config, state=state)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(api.hub.run, name="watch hub")
+                await bootstrap(config, api, state, config.secure_port)
+                yield InProcess(api=api, env=env, config=config, state=state)
+                nursery.cancel_scope.cancel()
 
 
 def bridge_to(handle: Handle, env: Env, config: H1Config | None = None) -> Bridge:

@@ -2,10 +2,15 @@
 
 A watcher is in one of two states, moved between by synchronous code only:
 
-    LIVE     it has everything up to the newest revision; `publish` hands it each batch at once,
-             without a task switch, for as long as its sink takes it;
+    LIVE     it has had everything its group has; it is handed each batch without a task switch,
+             for as long as its sink takes it;
     LAGGING  its sink was full, or it has just begun; its own task pulls batches behind its cursor,
              from the window or the store, and turns it LIVE when nothing is left.
+
+A group is the watchers of one prefix.  A small one is handed a batch by `publish`.  One that would
+hold up the event loop falls behind for a moment, with a cursor as a watcher has: the hub's own task
+hands it what is behind the cursor, some watchers at a time, and pauses; what is committed meanwhile
+goes to all of them in the next batch, for the price of one event.
 
 A sink that fails or blocks concerns its own watcher only: `offer` must not raise and must not
 wait.
@@ -16,9 +21,10 @@ from __future__ import annotations
 import enum
 import heapq
 import itertools
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import trio
 
@@ -28,6 +34,10 @@ from kubetrio.watch.window import Batch, Entry, Window
 WINDOW_BYTES = 16 * 1024 * 1024
 PULL_ENTRIES = 256
 PULL_BYTES = 256 * 1024
+AT_ONCE = 16  # watchers that are handed a batch in one go: about 0.2 ms over TLS
+BYTES_AT_ONCE = 256 * 1024  # of a batch, by watchers
+PAUSE = 3.0  # times what a batch took: handing out leaves three quarters of the loop to requests
+PAUSE_MAX_S = 0.02
 
 
 class WatcherState(enum.Enum):
@@ -45,20 +55,48 @@ class Sink(Protocol):
         """Take a batch without waiting or raising; False asks for no more until pulled."""
         ...
 
+    def lag(self) -> None:
+        """Hear that the watcher has to pull, though `offer` refused nothing."""
+        ...
+
+
+class Group:
+    """The watchers of one prefix or key.
+
+    Args:
+        prefix: a key prefix that ends with a slash, or a complete key.
+
+    Attributes:
+        keys: the keys they watch.
+        watchers: live and lagging.
+        behind: whether the hub's task has something to hand to the live ones.
+        settled: while it has: revision up to which all of them have been handed everything.
+    """
+
+    __slots__ = ("behind", "keys", "prefix", "settled", "watchers")
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.keys = Range.prefix(prefix) if prefix.endswith("/") else Range.single(prefix)
+        self.watchers: set[Watcher] = set()
+        self.behind = False
+        self.settled: Revision = 0
+
 
 class Watcher:
     """One watch on a prefix or a single key; made by `Hub.subscribe`.
 
     Args:
-        prefix: a key prefix that ends with a slash, or a complete key.
-        cursor: revision up to which events have been handed over.
+        group: watchers of the same keys.
+        cursor: revision up to which events have been handed over, or a newer one if what followed
+            was for others.
         sink: receiver of live batches.
     """
 
-    __slots__ = ("cursor", "prefix", "sink", "state")
+    __slots__ = ("cursor", "group", "sink", "state")
 
-    def __init__(self, prefix: str, cursor: Revision, sink: Sink) -> None:
-        self.prefix = prefix
+    def __init__(self, group: Group, cursor: Revision, sink: Sink) -> None:
+        self.group = group
         self.cursor = cursor
         self.sink = sink
         self.state = WatcherState.LAGGING
@@ -66,9 +104,7 @@ class Watcher:
     @property
     def keys(self) -> Range:
         """The keys it watches."""
-        if self.prefix.endswith("/"):
-            return Range.prefix(self.prefix)
-        return Range.single(self.prefix)
+        return self.group.keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +146,29 @@ class Hub:
     Args:
         store: where events behind the window are read.
         window_bytes: bound of the in-memory window.
+        at_once: watchers that are handed a batch in one go.
+        pause: how long larger groups wait for the next batch, by what one took.
     """
 
-    def __init__(self, store: Store, *, window_bytes: int = WINDOW_BYTES) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        window_bytes: int = WINDOW_BYTES,
+        at_once: int = AT_ONCE,
+        pause: float = PAUSE,
+    ) -> None:
         self._store = store
         self._window = Window(store.revision, window_bytes)
-        self._watchers: dict[str, set[Watcher]] = {}
+        self._at_once = at_once
+        self._pause = pause
+        self._groups: dict[str, Group] = {}
         self.revision: Revision = store.revision
         self._waiting: list[tuple[Revision, int, trio.Event]] = []
         self._tickets = itertools.count()
+        self._running = False
+        self._behind: deque[Group] = deque()  # in the order in which they are served
+        self._fell_behind = trio.Event()
         self._delivered = 0
         self._pulled = 0
         self._from_store = 0
@@ -126,7 +176,7 @@ class Hub:
 
     def statistics(self) -> HubStatistics:
         """A snapshot of numbers."""
-        everyone = [watcher for group in self._watchers.values() for watcher in group]
+        everyone = [watcher for group in self._groups.values() for watcher in group.watchers]
         return HubStatistics(
             watchers=len(everyone),
             live=sum(watcher.state is WatcherState.LIVE for watcher in everyone),
@@ -139,51 +189,136 @@ class Hub:
 
     def watchers_of(self, prefix: str) -> int:
         """Number of watchers subscribed to exactly this prefix or key."""
-        return len(self._watchers.get(prefix, ()))
+        group = self._groups.get(prefix)
+        return 0 if group is None else len(group.watchers)
 
     def subscribe(self, prefix: str, cursor: Revision, sink: Sink) -> Watcher:
         """Begin a watch behind a revision, lagging; close it with `unsubscribe`."""
-        watcher = Watcher(prefix, cursor, sink)
-        self._watchers.setdefault(prefix, set()).add(watcher)
+        group = self._groups.get(prefix)
+        if group is None:
+            group = self._groups[prefix] = Group(prefix)
+        watcher = Watcher(group, cursor, sink)
+        group.watchers.add(watcher)
         return watcher
 
     def unsubscribe(self, watcher: Watcher) -> None:
         """End a watch; calling it twice is fine."""
         watcher.state = WatcherState.CLOSED
-        group = self._watchers.get(watcher.prefix)
-        if group is not None:
-            group.discard(watcher)
-            if not group:
-                del self._watchers[watcher.prefix]
+        group = watcher.group
+        group.watchers.discard(watcher)
+        if not group.watchers and self._groups.get(group.prefix) is group:
+            del self._groups[group.prefix]
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Append one commit and hand it to live watchers."""
+        """Append one commit and hand it to live watchers, or see to it that it will be."""
         entries = [Entry(event) for event in events]
         self._window.append(entries)
-        self.revision = events[-1].revision
+        before, self.revision = self.revision, events[-1].revision
         while self._waiting and self._waiting[0][0] <= self.revision:
             heapq.heappop(self._waiting)[2].set()
-        if not self._watchers:
+        if not self._groups:
             return
-        groups: dict[str, list[Entry]] = {}
+        concerned: dict[Group, list[Entry]] = {}
         for entry in entries:
             for prefix in prefixes(entry.event.key):
-                if prefix in self._watchers:
-                    groups.setdefault(prefix, []).append(entry)
-        for prefix, group in groups.items():
-            batch = Batch(group)
+                group = self._groups.get(prefix)
+                if group is not None and not group.behind:
+                    concerned.setdefault(group, []).append(entry)
+        room = self._at_once
+        for group, found in concerned.items():
+            if self._running and len(group.watchers) > min(room, self._share(found)):
+                group.behind, group.settled = True, before
+                self._behind.append(group)
+                self._fell_behind.set()
+                continue
+            room -= len(group.watchers)
             # A sink that ends a watch while taking a batch changes the sets: iterate a copy.
-            for watcher in tuple(self._watchers.get(prefix, ())):
-                if watcher.state is WatcherState.LIVE:
-                    self._delivered += 1
-                    if not watcher.sink.offer(batch):
-                        watcher.cursor = self.revision
-                        if watcher.state is WatcherState.LIVE:
-                            watcher.state = WatcherState.LAGGING
+            self._hand(tuple(group.watchers), Batch(found), self.revision)
+
+    def _share(self, entries: Sequence[Entry]) -> int:
+        """How many watchers are handed such a batch in one go."""
+        size = sum(len(entry.event.value) for entry in entries)
+        return min(self._at_once, BYTES_AT_ONCE // max(size, 1))
+
+    def _hand(self, watchers: Sequence[Watcher], batch: Batch, upto: Revision) -> None:
+        """Give a batch to those that are live, but nobody an event a second time.
+
+        Args:
+            watchers: of one group.
+            batch: not empty.
+            upto: the revision that they have come to with it.
+        """
+        first = batch.entries[0].event.revision
+        for watcher in watchers:
+            if watcher.state is not WatcherState.LIVE:
+                continue
+            mine = batch
+            if watcher.cursor >= first:  # it pulled while its group was behind
+                rest = [item for item in batch.entries if item.event.revision > watcher.cursor]
+                if not rest:
+                    continue
+                mine = Batch(rest)
+            self._delivered += 1
+            watcher.cursor = upto
+            if not watcher.sink.offer(mine) and watcher.state is WatcherState.LIVE:
+                watcher.state = WatcherState.LAGGING
+
+    # ------------------------------------------------------------------ groups that are behind
+
+    async def run(self) -> NoReturn:
+        """Serve the groups that are too large for `publish`; without it none is."""
+        self._running = True
+        try:
+            while True:
+                await self._fell_behind.wait()
+                self._fell_behind = trio.Event()
+                while self._behind:
+                    begun = trio.current_time()
+                    await self._serve(self._behind[0])
+                    self._behind.rotate(-1)
+                    if not self._behind[-1].behind:
+                        self._behind.pop()
+                    pause = self._pause * (trio.current_time() - begun)
+                    await trio.sleep(min(pause, PAUSE_MAX_S))
+        finally:
+            self._running = False
+            while self._behind:
+                self._leave_to_them(self._behind.popleft())
+
+    async def _serve(self, group: Group) -> None:
+        """Hand the next batch to a group, with a turn for others after some of its watchers."""
+        try:
+            found, upto = await self._read(group.keys, group.settled)
+        except Exception:  # noqa: BLE001  (it is met again, and answered, where watchers pull)
+            self._leave_to_them(group)
+            return
+        upto = min(upto, self.revision)  # the store may be ahead of the stream
+        batch = Batch([entry for entry in found if entry.event.revision <= upto])
+        watchers, share = tuple(group.watchers), max(1, self._share(batch.entries))
+        for begin in range(0, len(watchers), share):
+            if batch.entries:
+                self._hand(watchers[begin : begin + share], batch, upto)
+            await trio.lowlevel.checkpoint()
+        group.settled = upto
+        group.behind = upto < self.revision and bool(group.watchers)
+
+    def _leave_to_them(self, group: Group) -> None:
+        """Make the live watchers of a group that is behind pull for themselves."""
+        for watcher in tuple(group.watchers):
+            if watcher.state is WatcherState.LIVE:
+                watcher.cursor = self.position(watcher)
+                watcher.state = WatcherState.LAGGING
+                watcher.sink.lag()
+        group.behind = False
 
     def position(self, watcher: Watcher) -> Revision:
         """Revision up to which a watcher has been handed everything."""
-        return self.revision if watcher.state is WatcherState.LIVE else watcher.cursor
+        if watcher.state is not WatcherState.LIVE:
+            return watcher.cursor
+        group = watcher.group
+        return max(watcher.cursor, group.settled) if group.behind else self.revision
+
+    # ------------------------------------------------------------------ watchers that lag
 
     async def wait_for(self, revision: Revision) -> None:
         """Wait until a revision has been announced; the caller brings the deadline."""
@@ -208,25 +343,28 @@ class Hub:
             Compacted: its cursor is older than the history kept.
         """
         if watcher.state is WatcherState.LIVE:
-            return None  # `publish` hands it everything; its cursor stays where it became live
-        keys = watcher.keys
+            return None
         while watcher.cursor < self.revision:
-            entries = self._window.after(watcher.cursor, PULL_ENTRIES)
-            if entries is not None:
-                upto = entries[-1].event.revision if entries else self.revision
-                found = [entry for entry in entries if entry.event.key in keys]
-            else:
-                # A watcher far behind reads many pages: others get their turn between them.
-                await trio.lowlevel.checkpoint()
-                events, upto = await self._store.events(
-                    after=watcher.cursor, keys=keys, max_bytes=PULL_BYTES
-                )
-                found = [Entry(event) for event in events]
-                self._from_store += 1
-            watcher.cursor = upto
+            found, watcher.cursor = await self._read(watcher.keys, watcher.cursor)
             if found:
                 self._pulled += 1
                 return Batch(found)
         if watcher.state is WatcherState.LAGGING and watcher.cursor == self.revision:
             watcher.state = WatcherState.LIVE
         return None
+
+    async def _read(self, keys: Range, cursor: Revision) -> tuple[Sequence[Entry], Revision]:
+        """Some entries of some keys behind a revision, and the revision up to which they go.
+
+        Raises:
+            Compacted: the revision is older than the history kept.
+        """
+        entries = self._window.after(cursor, PULL_ENTRIES)
+        if entries is not None:
+            upto = entries[-1].event.revision if entries else self.revision
+            return [entry for entry in entries if entry.event.key in keys], upto
+        # Who is far behind reads many pages: others get their turn between them.
+        await trio.lowlevel.checkpoint()
+        events, upto = await self._store.events(after=cursor, keys=keys, max_bytes=PULL_BYTES)
+        self._from_store += 1
+        return [Entry(event) for event in events], upto

@@ -1,18 +1,28 @@
 """Watchers: live, lagging, leaving; what is delivered to whom."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Stamped
 from kubetrio.store.revisions import StoreConfig, open_store
 from kubetrio.testing.environment import Hold, gated
 from kubetrio.testing.store_model import MemoryStore
-from kubetrio.watch.hub import PULL_ENTRIES, Hub, Watcher, WatcherState, prefixes
+from kubetrio.watch.hub import (
+    BYTES_AT_ONCE,
+    PAUSE,
+    PAUSE_MAX_S,
+    PULL_ENTRIES,
+    Hub,
+    Watcher,
+    WatcherState,
+    prefixes,
+)
 from kubetrio.watch.window import Batch
 
 VALUE = Stamped(b"", b"x" * 100)
@@ -26,11 +36,15 @@ class Received:
         self.batches: list[Batch] = []
         self.takes = takes
         self.then = then
+        self.lagged = 0
 
     def offer(self, batch: Batch) -> bool:
         self.take(batch)
         self.then()
         return self.takes
+
+    def lag(self) -> None:
+        self.lagged += 1
 
     def take(self, batch: Batch) -> None:
         self.batches.append(batch)
@@ -391,3 +405,237 @@ async def test_a_start_may_be_ahead_of_the_announcement(
     await catch_up(hub, watcher, sink)
     assert sink.revisions == []
     assert is_live(watcher)
+
+
+# ---------------------------------------------------------------------- groups that are behind
+
+
+class Rounds(trio.abc.Instrument):
+    """Counts rounds of the event loop."""
+
+    now = 0
+
+    def before_io_wait(self, timeout: float) -> None:
+        del timeout
+        self.now += 1
+
+
+@pytest.fixture
+async def small(store: MemoryStore, nursery: trio.Nursery) -> Hub:
+    """A hub whose task serves groups of more than two watchers, two at a time."""
+    hub = Hub(store, at_once=2, pause=0)
+    nursery.start_soon(hub.run)
+    await wait_all_tasks_blocked()
+    return hub
+
+
+async def crowd(hub: Hub, size: int) -> tuple[list[Received], list[Watcher]]:
+    """Live watchers of one prefix."""
+    sinks = [Received() for _ in range(size)]
+    return sinks, [await live(hub, "a/", sink) for sink in sinks]
+
+
+async def test_a_large_group_is_served_with_turns_for_others(
+    store: MemoryStore, small: Hub
+) -> None:
+    """Two watchers a round; a small group is served by the commit itself."""
+    rounds, served = Rounds(), []
+    trio.lowlevel.add_instrument(rounds)
+    for _ in range(5):
+        await live(small, "a/", Received(then=lambda: served.append(rounds.now)))
+    other = Received()
+    await live(small, "b/", other)
+    await create(store, "a/1", "b/1")
+    assert (other.revisions, served) == ([2], [])
+    await wait_all_tasks_blocked()
+    assert sorted(Counter(served).values()) == [1, 2, 2]
+
+
+async def test_small_groups_together_are_a_large_one(store: MemoryStore, small: Hub) -> None:
+    """What one commit hands out at once is bounded over all groups."""
+    sinks = [Received() for _ in range(4)]
+    for sink, prefix in zip(sinks, ("a/", "a/", "a/b/", "a/b/"), strict=True):
+        await live(small, prefix, sink)
+    await create(store, "a/b/1")
+    assert sorted(len(sink.revisions) for sink in sinks) == [0, 0, 1, 1]
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in sinks] == [[1]] * 4
+
+
+async def test_commits_meanwhile_go_out_together(store: MemoryStore, small: Hub) -> None:
+    """In one batch, that all of the group share, without what is not theirs."""
+    sinks, _ = await crowd(small, 3)
+    await create(store, "a/1", "b/1", "a/2")
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in sinks] == [[1, 3]] * 3
+    assert len({id(batch) for sink in sinks for batch in sink.batches}) == 1
+
+
+async def test_without_its_task_the_hub_serves_everybody_at_once(store: MemoryStore) -> None:
+    """Nobody waits for what does not run."""
+    hub = Hub(store, at_once=2)
+    sinks, _ = await crowd(hub, 5)
+    await create(store, "a/1")
+    assert [sink.revisions for sink in sinks] == [[1]] * 5
+
+
+async def test_large_events_go_to_fewer_at_a_time(store: MemoryStore, small: Hub) -> None:
+    """A turn is bounded in bytes, too; one watcher is always served."""
+    rounds, served = Rounds(), []
+    trio.lowlevel.add_instrument(rounds)
+    for _ in range(2):
+        await live(small, "a/", Received(then=lambda: served.append(rounds.now)))
+    await store.create("a/1", Stamped(b"", b"x" * BYTES_AT_ONCE))
+    assert served == []
+    await wait_all_tasks_blocked()
+    assert sorted(Counter(served).values()) == [1, 1]
+
+
+async def test_positions_in_a_group_that_is_behind(store: MemoryStore, small: Hub) -> None:
+    """Each watcher is where it was handed to, and those before the batch where the group is."""
+    watchers: list[Watcher] = []
+    seen: list[list[int]] = []
+
+    def positions() -> list[int]:
+        return sorted(small.position(watcher) for watcher in watchers)
+
+    sinks = [Received(then=lambda: seen.append(positions())) for _ in range(3)]
+    watchers += [await live(small, "a/", sink) for sink in sinks]
+    await create(store, "b/1", "a/1")
+    assert positions() == [1, 1, 1]
+    await wait_all_tasks_blocked()
+    assert seen == [[1, 1, 2], [1, 2, 2], [2, 2, 2]]
+    await create(store, "b/2")
+    assert positions() == [3, 3, 3]
+
+
+async def test_who_pulled_meanwhile_is_not_handed_it_again(store: MemoryStore, small: Hub) -> None:
+    """A watcher that joins a group that is behind has come further than the group."""
+    sinks, _ = await crowd(small, 3)
+    await create(store, "a/1", "a/2")
+    late = Received()
+    watcher = small.subscribe("a/", 0, late)
+    await catch_up(small, watcher, late)
+    assert small.position(watcher) == 2
+    await create(store, "a/3")
+    assert small.position(watcher) == 2
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in (*sinks, late)] == [[1, 2, 3]] * 4
+    assert small.position(watcher) == 3
+
+
+async def test_a_full_sink_of_a_group_that_is_behind_pulls(store: MemoryStore, small: Hub) -> None:
+    """From behind the batch that it took."""
+    sinks, watchers = await crowd(small, 3)
+    sinks[0].takes = False
+    await create(store, "a/1", "a/2")
+    await wait_all_tasks_blocked()
+    await create(store, "a/3")
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in sinks] == [[1, 2], [1, 2, 3], [1, 2, 3]]
+    assert not is_live(watchers[0])
+    await catch_up(small, watchers[0], sinks[0])
+    assert sinks[0].revisions == [1, 2, 3]
+
+
+async def test_what_cannot_be_read_for_all_each_is_told(
+    store: MemoryStore, nursery: trio.Nursery
+) -> None:
+    """History was compacted before the hub came to it: the watchers pull, and are refused."""
+    hub = Hub(store, window_bytes=0, at_once=2, pause=0)
+    nursery.start_soon(hub.run)
+    await wait_all_tasks_blocked()
+    sinks, watchers = await crowd(hub, 3)
+    await create(store, "a/1", "a/2")
+    await store.compact(2)
+    await wait_all_tasks_blocked()
+    assert [(sink.lagged, sink.revisions) for sink in sinks] == [(1, [])] * 3
+    for watcher in watchers:
+        with pytest.raises(Compacted):
+            await hub.pull(watcher)
+    fresh = Received()
+    await live(hub, "a/", fresh)
+    for watcher in watchers:
+        hub.unsubscribe(watcher)
+    await create(store, "a/3")
+    assert fresh.revisions == [3]  # the group is not behind any more
+
+
+async def test_what_the_hub_leaves_behind_is_pulled(store: MemoryStore) -> None:
+    """Its task may end first, and nobody misses anything."""
+    hub = Hub(store, at_once=2, pause=0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(hub.run)
+        await wait_all_tasks_blocked()
+        sinks, watchers = await crowd(hub, 3)
+        await create(store, "a/1")
+        nursery.cancel_scope.cancel()
+    assert [sink.lagged for sink in sinks] == [1, 1, 1]
+    for sink, watcher in zip(sinks, watchers, strict=True):
+        await catch_up(hub, watcher, sink)
+    await create(store, "a/2")
+    assert [sink.revisions for sink in sinks] == [[1, 2]] * 3
+
+
+async def test_a_group_that_all_left_is_forgotten(store: MemoryStore, small: Hub) -> None:
+    """Also while it is behind; who comes then begins a new one."""
+    sinks, watchers = await crowd(small, 3)
+    await create(store, "a/1")
+    for watcher in watchers:
+        small.unsubscribe(watcher)
+    late = Received()
+    await live(small, "a/", late)
+    await create(store, "a/2")
+    assert late.revisions == [2]
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in sinks] == [[]] * 3
+    assert small.watchers_of("a/") == 1
+
+
+async def test_a_group_is_not_ahead_of_the_announcement(
+    ahead: tuple[Hub, Callable[[], None]], nursery: trio.Nursery
+) -> None:
+    """What the store shows before the stream does is handed out once."""
+    hub, announce = ahead
+    hub._pause = 0
+    hub._at_once = 0
+    sink = Received()
+    watcher = hub.subscribe("a/", 1, sink)
+    watcher.state = WatcherState.LIVE
+    watcher.group.behind, watcher.group.settled, watcher.cursor = True, 0, 0
+    hub._behind.append(watcher.group)
+    hub._fell_behind.set()
+    nursery.start_soon(hub.run)
+    await wait_all_tasks_blocked()
+    assert (sink.revisions, hub.position(watcher)) == ([1], 1)
+    announce()
+    await hub.wait_for(2)
+    await wait_all_tasks_blocked()
+    assert sink.revisions == [1, 2]
+
+
+async def test_handing_out_leaves_time_for_requests(
+    store: MemoryStore, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    """After a batch the hub pauses, so that the next one carries more; not for long."""
+    hub = Hub(store, at_once=1)
+    nursery.start_soon(hub.run)
+    await wait_all_tasks_blocked()
+    cost = 0.001
+    sinks = [Received(then=lambda: mock_clock.jump(cost)) for _ in range(2)]
+    for sink in sinks:
+        await live(hub, "a/", sink)
+    await create(store, "a/1")
+    await wait_all_tasks_blocked()
+    await create(store, "a/2", "a/3")
+    mock_clock.jump(PAUSE * 2 * cost * 0.99)
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in sinks] == [[1]] * 2
+    mock_clock.jump(PAUSE * 2 * cost * 0.02)
+    cost = 1.0
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in sinks] == [[1, 2, 3]] * 2
+    await create(store, "a/4")
+    mock_clock.jump(PAUSE_MAX_S)
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in sinks] == [[1, 2, 3, 4]] * 2

@@ -2,6 +2,8 @@
 
 The window holds a few events only, so that watchers read memory and store in turn; commits are
 held at the moment when the store shows them and the stream does not yet; compaction passes by.
+All groups are served by the stream itself, or those of several watchers by the hub's task, which
+gets its turns between the steps.
 The log of the model store says what each watcher must have received.  Steps are data, as in
 `tests/contract/test_store_machine.py`.
 """
@@ -91,7 +93,16 @@ class SlowPull:
 
 
 WatcherStep = Join | Pull | Sink | Leave
-Step = WatcherStep | Write | Compact | SlowPull
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Let the hub's task go on for some rounds."""
+
+    rounds: int
+
+
+Step = WatcherStep | Write | Compact | SlowPull | Turns
 
 
 class SlowStore:
@@ -137,6 +148,9 @@ class Client:
             self.hub.unsubscribe(self.watcher)
         return self.takes
 
+    def lag(self) -> None:
+        assert self.watcher.state is WatcherState.LAGGING
+
     def take(self, batch: Batch) -> None:
         assert batch.entries
         self.received += [entry.event for entry in batch.entries]
@@ -145,12 +159,12 @@ class Client:
 class World:
     """Store, model, hub and clients."""
 
-    def __init__(self, store: SqliteStore, gate: Gate) -> None:
+    def __init__(self, store: SqliteStore, gate: Gate, at_once: int) -> None:
         self.store = store
         self.gate = gate
         self.model = MemoryStore()
         self.slow = SlowStore(store)
-        self.hub = Hub(cast("Store", self.slow), window_bytes=WINDOW_BYTES)
+        self.hub = Hub(cast("Store", self.slow), window_bytes=WINDOW_BYTES, at_once=at_once)
         self.clients: list[Client] = []
 
     def expected(self, client: Client, upto: int) -> list[Event]:
@@ -249,6 +263,9 @@ class World:
             await self.join(step)
         elif isinstance(step, SlowPull):
             await self.slow_pull(step)
+        elif isinstance(step, Turns):
+            for _ in range(step.rounds):
+                await trio.lowlevel.checkpoint()
         elif isinstance(step, Compact):
             to = self.model.revision - step.back
             if to > self.model.compacted:
@@ -269,6 +286,7 @@ class World:
             client.takes, client.leaves = True, False
             await self.pull(client, 1000)
         await self.take(Write(KEYS * 2))
+        await wait_all_tasks_blocked()
         for client in self.clients:
             if client.watcher.state is WatcherState.LAGGING:
                 await self.pull(client, 1000)  # it had begun in the future
@@ -282,20 +300,23 @@ class World:
         assert self.hub.statistics().watchers == 0
 
 
-async def run(directory: Path, steps: Sequence[Step]) -> None:
+async def run(directory: Path, steps: Sequence[Step], at_once: int) -> None:
     """Take the steps, checking everybody after each."""
     env, gate = gated(1)
-    async with open_store(directory, StoreConfig(), env) as store:
-        world = World(store, gate)
+    async with open_store(directory, StoreConfig(), env) as store, trio.open_nursery() as nursery:
+        world = World(store, gate, at_once)
+        if at_once:
+            nursery.start_soon(world.hub.run)
         for step in steps:
             await world.take(step)
         await world.finish()
+        nursery.cancel_scope.cancel()
 
 
-def run_steps(steps: Sequence[Step]) -> None:
+def run_steps(steps: Sequence[Step], at_once: int) -> None:
     """Run steps in a new directory, on a clock that stands still."""
     with tempfile.TemporaryDirectory() as directory:
-        trio.run(run, Path(directory), steps, clock=MockClock())
+        trio.run(run, Path(directory), steps, at_once, clock=MockClock())
 
 
 who = st.integers(0, 7)
@@ -310,6 +331,7 @@ written = st.lists(st.sampled_from(KEYS), min_size=1, max_size=6).map(tuple)
 step_strategy: st.SearchStrategy[Step] = st.one_of(
     watcher_steps,
     st.builds(Pull, who),
+    st.builds(Turns, st.integers(1, 4)),
     st.builds(Write, written, st.booleans()),
     st.builds(
         Write, written, st.booleans(), st.lists(watcher_steps, min_size=1, max_size=4).map(tuple)
@@ -327,12 +349,18 @@ step_strategy: st.SearchStrategy[Step] = st.one_of(
 step_lists = st.lists(step_strategy, max_size=40)
 
 
-@settings(max_examples=80, deadline=None)
-@given(step_lists)
-@example([Join("a/", 0), Pull(0), Write(("a/1",)), Pull(0)])
-@example([Join("a/", 0), Write(("a/1",), unseen=(Pull(0),)), Pull(0), Write(("a/1", "a/2"))])
-@example([Write(("a/1",), unseen=(Join("a/"), Pull(0))), Pull(0), Write(("a/1", "a/2"))])
-@example([Join("a/", 0), Write(KEYS * 2), Compact(0), Pull(0)])
-def test_watchers_get_their_events(steps: Sequence[Step]) -> None:
+TWO = (Join("a/", 0), Join("a/", 0), Pull(0), Pull(1))
+
+
+@settings(max_examples=160, deadline=None)
+@given(step_lists, st.integers(0, 2))
+@example([Join("a/", 0), Pull(0), Write(("a/1",)), Pull(0)], 0)
+@example([Join("a/", 0), Write(("a/1",), unseen=(Pull(0),)), Pull(0), Write(("a/1", "a/2"))], 0)
+@example([Write(("a/1",), unseen=(Join("a/"), Pull(0))), Pull(0), Write(("a/1", "a/2"))], 0)
+@example([Join("a/", 0), Write(KEYS * 2), Compact(0), Pull(0)], 0)
+@example([*TWO, Write(KEYS * 2), Turns(1), Join("a/", 3), Pull(2), Write(("a/1",))], 1)
+@example([*TWO, Write(KEYS * 2), Sink(1, False), Turns(1), Leave(0), Write(KEYS), Pull(1)], 1)
+@example([*TWO, Write(KEYS * 4), Compact(0), Turns(1), Pull(0), Pull(1)], 1)
+def test_watchers_get_their_events(steps: Sequence[Step], at_once: int) -> None:
     """Exactly those of their keys behind their start, in order, as far as they have come."""
-    run_steps(steps)
+    run_steps(steps, at_once)
