@@ -221,11 +221,11 @@ class Gate:
             tally.waited.observe(0.0)
             return None
         if patience_s >= self._patience_s:
-            refused = await self._park(ticket, asked, entry)
+            refused = await self._park(ticket, asked)
         else:
             # Less patient than the rest: the timer, which looks at the oldest, would be late.
             with trio.CancelScope(deadline=t + patience_s) as scope:
-                refused = await self._park(ticket, asked, entry, scope)
+                refused = await self._park(ticket, asked, scope)
             if scope.cancelled_caught:
                 return Refused(Reason.TIME_OUT, self._retry_after_s)
         if refused is None:
@@ -251,30 +251,25 @@ class Gate:
     # ------------------------------------------------------------------ waiting
 
     async def _park(
-        self, ticket: Ticket, asked: Asked, entry: Entry, scope: trio.CancelScope | None = None
+        self, ticket: Ticket, asked: Asked, scope: trio.CancelScope | None = None
     ) -> Refused | None:
         """Wait until the ticket is started or its time is up."""
         if self._closing:
-            return self._give_up(ticket, asked, entry, Reason.CANCELLED)
+            return self._give_up(ticket, asked, Reason.CANCELLED)
         self._parked[ticket] = Parked(trio.lowlevel.current_task(), asked)
         if self._due > asked.started + SWEEP_S:
             self._call_by(asked.started + SWEEP_S)
         self._kick()
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
-            self._parked.pop(ticket, None)
+            late = scope is not None and scope.cancel_called
+            del self._parked[ticket]
+            refused = self._give_up(ticket, asked, Reason.TIME_OUT if late else Reason.CANCELLED)
+            self._retry_after_s = refused.retry_after_s
             return trio.lowlevel.Abort.SUCCEEDED
 
-        try:
-            reason: Reason | None = await trio.lowlevel.wait_task_rescheduled(abort)
-        except trio.Cancelled:
-            late = scope is not None and scope.cancel_called
-            refused = self._give_up(
-                ticket, asked, entry, Reason.TIME_OUT if late else Reason.CANCELLED
-            )
-            self._retry_after_s = refused.retry_after_s
-            raise
-        return None if reason is None else self._give_up(ticket, asked, entry, reason)
+        refused: Refused | None = await trio.lowlevel.wait_task_rescheduled(abort)
+        return refused
 
     async def _stand_in_line(self) -> None:
         """Wait for one's turn to be refused.
@@ -293,12 +288,17 @@ class Gate:
 
         await trio.lowlevel.wait_task_rescheduled(abort)
 
-    def _give_up(self, ticket: Ticket, asked: Asked, entry: Entry, reason: Reason) -> Refused:
-        """Take a parked request out of flow control, as if it had never come."""
+    def _give_up(self, ticket: Ticket, asked: Asked, reason: Reason) -> Refused:
+        """Take a request out of flow control, as if it had never come.
+
+        At once, not when its task runs next: until then a round may begin and start it.
+        """
         now = trio.current_time()
         self.passages.settle(now)
         asked.seat = None
-        entry.tally.given_up.observe(now - asked.started)
+        entry = ticket.entry
+        if isinstance(entry, Entry):
+            entry.tally.given_up.observe(now - asked.started)
         if ticket.state is TicketState.QUEUED:
             retry = self._dispatcher.abandon(now, ticket, reason).retry_after_s
         else:
@@ -461,7 +461,8 @@ class Gate:
 
     def _send_away(self, ticket: Ticket, reason: Reason) -> None:
         parked = self._parked.pop(ticket)
-        trio.lowlevel.reschedule(parked.task, outcome.Value(reason))
+        refused = self._give_up(ticket, parked.asked, reason)
+        trio.lowlevel.reschedule(parked.task, outcome.Value(refused))
 
     def close(self) -> None:
         """Refuse what waits, and all that would have to wait from now on (shutdown)."""

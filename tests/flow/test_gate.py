@@ -326,6 +326,50 @@ async def test_shutdown(autojump_clock: trio.testing.MockClock) -> None:
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("patience", [15.0, 10.0])
+async def test_seats_that_fall_free_as_time_is_up(
+    autojump_clock: trio.testing.MockClock, patience: float
+) -> None:
+    """Whoever has given up is not started too, whatever of the two comes first in the round."""
+    for _ in range(20):  # the order of tasks in a round is random
+        async with trio.open_nursery() as nursery:
+            world = await running(nursery, seats=2)
+            await world.company()
+            async with trio.open_nursery() as clients:
+                for number in range(20):
+                    if number == 10:
+                        await trio.sleep(2)  # these still wait then
+                    clients.start_soon(world.request, f"user-{number % 3}", 5.0, patience)
+            assert world.numbers() == {
+                "waiting": 0,
+                "executing": 0,
+                "dispatched": len(order(world, "run")) + 2,
+                "rejected": len(order(world, "time-out")),
+                "seats": 0,
+            }
+            assert len(order(world, "run")) + len(order(world, "time-out")) == 20
+            assert world.gate._rounds.watching
+            nursery.cancel_scope.cancel()
+
+
+async def test_cancelled_requests_are_not_started(autojump_clock: trio.testing.MockClock) -> None:
+    """Also when what cancels them gives a seat back in the same round."""
+    for _ in range(20):
+        async with trio.open_nursery() as nursery:
+            world = await running(nursery, seats=1)
+            await world.company()
+            async with trio.open_nursery() as others, trio.open_nursery() as clients:
+                for number in range(5):
+                    clients.start_soon(world.request, f"user-{number % 2}", 5.0)
+                await trio.sleep(1)
+                others.start_soon(world.request, "stays", 1.0)
+                await trio.sleep(1)
+                clients.cancel_scope.cancel()
+            assert order(world, "run")[-1] == "stays"
+            assert world.numbers()["seats"] == world.numbers()["waiting"] == 0
+            nursery.cancel_scope.cancel()
+
+
 async def test_refusals_take_turns() -> None:
     """Those refused get their answers one by one, so that they cannot fill the rounds."""
     async with trio.open_nursery() as nursery:
