@@ -12,7 +12,7 @@ from typing import Any
 
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, conflict
-from kubetrio.machinery.timestamps import format_time
+from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.resources.strategy import Strategy
 from kubetrio.resources.writes import DeleteOptions
 from kubetrio.schema.registry import ResourceType
@@ -38,6 +38,9 @@ def check_preconditions(resource: ResourceType, obj: Object, options: DeleteOpti
         ApiError: 409, in kube-apiserver's words (which name the kind).
     """
     meta = obj["metadata"]
+    if _is_namespace(resource):
+        _check_namespace(resource, meta, options)
+        return
     named = GroupResource(resource.group, resource.kind)
     if options.uid is not None and options.uid != meta.get("uid"):
         raise conflict(
@@ -57,14 +60,37 @@ def check_preconditions(resource: ResourceType, obj: Object, options: DeleteOpti
         )
 
 
+def _is_namespace(resource: ResourceType) -> bool:
+    return resource.group == "" and resource.resource == "namespaces"
+
+
+def _check_namespace(resource: ResourceType, meta: Object, options: DeleteOptions) -> None:
+    """The same in the words of the storage of namespaces, which name the resource."""
+    for what, member, given in (
+        ("UID", "uid", options.uid),
+        ("ResourceVersion", "resourceVersion", options.resource_version),
+    ):
+        if given is not None and given != meta[member]:
+            raise conflict(
+                resource.group_resource,
+                meta["name"],
+                f"Precondition failed: {what} in precondition: {given}, "
+                f"{what} in object meta: {meta[member]}",
+            )
+
+
 def new_finalizers(obj: Object, strategy: Strategy, options: DeleteOptions) -> list[str]:
     """Finalizers after the propagation policy is applied."""
     current: list[str] = list(obj["metadata"].get("finalizers") or [])
-    policy = options.propagation
+    policy = options.propagation if strategy.collected else "Background"
     if not policy:
         if ORPHAN in current or FOREGROUND in current:
             return current
         policy = "Orphan" if strategy.orphan_by_default else "Background"
+    return _with_policy(current, policy)
+
+
+def _with_policy(current: list[str], policy: str) -> list[str]:
     kept = [name for name in current if name not in (ORPHAN, FOREGROUND)]
     if policy == "Orphan":
         return [*kept, ORPHAN]
@@ -103,40 +129,63 @@ def plan(
     Returns:
         The outcome and the object as it will be stored, or announced as its last state.
     """
+    meta = obj["metadata"]
+    deleting = "deletionTimestamp" in meta
+    if _is_namespace(resource):
+        if not deleting:
+            return Outcome.MARK, _terminating(obj, options, now)
+        if (obj.get("spec") or {}).get("finalizers"):
+            return Outcome.NOTHING, obj
+    if not deleting:
+        grace = grace_period(obj, strategy, options)
+        return _removed_or_marked(obj, strategy, options, now + grace, grace)
+    previous = meta.get("deletionGracePeriodSeconds")
+    if not strategy.graceful or not previous:
+        return _removed_or_marked(obj, strategy, options, now, previous or 0)
+    # It is being stopped: all that counts is whether it gets less time for that.
+    asked = options.grace_period_s
+    grace = previous if asked is None else 1 if asked < 0 else asked
+    if grace >= previous:
+        return Outcome.NOTHING, obj
+    at = parse_time(meta["deletionTimestamp"]) - previous + grace
+    sooner = {**obj, "metadata": {**meta, "deletionTimestamp": format_time(at)}}
+    return _removed_or_marked(sooner, strategy, options, now, grace)
+
+
+def _removed_or_marked(
+    obj: Object, strategy: Strategy, options: DeleteOptions, at: float, grace: int
+) -> tuple[Outcome, Object]:
+    """An object with the finalizers it waits for, if any; marked, if that was not done before."""
     meta = dict(obj["metadata"])
     changed = {**obj, "metadata": meta}
     finalizers = new_finalizers(obj, strategy, options)
-    namespace = resource.group == "" and resource.resource == "namespaces"
-    grace = grace_period(obj, strategy, options)
-    deleting = "deletionTimestamp" in meta
-    pending = bool(finalizers) or (namespace and bool((obj.get("spec") or {}).get("finalizers")))
-    if not pending and grace == 0:
-        if strategy.graceful:
-            if not deleting and meta.get("generation"):
+    stays = bool(finalizers) or grace > 0
+    if stays or strategy.graceful:
+        if "deletionTimestamp" not in meta:
+            meta["deletionTimestamp"] = format_time(at)
+            if meta.get("generation"):
                 meta["generation"] += 1
-            meta.setdefault("deletionTimestamp", format_time(now))
-            meta["deletionGracePeriodSeconds"] = 0
-        return Outcome.REMOVE, changed
-    previous = meta.get("deletionGracePeriodSeconds")
-    if not deleting:
-        meta["deletionTimestamp"] = format_time(now + grace)
-        if not namespace:
-            meta["deletionGracePeriodSeconds"] = grace
-    elif grace and previous is not None and options.grace_period_s is not None and grace < previous:
-        meta["deletionTimestamp"] = format_time(now + grace)
         meta["deletionGracePeriodSeconds"] = grace
-    if finalizers != list(obj["metadata"].get("finalizers") or []):
-        if finalizers:
-            meta["finalizers"] = finalizers
-        else:
-            meta.pop("finalizers", None)
-    if namespace:
-        changed["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
-    if not deleting and meta.get("generation"):
-        meta["generation"] += 1
-    if changed == obj:
-        return Outcome.NOTHING, obj
-    return Outcome.MARK, changed
+    if not stays:
+        return Outcome.REMOVE, changed
+    _set_finalizers(meta, finalizers)
+    return (Outcome.NOTHING if changed == obj else Outcome.MARK), changed
+
+
+def _set_finalizers(meta: Object, finalizers: list[str]) -> None:
+    if finalizers:
+        meta["finalizers"] = finalizers
+    else:
+        meta.pop("finalizers", None)
+
+
+def _terminating(obj: Object, options: DeleteOptions, now: float) -> Object:
+    """A namespace whose deletion begins: it always waits, for its content to be found gone."""
+    meta = {**obj["metadata"], "deletionTimestamp": format_time(now)}
+    policy = "Foreground" if options.waits else options.propagation
+    if policy:
+        _set_finalizers(meta, _with_policy(list(meta.get("finalizers") or []), policy))
+    return {**obj, "metadata": meta, "status": {**(obj.get("status") or {}), "phase": "Terminating"}}
 
 
 def finished(obj: Object, resource: ResourceType) -> bool:
@@ -144,7 +193,7 @@ def finished(obj: Object, resource: ResourceType) -> bool:
     meta = obj["metadata"]
     if "deletionTimestamp" not in meta or meta.get("finalizers"):
         return False
-    if resource.group == "" and resource.resource == "namespaces":
+    if _is_namespace(resource):
         return not (obj.get("spec") or {}).get("finalizers")
     return not meta.get("deletionGracePeriodSeconds")
 

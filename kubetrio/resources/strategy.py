@@ -28,6 +28,7 @@ class Strategy:
         create_on_update: whether PUT to a missing name creates.
         unconditional_update: whether an update may leave out the resourceVersion.
         returns_deleted: whether DELETE answers with the object instead of a Status.
+        collected: whether dependents are looked after; if not, propagation policies do nothing.
         orphan_by_default: whether dependents stay when no propagation policy is given.
         orphan_warning: what to tell a client that left the policy out, or empty.
         graceful: whether deletion waits for a kubelet.
@@ -42,12 +43,14 @@ class Strategy:
     create_on_update: bool = False
     unconditional_update: bool = True
     returns_deleted: bool = False
+    collected: bool = True
     orphan_by_default: bool = False
     orphan_warning: str = ""
     graceful: bool = False
     standard_finalizers: bool = True
 
 
+NOT_COLLECTED = frozenset({("", "events"), ("events.k8s.io", "events")})
 ORPHAN_BY_DEFAULT = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
 ORPHAN_WARNINGS = {
     ("batch", "jobs"): (
@@ -108,6 +111,7 @@ def strategy_of(resource: ResourceType) -> Strategy:
     return replace(
         base,
         status="status" in resource.subresources and key not in STATUS_WRITTEN_BY_ALL,
+        collected=key not in NOT_COLLECTED,
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         orphan_warning=ORPHAN_WARNINGS.get(key, ""),
         graceful=key in GRACEFUL,

@@ -20,7 +20,7 @@ from kubetrio.schema.registry import ResourceType
 NOW = 1_700_000_000.0
 THEN = "2023-11-14T22:13:20Z"
 CORE = {name: builtin.registry().resources["", "v1", name] for name in (
-    "configmaps", "pods", "namespaces", "replicationcontrollers"
+    "configmaps", "events", "pods", "namespaces", "replicationcontrollers"
 )}  # fmt: skip
 CONFIGMAPS, PODS, NAMESPACES = CORE["configmaps"], CORE["pods"], CORE["namespaces"]
 
@@ -94,10 +94,41 @@ def test_grace_can_only_get_shorter(asked: int | None, expected: int) -> None:
     assert again["metadata"]["deletionGracePeriodSeconds"] == expected
 
 
-def test_a_second_deletion_does_nothing() -> None:
-    """The same object comes back, and nothing is written."""
+def test_less_grace_counts_from_the_first_deletion() -> None:
+    """A pod is not given more time by asking again."""
     _, marked = plan(PODS, running())
-    assert plan(PODS, marked) == (Outcome.NOTHING, marked)
+    options = DeleteOptions(grace_period_s=10)
+    outcome, sooner = deletion.plan(PODS, marked, strategy_of(PODS), options, NOW + 5)
+    assert outcome is Outcome.MARK
+    assert sooner["metadata"]["deletionTimestamp"] == "2023-11-14T22:13:30Z"
+
+
+@pytest.mark.parametrize(("grace", "left", "goes"), [(0, 0, True), (-1, 1, False)])
+def test_no_more_grace_and_finalizers(grace: int, left: int, goes: bool) -> None:
+    """A pod with no time left waits for its finalizers only, and goes with the last of them."""
+    _, marked = plan(PODS, {**running(), "metadata": meta(finalizers=["a/b"])})
+    outcome, last = plan(PODS, marked, DeleteOptions(grace_period_s=grace))
+    assert outcome is Outcome.MARK
+    assert last["metadata"]["deletionGracePeriodSeconds"] == left
+    assert last["metadata"]["finalizers"] == ["a/b"]
+    assert deletion.finished({"metadata": {**last["metadata"], "finalizers": []}}, PODS) is goes
+
+
+@pytest.mark.parametrize("policy", ["", "Orphan", "Foreground"])
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_a_second_deletion_does_nothing(policy: str, phase: str) -> None:
+    """The same object comes back, and nothing is written, whatever has become of it."""
+    _, marked = plan(PODS, running())
+    marked["status"] = {"phase": phase}
+    assert plan(PODS, marked, DeleteOptions(propagation=policy)) == (Outcome.NOTHING, marked)
+
+
+def test_a_second_deletion_may_change_what_happens_to_dependents() -> None:
+    """Where nobody is stopping the object, and it waits for finalizers only."""
+    _, marked = plan(CONFIGMAPS, {"metadata": meta(finalizers=["a/b"])})
+    outcome, last = plan(CONFIGMAPS, marked, DeleteOptions(propagation="Foreground"))
+    assert outcome is Outcome.MARK
+    assert last["metadata"]["finalizers"] == ["a/b", FOREGROUND]
 
 
 # ---------------------------------------------------------------- finalizers, propagation
@@ -117,6 +148,8 @@ def test_a_second_deletion_does_nothing() -> None:
         ("configmaps", [FOREGROUND, "a/b"], "Orphan", ["a/b", ORPHAN]),
         ("replicationcontrollers", [], "", [ORPHAN]),
         ("replicationcontrollers", [], "Background", []),
+        ("events", [], "Foreground", []),
+        ("events", ["a/b", ORPHAN], "Orphan", ["a/b"]),
     ],
 )
 def test_propagation_is_a_finalizer(
@@ -182,9 +215,31 @@ def test_a_namespace_terminates() -> None:
 
 
 def test_a_finalized_namespace_goes() -> None:
-    """When neither kind of finalizer is left."""
-    outcome, _ = plan(NAMESPACES, {"metadata": meta(), "spec": {}, "status": {}})
+    """When neither kind of finalizer is left; the first deletion only marks it."""
+    outcome, last = plan(NAMESPACES, {"metadata": meta(), "spec": {}, "status": {}})
+    assert outcome is Outcome.MARK
+    outcome, _ = plan(NAMESPACES, last)
     assert outcome is Outcome.REMOVE
+
+
+@pytest.mark.parametrize(
+    ("options", "finalizers"),
+    [
+        (DeleteOptions(), ["a/b", ORPHAN]),
+        (DeleteOptions(propagation="Background"), ["a/b"]),
+        (DeleteOptions(propagation="Orphan"), ["a/b", ORPHAN]),
+        (DeleteOptions(propagation="Foreground"), ["a/b", FOREGROUND]),
+        (DeleteOptions(propagation="Background", waits=True), ["a/b", FOREGROUND]),
+    ],
+)
+def test_what_becomes_of_dependents_of_a_namespace(
+    options: DeleteOptions, finalizers: list[str]
+) -> None:
+    """The first deletion says so; while its content is there a second one says nothing."""
+    obj = {"metadata": meta(finalizers=["a/b", ORPHAN]), "spec": {"finalizers": ["kubernetes"]}}
+    _, last = plan(NAMESPACES, obj, options)
+    assert last["metadata"]["finalizers"] == finalizers
+    assert plan(NAMESPACES, last, DeleteOptions(propagation="Orphan")) == (Outcome.NOTHING, last)
 
 
 # ---------------------------------------------------------------- the end
@@ -240,6 +295,25 @@ def test_another_object_than_the_one_meant_stays(options: DeleteOptions, words: 
         deletion.check_preconditions(CONFIGMAPS, {"metadata": meta()}, options)
     expected = f'Operation cannot be fulfilled on ConfigMap "n": {words}'
     assert (caught.value.code, caught.value.message) == (409, expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (DeleteOptions(uid="other"), "UID in precondition: other, UID in object meta: u"),
+        (
+            DeleteOptions(resource_version="3"),
+            "ResourceVersion in precondition: 3, ResourceVersion in object meta: 5",
+        ),
+    ],
+)
+def test_another_namespace_than_the_one_meant_stays(options: DeleteOptions, words: str) -> None:
+    """In other words."""
+    with pytest.raises(ApiError) as caught:
+        deletion.check_preconditions(NAMESPACES, {"metadata": meta()}, options)
+    start = 'Operation cannot be fulfilled on namespaces "n": Precondition failed: '
+    assert (caught.value.code, caught.value.message) == (409, start + words)
+    assert (caught.value.details or {})["kind"] == "namespaces"
 
 
 def test_preconditions_that_hold() -> None:
