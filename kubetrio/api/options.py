@@ -293,6 +293,9 @@ def delete_query(request: Request) -> Object:
         raw["orphanDependents"] = truthy(query["orphanDependents"])
     if IGNORE_READ_ERROR in query:
         raw[IGNORE_READ_ERROR] = truthy(query[IGNORE_READ_ERROR])
+    named = {name: query[name] for name in ("uid", "resourceVersion") if query.get(name)}
+    if named:
+        raw["preconditions"] = named
     dry = request.query_list("dryRun")
     if dry:
         raw["dryRun"] = dry

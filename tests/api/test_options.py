@@ -236,6 +236,13 @@ def test_delete_options_in_the_query() -> None:
     assert options.delete_query(request()) == {}
 
 
+def test_preconditions_in_the_query() -> None:
+    """Those that are empty are none, other than in a body."""
+    made = options.delete_query(request("uid=u&resourceVersion=5"))
+    assert made == {"preconditions": {"uid": "u", "resourceVersion": "5"}}
+    assert options.delete_query(request("uid=&resourceVersion=")) == {}
+
+
 def causes_of(query: str, media: str = MERGE_PATCH) -> list[str]:
     """What is wrong with the options of a patch."""
     made = request(query)
