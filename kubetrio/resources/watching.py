@@ -15,7 +15,7 @@ from typing import Protocol
 
 import trio
 
-from kubetrio.machinery.status import expired
+from kubetrio.machinery.status import ApiError, expired
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import restamp
 from kubetrio.resources.paging import SELECT_KEYS, to_encode, to_look_into, turn
@@ -161,10 +161,16 @@ class Watch:
                 await self._send(channel)
             except Compacted as error:
                 gone = expired(f"too old resource version: {error.revision} ({error.floor})")
-                await channel.send(channel.frame(self._encoder.error(gone.status())))
+                await self._refuse(channel, gone)
+            except ApiError as error:  # such as a state not older than a revision that is to come
+                await self._refuse(channel, error)
             finally:
                 self._open_scopes.discard(nursery.cancel_scope)
             nursery.cancel_scope.cancel()
+
+    async def _refuse(self, channel: Channel, error: ApiError) -> None:
+        """Say why there is nothing more: the answer has begun, so in an event."""
+        await channel.send(channel.frame(self._encoder.error(error.status())))
 
     @staticmethod
     async def _leave(channel: Channel, scope: trio.CancelScope) -> None:

@@ -478,3 +478,16 @@ async def test_a_state_that_is_too_old_is_not_sent(
         nursery.start_soon(write)
         await world.watch(not_older_than=3, initial_bookmark=True, timeout_s=5).run(recorder)
     assert recorder.seen == ["ADDED one", "ADDED three", "ADDED two", "BOOKMARK "]
+
+
+async def test_a_state_from_the_future_is_refused_in_the_stream(
+    world: World, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The answer has begun when the wait is over: 504 is an ERROR event."""
+    recorder = Recorder()
+    await world.watch(not_older_than=9, initial_bookmark=True).run(recorder)
+    (event,) = recorder.events
+    assert event["type"] == "ERROR"
+    assert (event["object"]["code"], event["object"]["reason"]) == (504, "Timeout")
+    assert event["object"]["message"] == "Timeout: Too large resource version: 9, current: 2"
+    assert event["object"]["details"]["retryAfterSeconds"] == 1
