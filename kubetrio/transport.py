@@ -20,6 +20,7 @@ POLL_CLOSED = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 RECEIVE_BYTES = 64 * 1024
 RECORD_BYTES = 16 * 1024  # a read from TLS never gives more
 WRITE_BYTES = 64 * 1024
+NOT_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 KEEPALIVE_S = 15  # as Go's dialer: a peer that is gone without a word is found out
 
 
@@ -133,9 +134,22 @@ class TlsTransport:
     async def handshake(self) -> None:
         """Do the TLS handshake; the caller brings the deadline.
 
+        A peer that speaks HTTP without TLS is told so in its own language, as by Go's server.
+
         Raises:
             OSError: the peer broke it off or does not speak TLS.
         """
+        try:
+            await self._handshake()
+        except ssl.SSLError as error:
+            if error.reason == "HTTP_REQUEST":
+                with contextlib.suppress(OSError):  # it does not listen either
+                    # The rest of the request is read, or closing would reset the connection.
+                    socket.socket.recv(self.socket, RECEIVE_BYTES)
+                    socket.socket.send(self.socket, NOT_TLS)
+            raise
+
+    async def _handshake(self) -> None:
         while True:
             try:
                 self.socket.do_handshake()

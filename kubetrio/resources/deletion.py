@@ -185,7 +185,11 @@ def _terminating(obj: Object, options: DeleteOptions, now: float) -> Object:
     policy = "Foreground" if options.waits else options.propagation
     if policy:
         _set_finalizers(meta, _with_policy(list(meta.get("finalizers") or []), policy))
-    return {**obj, "metadata": meta, "status": {**(obj.get("status") or {}), "phase": "Terminating"}}
+    return {
+        **obj,
+        "metadata": meta,
+        "status": {**(obj.get("status") or {}), "phase": "Terminating"},
+    }
 
 
 def finished(obj: Object, resource: ResourceType) -> bool:

@@ -96,6 +96,18 @@ async def test_what_is_not_tls_is_closed(certificates: pki.Pki, data: bytes) -> 
         await trio.aclose_forcefully(stream)
 
 
+async def test_http_without_tls_is_told_so(certificates: pki.Pki) -> None:
+    """In HTTP, so that who forgot the s of https sees why."""
+    async with (
+        listening(who, seeded(0), certificates) as listener,
+        await trio.open_tcp_stream("127.0.0.1", listener.port) as stranger,
+    ):
+        await stranger.send_all(REQUEST)
+        head, _, body = (await drained(stranger)).partition(b"\r\n\r\n")
+    assert head == b"HTTP/1.0 400 Bad Request"
+    assert body == b"Client sent an HTTP request to an HTTPS server.\n"
+
+
 async def test_slow_handshakes_end(certificates: pki.Pki, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that only connects does not stay."""
     monkeypatch.setattr(serve, "HANDSHAKE_TIMEOUT_S", 0.05)
