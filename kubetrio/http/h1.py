@@ -22,7 +22,6 @@ from kubetrio.api.response import (
     Response,
     StreamResponse,
     TunnelResponse,
-    error_response,
 )
 from kubetrio.api.routing import passes_upgrades
 from kubetrio.auth.identity import UserInfo
@@ -38,7 +37,6 @@ from kubetrio.http.messages import (
 )
 from kubetrio.logs import Log
 from kubetrio.machinery.status import (
-    ApiError,
     bad_request,
     entity_too_large,
 )
@@ -402,13 +400,8 @@ class Connection:
 
     async def _refuse(self, refused: Refused) -> None:
         """Answer what is not a request, and close."""
-        reason = "BadRequest" if refused.status == 400 else ""
-        body = error_response(ApiError(refused.status, reason, refused.why)).body
-        framing = b"Content-Length: %d\r\nConnection: close\r\n" % len(body)
-        date = self._date.line(self._env.now())
-        answer = head(refused.status, b"application/json", (), framing, date, "") + body
         try:
-            await self._write(answer)
+            await self._write(refused.answer())
             await self._linger()
         except OSError:
             return  # it will never know

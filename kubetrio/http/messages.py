@@ -17,7 +17,6 @@ from kubetrio.api.response import Headers
 
 HTTP_11 = "1.1"
 MAX_HEADERS = 1000  # fields of one message; each costs more memory than its bytes
-HEAD_TOO_LARGE = "request header fields too large"
 MAX_METHOD = 64
 METHOD = re.compile(rb"([!#$%%&'*+.^_`|~0-9A-Za-z-]{1,%d})( |$)" % MAX_METHOD)
 STAND_IN = b"REPORT"  # a method that means nothing to llhttp
@@ -28,13 +27,20 @@ class Refused(Exception):
 
     Args:
         status: HTTP status code of the answer.
-        why: its text.
+        why: what the answer says beside that, as far as Go's server says it.
     """
 
-    def __init__(self, status: int, why: str) -> None:
+    def __init__(self, status: int, why: str = "") -> None:
         super().__init__(why)
         self.status = status
         self.why = why
+
+    def answer(self) -> bytes:
+        """The whole answer, in plain text: what sent this may not even speak HTTP."""
+        title = f"{self.status} {http.HTTPStatus(self.status).phrase}"
+        said = f"{title}: {self.why}" if self.why else title
+        fields = "Content-Type: text/plain; charset=utf-8\r\nConnection: close"
+        return f"HTTP/1.1 {said}\r\n{fields}\r\n\r\n{said}".encode("ascii")
 
 
 class Message:
@@ -134,15 +140,15 @@ class Parser:
                 self._feed_unknown(start)
             else:
                 self._feed(data)
-        except httptools.HttpParserInvalidMethodError as error:
+        except httptools.HttpParserInvalidMethodError:
             if not start or len(self.queue) != known:
-                self.failure = Refused(400, str(error))
+                self.failure = Refused(400)
             else:
                 self._feed_unknown(start)
         incomplete = start and self.in_head and not self._current.target
         self._start = start if incomplete and len(start) <= MAX_METHOD else b""
         if self._in_fields and self._unseen > self._max_head:
-            self.failure = Refused(431, HEAD_TOO_LARGE)
+            self.failure = Refused(431)
 
     def _feed(self, data: bytes) -> None:
         """Give bytes to llhttp.
@@ -155,7 +161,7 @@ class Parser:
         except httptools.HttpParserUpgrade as pause:
             # Bytes behind an upgrade belong to another protocol; `upgrade` tells the loop.
             self._current.rest = data[pause.args[0] :]
-            self.failure = Refused(400, "the connection is another protocol's")
+            self.failure = Refused(400)
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
             if not isinstance(cause, Refused):
@@ -163,8 +169,8 @@ class Parser:
             self.failure = cause
         except httptools.HttpParserInvalidMethodError:
             raise
-        except httptools.HttpParserError as error:
-            self.failure = Refused(400, str(error))
+        except httptools.HttpParserError:
+            self.failure = Refused(400)
 
     def _feed_unknown(self, start: bytes) -> None:
         """Take a request with a method that llhttp does not know under the name of another.
@@ -173,7 +179,7 @@ class Parser:
         """
         found = METHOD.match(start)
         if found is None:
-            self.failure = Refused(400, "Invalid method encountered")
+            self.failure = Refused(400)
         elif not found[2]:
             self._unknown = True  # the rest of it is to come
         else:
@@ -182,8 +188,8 @@ class Parser:
             self._parser = httptools.HttpRequestParser(self)
             try:
                 self._feed(STAND_IN + start[found.end(1) :])
-            except httptools.HttpParserInvalidMethodError as error:
-                self.failure = Refused(400, str(error))  # of a message behind this one
+            except httptools.HttpParserInvalidMethodError:
+                self.failure = Refused(400)  # of a message behind this one
 
     def on_message_begin(self) -> None:
         """Called by llhttp."""
@@ -196,14 +202,14 @@ class Parser:
         """Called by llhttp, perhaps in pieces."""
         self._head += len(url)
         if self._head > self._max_head:
-            raise Refused(431, HEAD_TOO_LARGE)
+            raise Refused(431)
         self._current.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called by llhttp, once a header."""
         self._head = size = self._head + len(name) + len(value) + 4
         if size > self._max_head:
-            raise Refused(431, HEAD_TOO_LARGE)
+            raise Refused(431)
         if not self.in_head:
             return  # a trailer must not pass for a header (RFC 9110, 6.5.1)
         message = self._current
@@ -211,7 +217,7 @@ class Parser:
         fields = message.raw_headers
         fields.append((name, value))
         if len(fields) > MAX_HEADERS:
-            raise Refused(431, "too many request header fields")
+            raise Refused(431)
         headers = message.headers
         if name in headers:
             if name == b"host":
@@ -246,14 +252,14 @@ class Parser:
             expect = headers.get(b"expect")
             if expect is not None:
                 if expect.lower() != b"100-continue":
-                    raise Refused(417, "only 100-continue can be expected")
+                    raise Refused(417)
                 message.expects_continue = True
         coding = headers.get(b"transfer-encoding")
         if coding is not None:
             if not message.http_11:
-                raise Refused(400, "Transfer-Encoding is not of HTTP/1.0")
+                raise Refused(400)
             if coding.lower() != b"chunked":
-                raise Refused(501, "unsupported transfer encoding")
+                raise Refused(501)
 
     def on_chunk_header(self) -> None:
         """Called by llhttp behind the size of a chunk; behind the last one come trailers."""

@@ -364,8 +364,29 @@ async def test_refusals_do_not_reach_the_handler() -> None:
 async def test_long_heads_get_431() -> None:
     """And the connection ends."""
     raw = await talk(b"GET / HTTP/1.1\r\nHost: h\r\n", *[b"X: %b\r\n" % (b"a" * 90)] * 30)
-    assert statuses(raw) == [431]
-    assert b"Connection: close" in raw
+    assert raw == (
+        b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+        b"Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+        b"431 Request Header Fields Too Large"
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", b"400 Bad Request: missing required Host header"),
+        (
+            b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+            b"400 Bad Request: too many Host headers",
+        ),
+        (b"FOO\r\n\r\n", b"400 Bad Request"),
+    ],
+)
+async def test_refusals_are_plain_text(raw: bytes, said: bytes) -> None:
+    """In the words of Go's server, twice."""
+    answer = await talk(raw)
+    assert answer.startswith(b"HTTP/1.1 " + said + b"\r\n")
+    assert answer.endswith(b"\r\n\r\n" + said)
 
 
 async def test_a_good_request_is_answered_before_garbage_is_refused() -> None:
