@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from kubetrio.api import serializers
+from kubetrio.api import options, serializers
+from kubetrio.api.encoders import accept
 from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import bad_request
@@ -23,32 +24,54 @@ async def decode_body(
 ) -> None:
     """Read and decode the body of a write into ``request.body``.
 
+    What the client accepts and the options in the query are looked at first, so that of several
+    mistakes the same one is answered as by kube-apiserver; the verbs read them again.
+
     Raises:
-        ApiError: 400, 413 or 415.
+        ApiError: 400, 406, 413, 415 or 422.
     """
     verb = request.info.verb
+    media = request.header(b"content-type") or None
     if verb == "patch":
         custom = not resource.schema_name
-        request.patch_type = negotiate.patch_type(
-            request.header(b"content-type") or None, custom=custom, cbor=cbor
-        )
-        request.body = await request.read_body(max_bytes)
-        return
+        request.patch_type = negotiate.patch_type(media, custom=custom, cbor=cbor)
+    offer = negotiate.COLLECTION if verb == "deletecollection" else negotiate.OBJECT
+    accept(request, negotiate.CBOR_OFFERS[offer] if cbor else offer)
     offered = negotiate.WITH_CBOR if cbor else negotiate.STANDARD
-    media = request.header(b"content-type") or None
+    codec = negotiate.body_codec(media, offered) if verb == "create" else None
+    if verb == "deletecollection" and request.query:
+        options.list_options(request, resource)
+    body = await request.read_body(max_bytes)
     if verb in ("delete", "deletecollection"):
-        body = await request.read_body(max_bytes)
         # The media type of no body does not matter.
         request.body = _delete_options(body, negotiate.body_codec(media, offered)) if body else None
         return
-    codec = negotiate.body_codec(media, offered)
-    body = await request.read_body(max_bytes)
+    if request.query:
+        _check_options(request)
+    if verb == "patch":
+        request.body = body
+        return
+    if codec is None:
+        codec = negotiate.body_codec(media, offered)
     gvk = resource.group_version_kind
     if request.info.subresource:
         gvk = resource.subresources[request.info.subresource].kind
     decoded = decode_object(body, gvk, codec)
     check_fields(request, decoded)
     request.body = decoded.value
+
+
+def _check_options(request: Request) -> None:
+    """Refuse options of a write.
+
+    Raises:
+        ApiError: 422.
+    """
+    if request.info.verb == "patch":
+        options.patch_options(request)
+    else:
+        kind = "CreateOptions" if request.info.verb == "create" else "UpdateOptions"
+        options.write_options(request, kind)
 
 
 def decode_object(

@@ -100,3 +100,45 @@ async def test_the_media_type_of_no_options_does_not_matter(client: Client) -> N
     media = {"Content-Type": "text/plain"}
     assert (await client.request("DELETE", f"{CONFIGMAPS}/one", media)).status == 404
     assert (await client.request("DELETE", f"{CONFIGMAPS}/one", media, b"{}")).status == 415
+
+
+BAD = {"accept": "text/plain", "media": "text/csv", "query": "dryRun=x", "body": "{"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "wrong", "code"),
+    [
+        ("POST", "", "accept media query body", 406),
+        ("POST", "", "media query body", 415),
+        ("POST", "", "query body", 422),
+        ("POST", "", "body", 400),
+        ("PUT", "/n", "accept media query body", 406),
+        ("PUT", "/n", "media query body", 422),
+        ("PUT", "/n", "media body", 415),
+        ("PATCH", "/n", "accept media query body", 415),
+        ("PATCH", "/n", "accept query body", 406),
+        ("PATCH", "/n", "query body", 422),
+        ("DELETE", "/n", "accept body", 406),
+        ("DELETE", "", "accept body", 406),
+    ],
+)
+async def test_of_several_mistakes_one_is_told(
+    client: Client, method: str, path: str, wrong: str, code: int
+) -> None:
+    """What the answer may be, what the body is, the options, the body: in that order or another."""
+    await client.request("POST", CONFIGMAPS, json=OBJECT)
+    mistakes = {name: BAD[name] for name in wrong.split()}
+    good = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    headers = {
+        "Content-Type": mistakes.get("media", good),
+        "Accept": mistakes.get("accept", "application/json"),
+    }
+    target = f"{CONFIGMAPS}{path}?{mistakes.get('query', '')}"
+    answer = await client.request(method, target, headers, mistakes.get("body", "{}").encode())
+    assert answer.status == code
+
+
+async def test_the_selector_of_a_collection_is_read_before_the_body(client: Client) -> None:
+    """A deletion says what it is about first."""
+    answer = await client.request("DELETE", f"{CONFIGMAPS}?labelSelector==", {}, b"{")
+    assert "found '='" in answer.json()["message"]
