@@ -118,12 +118,15 @@ def _constant(text: str) -> Getter:
     return lambda _: text
 
 
-def _below(prefix: str, names: str) -> dict[str, Getter]:
-    return {f"{prefix}.{name}": _at(f"{prefix}.{name}") for name in names.split()}
+def _below(prefix: str, names: str, stored: str = "") -> dict[str, Getter]:
+    """Fields of a member, which may be stored under another name."""
+    return {f"{prefix}.{name}": _at(f"{stored or prefix}.{name}") for name in names.split()}
 
 
 _REFERENCE = "kind namespace name uid apiVersion resourceVersion fieldPath"
 
+# Fields have the names of the version asked for and are read from the object as it is stored:
+# events of both groups are stored with the names of core/v1.
 _GETTERS: dict[str, dict[str, Getter]] = {
     "/v1/events": {
         **_below("involvedObject", _REFERENCE),
@@ -133,9 +136,9 @@ _GETTERS: dict[str, dict[str, Getter]] = {
         "type": _at("type"),
     },
     "events.k8s.io/v1/events": {
-        **_below("regarding", _REFERENCE),
+        **_below("regarding", _REFERENCE, "involvedObject"),
         "reason": _at("reason"),
-        "reportingController": _at("reportingController"),
+        "reportingController": _at("reportingComponent"),
         "type": _at("type"),
     },
     "/v1/namespaces": {"status.phase": _at("status.phase")},
@@ -189,7 +192,7 @@ def values(obj: Object, resource_key: str, extra: Collection[str] = ()) -> dict[
     """Every field of an object that its resource can be selected by.
 
     Args:
-        obj: the object in the version that the key names.
+        obj: the object as it is stored.
         resource_key: ``group/version/resource``, such as ``/v1/pods``.
         extra: more field paths, such as the selectable fields of a custom resource.
     """

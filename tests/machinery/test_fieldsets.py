@@ -55,7 +55,8 @@ def test_every_supported_field_of_a_builtin_resource_has_a_value() -> None:
         ("/v1/events", {"involvedObject": REFERENCE}, "involvedObject.fieldPath", "spec"),
         ("/v1/events", {"source": {"component": "c"}}, "source", "c"),
         ("/v1/events", {"source": {}, "reportingComponent": "r"}, "source", "r"),
-        ("events.k8s.io/v1/events", {"regarding": REFERENCE}, "regarding.kind", "Pod"),
+        ("events.k8s.io/v1/events", {"involvedObject": REFERENCE}, "regarding.kind", "Pod"),
+        ("events.k8s.io/v1/events", {"reportingComponent": "r"}, "reportingController", "r"),
     ],
 )
 def test_values(key: str, obj: dict[str, Any], field: str, value: str) -> None:
