@@ -206,8 +206,14 @@ class ObjectEncoder:
         return FramedListWriter(
             lambda meta: frame_of(whole(meta), self._accepted),
             self._item,
-            lambda meta: serializers.dump(whole(meta), self._accepted),
+            lambda meta: serializers.dump(self._empty(meta.as_dict()), self._accepted),
         )
+
+    def _empty(self, meta: Object) -> Object:
+        """A list without items; of metadata alone, Go never makes the slice."""
+        version, kind = self._list_identity()
+        items: list[Object] | None = None if self._accepted.as_kind else []
+        return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
 
     def _proto_item(self, value: bytes) -> bytes:
         def encode() -> bytes:
@@ -223,6 +229,8 @@ class ObjectEncoder:
         return cborwire.encode(self._item(value), shape)
 
     def _cbor_list(self, meta: Object, items: list[bytes]) -> bytes:
+        if not items:
+            return cborwire.encode(self._empty(meta))
         version, kind = self._list_identity()
         return cborwire.encode_list(version, kind, meta, items)
 

@@ -156,6 +156,23 @@ def test_metadata_only() -> None:
     assert all("data" not in each for each in found["items"])
 
 
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+@pytest.mark.parametrize("media", ["application/json", "application/yaml", "application/cbor"])
+def test_an_empty_list_has_items_and_one_of_metadata_has_none(media: str, version: str) -> None:
+    """As Go prints a slice that was made, and one that never was."""
+    offer = CBOR_OFFERS[COLLECTION]
+    decode = {
+        "application/json": orjson.loads,
+        "application/yaml": lambda body: yamlwire.decode(body).value,
+        "application/cbor": cborwire.decode,
+    }[media]
+    shape = f";as=PartialObjectMetadataList;g=meta.k8s.io;v={version}"
+    for accept, items in ((media, []), (media + shape, None)):
+        writer = encoder(accept, offer).list_writer()
+        found: Any = decode(writer.open(META) + writer.items([]) + writer.close())
+        assert (found["items"], found["metadata"]) == (items, EXPECTED_META)
+
+
 def test_a_shape_for_lists_is_none_for_objects() -> None:
     """406, and the other way round."""
     with pytest.raises(ApiError) as caught:
