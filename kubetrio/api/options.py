@@ -6,7 +6,7 @@ ListOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery import fielderrors, fields, gonumbers, labels
@@ -40,6 +40,19 @@ def integer(text: str) -> int:
         return gonumbers.parse_int(text)
     except ValueError as error:
         raise bad_request(str(error)) from None
+
+
+def number(query: Mapping[str, str], name: str) -> int:
+    """A 64-bit decimal parameter, 0 when it is absent; an empty one is no number.
+
+    Args:
+        query: first value of each parameter.
+        name: its name.
+
+    Raises:
+        ApiError: 400, as `integer`.
+    """
+    return integer(query[name]) if name in query else 0
 
 
 def selection(request: Request, resource: ResourceType) -> Selection | None:
@@ -80,9 +93,8 @@ def list_options(request: Request, resource: ResourceType) -> ListOptions:
     query = request.query
     if not query:
         return EVERYTHING
-    limit = integer(query["limit"]) if query.get("limit") else 0
-    if query.get("timeoutSeconds"):
-        integer(query["timeoutSeconds"])
+    number(query, "timeoutSeconds")
+    limit = number(query, "limit")
     chosen = selection(request, resource)
     version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     token = query.get("continue", "")
@@ -145,9 +157,8 @@ def watch_options(
         ApiError: 400, 422, or 500 for a malformed resourceVersion, as kube-apiserver answers.
     """
     query = request.query
-    timeout = integer(query["timeoutSeconds"]) if query.get("timeoutSeconds") else 0
-    if query.get("limit"):
-        integer(query["limit"])
+    timeout = number(query, "timeoutSeconds")
+    number(query, "limit")
     chosen = selection(request, resource)
     name = request.info.name
     by_field = chosen.fields if chosen is not None and _single(request) else None
@@ -285,7 +296,7 @@ def delete_query(request: Request) -> Object:
     """
     query = request.query
     raw: Object = {}
-    if query.get("gracePeriodSeconds"):
+    if "gracePeriodSeconds" in query:
         raw["gracePeriodSeconds"] = integer(query["gracePeriodSeconds"])
     if "propagationPolicy" in query:
         raw["propagationPolicy"] = query["propagationPolicy"]

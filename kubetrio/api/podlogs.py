@@ -55,7 +55,7 @@ def check_log_options(query: Mapping[str, str], name: str) -> None:
     Raises:
         ApiError: 400 or 422.
     """
-    numbers = {key: options.integer(query[key]) for key in NUMBERS if query.get(key)}
+    numbers = {key: options.integer(query[key]) for key in NUMBERS if key in query}
     causes: list[Cause] = []
     tail = numbers.get("tailLines", 0)
     if tail < 0:
@@ -91,7 +91,7 @@ def kubelet_query(query: Mapping[str, str], *, split: bool) -> str:
         ApiError: 400 for a time that is none.
     """
     asked = {key: "true" for key in SWITCHES if truthy(query.get(key, "0"))}
-    asked |= {key: str(options.integer(query[key])) for key in NUMBERS if query.get(key)}
+    asked |= {key: str(options.integer(query[key])) for key in NUMBERS if key in query}
     since = query.get("sinceTime")
     if since:
         try:

@@ -98,7 +98,15 @@ def test_lists_that_contradict_themselves(query: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["labelSelector=a===b", "fieldSelector=spec.foo=bar", "limit=ten", "timeoutSeconds=x"],
+    [
+        "labelSelector=a===b",
+        "fieldSelector=spec.foo=bar",
+        "limit=ten",
+        "timeoutSeconds=x",
+        "limit=",
+        "limit&limit=1",
+        "timeoutSeconds=",
+    ],
 )
 def test_what_does_not_parse_is_400(query: str) -> None:
     """Selectors and numbers."""
@@ -150,6 +158,8 @@ def test_where_watches_begin(
         ("continue=abc", 422),
         ("resourceVersion=abc", 500),
         ("timeoutSeconds=abc", 400),
+        ("timeoutSeconds=", 400),
+        ("limit=", 400),
     ],
 )
 def test_watches_that_are_refused(query: str, code: int) -> None:
@@ -234,6 +244,9 @@ def test_delete_options_in_the_query() -> None:
         "orphanDependents": False,
     }
     assert options.delete_query(request()) == {}
+    with pytest.raises(ApiError) as caught:
+        options.delete_query(request("gracePeriodSeconds="))
+    assert caught.value.message == 'strconv.ParseInt: parsing "": invalid syntax'
 
 
 def test_preconditions_in_the_query() -> None:

@@ -137,6 +137,16 @@ def test_log_options_are_checked(query: dict[str, str]) -> None:
     assert caught.value.code == 422
 
 
+@pytest.mark.parametrize("name", ["tailLines", "limitBytes", "sinceSeconds"])
+def test_numbers_of_log_options(name: str) -> None:
+    """400 for what is none; so is an empty text."""
+    for text in ("", "x"):
+        with pytest.raises(ApiError) as caught:
+            check_log_options({name: text}, "p")
+        words = f'strconv.ParseInt: parsing "{text}": invalid syntax'
+        assert (caught.value.code, caught.value.message) == (400, words)
+
+
 async def test_access_reviews(client: Client) -> None:
     """The administrator may, somebody may not."""
     spec = {"resourceAttributes": {"verb": "get", "resource": "pods"}}
