@@ -6,12 +6,13 @@ URIs): which paths are about resources, which verb a method stands for, where th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote, unquote_plus
 
 from kubetrio.api.advice import Advice
 from kubetrio.auth.identity import ANONYMOUS, UserInfo
@@ -230,7 +231,7 @@ class Request:
 
     def query_list(self, name: str) -> list[str]:
         """All values of a query parameter, in order."""
-        return [v for k, v in parse_qsl(self.raw_query, keep_blank_values=True) if k == name]
+        return [value for key, value in query_pairs(self.raw_query) if key == name]
 
     def header_list(self, name: bytes) -> list[str]:
         """All values of a header, in order."""
@@ -242,10 +243,34 @@ class Request:
         return value.decode("latin-1") if value else ""
 
 
+_undecodable = re.compile("%(?![0-9A-Fa-f]{2})|;").search
+
+
+def query_pairs(raw: str) -> list[tuple[str, str]]:
+    """Names and values of a query, in order.
+
+    Pairs that Go does not decode are as good as absent: a semicolon separates nothing for it, and a
+    percent sign has two digits behind it.
+
+    Args:
+        raw: text behind the question mark.
+    """
+    pairs = []
+    for pair in raw.split("&"):
+        name, _, value = pair.partition("=")
+        if "%" in pair or "+" in pair or ";" in pair:
+            if _undecodable(pair):
+                continue
+            name, value = unquote_plus(name), unquote_plus(value)
+        if pair:
+            pairs.append((name, value))
+    return pairs
+
+
 def parse_query(raw: str) -> Mapping[str, str]:
     """First value of each query parameter."""
     query: dict[str, str] = {}
     if raw:
-        for key, value in parse_qsl(raw, keep_blank_values=True):
+        for key, value in query_pairs(raw):
             query.setdefault(key, value)
     return query

@@ -123,6 +123,24 @@ def test_the_first_of_repeated_parameters_counts() -> None:
     assert parse_query("a=1&a=2&b=&c") == {"a": "1", "b": "", "c": ""}
 
 
+@pytest.mark.parametrize(
+    ("raw", "pairs"),
+    [
+        ("labelSelector=%zz&limit=1", {"limit": "1"}),
+        ("limit=1;x=2", {}),
+        ("limit=1%3Bx", {"limit": "1;x"}),
+        ("a=c1%&b=%2&%g=1&c=100%25", {"c": "100%"}),
+        ("a=%zz&a=1", {"a": "1"}),
+        ("&&a+b=c+d%2B=", {"a b": "c d+="}),
+    ],
+)
+def test_what_go_does_not_decode_is_not_there(raw: str, pairs: dict[str, str]) -> None:
+    """Without a word; the other parameters are."""
+    assert parse_query(raw) == pairs
+    request = Request("GET", "/", raw, {}, [])
+    assert request.query_list("a") == [value for name, value in pairs.items() if name == "a"]
+
+
 def test_repeated_headers_and_parameters_are_all_there() -> None:
     """For those that may repeat."""
     headers = [(b"a", b"1"), (b"b", b"x"), (b"a", b"2")]
