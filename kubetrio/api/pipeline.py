@@ -446,6 +446,8 @@ def admit_and_store(api: Api, request: Request) -> Awaitable[AnyResponse]:
         verb = verbs.VERBS.get(name)
         if verb is None or not supported(subresource):
             raise not_implemented(resource.group_resource, subresource)
+    elif subresource:
+        routing.check_name(request.info.name)
     return verb(api, request, resource)
 
 

@@ -138,13 +138,18 @@ def _resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInf
 
 
 def _pinned_name(selector: str) -> str:
-    """Name that a field selector requires, for authorization and messages."""
+    """Name that a field selector requires, for authorization and messages.
+
+    Only if an object can have it: with another one the request is about all of them.
+    """
     from kubetrio.machinery import fields
+    from kubetrio.machinery.names_validation import path_segment
 
     try:
-        return fields.parse(selector).exact("metadata.name") or ""
+        name = fields.parse(selector).exact("metadata.name") or ""
     except ValueError:
         return ""
+    return "" if path_segment(name) else name
 
 
 ReadBody = Callable[[int], Awaitable[bytes]]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kubetrio.api.request import Request, RequestInfo, resolve
+from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.names_validation import path_segment
 from kubetrio.machinery.status import (
     bad_request,
     method_not_allowed,
@@ -25,7 +27,7 @@ def find(registry: Registry, request: Request) -> ResourceType:
 
     Raises:
         NotServed: the group is not served at all.
-        ApiError: 400, 404 or 405.
+        ApiError: 404 or 405.
     """
     info = request.info
     if info.group not in registry.groups or info.path.startswith("//"):
@@ -47,8 +49,6 @@ def find(registry: Registry, request: Request) -> ResourceType:
             raise unknown_path()  # the old prefix stands before objects only
         if request.method != "GET":
             raise method_not_allowed()
-    if info.name in (".", ".."):
-        raise bad_request(f"name may not be '{info.name}'")
     verbs = resource.verbs
     if info.subresource:
         sub = resource.subresources.get(info.subresource)
@@ -66,6 +66,17 @@ def find(registry: Registry, request: Request) -> ResourceType:
     if info.verb == "create" and resource.namespaced and not info.namespace:
         raise method_not_allowed()
     return resource
+
+
+def check_name(name: str) -> None:
+    """Refuse a name in a path that no object can be stored under.
+
+    Raises:
+        ApiError: 400.
+    """
+    if "%" in name or name in (".", ".."):
+        why = ";".join(path_segment(name))
+        raise bad_request(f"Name parameter invalid: {quote(name)}: {why}")
 
 
 def passes_upgrades(method: str, raw_path: str) -> bool:

@@ -16,6 +16,7 @@ from kubetrio.api.encoders import encoder_for, request_version, stored_version
 from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
+from kubetrio.api.routing import check_name
 from kubetrio.machinery.status import not_found, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
@@ -38,6 +39,7 @@ Verb = Callable[["Api", Request, ResourceType], Awaitable[AnyResponse]]
 
 def _target(request: Request, resource: ResourceType) -> Target:
     info = request.info
+    check_name(info.name)
     return Target(
         resource=resource,
         namespace=object_namespace(request, resource),
@@ -62,6 +64,7 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     info = request.info
     encoder = _encoder(api, request, resource, OBJECT)
     version = request.query.get("resourceVersion", "") if request.query else ""
+    check_name(info.name)
     key = resource.key(object_namespace(request, resource), info.name)
     found = await api.listing.get(key, version)
     if found is None:

@@ -59,6 +59,10 @@ GET /api/v1/pods?fieldSelector=metadata.name%3Dp
   list api - v1 - pods - p
 GET /api/v1/pods?watch=1&fieldSelector=metadata.name%3Dp
   watch api - v1 - pods - p
+GET /api/v1/pods?fieldSelector=metadata.name%3D..
+  list api - v1 - pods - -
+GET /api/v1/pods?fieldSelector=metadata.name%3Da%25b
+  list api - v1 - pods - -
 GET /api/v1/pods?fieldSelector=metadata.name%21%3Dp
   list api - v1 - pods - -
 GET /api/v1/pods?fieldSelector=%3D%3D%3D

@@ -64,7 +64,6 @@ def test_paths_that_lead_somewhere(method: str, target: str, plural: str) -> Non
         ("OPTIONS", "/api/v1/pods", 405),
         ("BREW", "/api/v1/pods", 405),
         ("DELETE", "/api/v1/namespaces/ns/pods/p/status", 405),
-        ("GET", "/api/v1/namespaces/ns/pods/..", 400),
     ],
 )
 def test_paths_that_do_not(method: str, target: str, code: int) -> None:
@@ -72,6 +71,29 @@ def test_paths_that_do_not(method: str, target: str, code: int) -> None:
     with pytest.raises(ApiError) as caught:
         routing.find(REGISTRY, request(method, target))
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (".", "may not be '.'"),
+        ("..", "may not be '..'"),
+        ("a%b", "may not contain '%'"),
+        ("%", "may not contain '%'"),
+    ],
+)
+def test_names_that_nothing_is_stored_under(name: str, why: str) -> None:
+    """400 in kube-apiserver's words."""
+    with pytest.raises(ApiError) as caught:
+        routing.check_name(name)
+    words = f'Name parameter invalid: "{name}": {why}'
+    assert (caught.value.code, caught.value.message) == (400, words)
+
+
+def test_names_that_something_may_be_stored_under() -> None:
+    """Whether the kind allows them is not asked here."""
+    for name in ("", "a.b", "...", "Bad_Name", "system:node"):
+        routing.check_name(name)
 
 
 def test_a_group_nobody_serves() -> None:

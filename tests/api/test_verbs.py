@@ -162,3 +162,30 @@ async def test_cluster_wide_objects_lose_a_namespace(client: Client) -> None:
         assert "namespace" not in answer.json()["metadata"]
     answer = await client.request("POST", "/api/v1/namespaces", json=body)
     assert (answer.status, "namespace" in answer.json()["metadata"]) == (201, False)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize(("sent", "name"), [("a%25b", "a%b"), ("%2e%2e", ".."), (".", ".")])
+async def test_a_name_that_nothing_is_stored_under(
+    client: Client, method: str, sent: str, name: str
+) -> None:
+    """400, and not before the body was read."""
+    body = None if method in ("GET", "DELETE") else named(name)
+    headers = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else {}
+    answer = await client.request(method, f"{CONFIGMAPS}/{sent}", json=body, headers=headers)
+    assert answer.status == 400
+    assert answer.json()["message"].startswith(f'Name parameter invalid: "{name}": may not ')
+    if method == "PUT":
+        other = await client.request(method, f"{CONFIGMAPS}/{sent}", json=named("other"))
+        assert "does not match the name on the URL" in other.json()["message"]
+
+
+async def test_a_selector_for_a_name_that_nothing_has(client: Client) -> None:
+    """Selects nothing, as any other that does not match."""
+    await client.request("POST", CONFIGMAPS, json=named("one"))
+    for name in (".", "..", "a%25b", "a/b"):
+        answer = await client.request("GET", f"{CONFIGMAPS}?fieldSelector=metadata.name%3D{name}")
+        assert (answer.status, answer.json()["items"]) == (200, [])
+    scale = "/apis/apps/v1/namespaces/default/deployments/../scale"
+    answer = await client.request("GET", scale)
+    assert answer.json()["message"] == "Name parameter invalid: \"..\": may not be '..'"
