@@ -112,7 +112,7 @@ def list_options(request: Request, resource: ResourceType) -> ListOptions:
         causes.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if causes:
         raise invalid(LIST_OPTIONS, "", causes)
-    if version == "0":
+    if version == "0" and resource.cached:
         limit = 0  # answered from memory in kube-apiserver, which does not page there
     return ListOptions(
         limit=max(limit, 0),

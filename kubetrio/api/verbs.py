@@ -66,7 +66,7 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     version = request.query.get("resourceVersion", "") if request.query else ""
     check_name(info.name)
     key = resource.key(object_namespace(request, resource), info.name)
-    found = await api.listing.get(key, version)
+    found = await api.listing.get(key, version, cached=resource.cached)
     if found is None:
         raise not_found(resource.group_resource, info.name)
     return Response(200, encoder.object(found.value), encoder.content_type)

@@ -207,15 +207,23 @@ def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
 
 
-def too_large_resource_version(requested: int, current: int) -> ApiError:
-    """504: a revision from the future did not come in time."""
+def too_large_resource_version(
+    requested: int, current: int, *, retry_after: int | None = 1
+) -> ApiError:
+    """504: a revision from the future did not come in time.
+
+    Args:
+        requested: the revision asked for.
+        current: the newest one.
+        retry_after: seconds after which to try again, None to say nothing of it.
+    """
     cause = Cause("ResourceVersionTooLarge", "Too large resource version")
     return ApiError(
         504,
         "Timeout",
         f"Timeout: Too large resource version: {requested}, current: {current}",
         {"causes": [cause.as_dict()]},
-        retry_after=1,
+        retry_after=retry_after,
     )
 
 

@@ -16,6 +16,7 @@ import trio
 
 from kubetrio.machinery import gonumbers
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.names_validation import path_segment
 from kubetrio.machinery.status import (
     ApiError,
     bad_request,
@@ -174,13 +175,18 @@ def _of_revision(text: str, error: ValueError) -> str:
     return f"resourceVersion: Invalid value: {quote(text)}: {error}"
 
 
-def _keys(resource: ResourceType, namespace: str, selection: Selection | None) -> Range:
-    """Keys of a collection; a selector that pins the name leaves one."""
-    if selection is not None and selection.fields is not None:
-        name = selection.fields.exact("metadata.name")
-        if name and (namespace or not resource.namespaced):
-            return Range.single(resource.key(namespace, name))
-    return Range.prefix(resource.prefix(namespace))
+def _pinned_key(resource: ResourceType, namespace: str, options: ListOptions) -> str:
+    """The key of the only object that a selector leaves; empty when there may be more.
+
+    A list that goes on behind a token is about the whole collection.
+    """
+    selection = options.selection
+    if selection is None or selection.fields is None or options.continue_token:
+        return ""
+    name = selection.fields.exact("metadata.name")
+    if not name or path_segment(name) or (resource.namespaced and not namespace):
+        return ""
+    return resource.key(namespace, name)
 
 
 class Listing:
@@ -212,13 +218,30 @@ class Listing:
         if revision > self._hub.revision:
             raise too_large_resource_version(revision, self._hub.revision)
 
-    async def get(self, key: str, resource_version: str) -> KeyValue | None:
-        """One object, not older than a resourceVersion.
+    def _check_reached(self, revision: Revision) -> None:
+        """What `wait_for` does for reads that kube-apiserver sends to etcd, which does not wait.
 
         Raises:
-            ApiError: 500 for a malformed resourceVersion, as kube-apiserver answers; 504.
+            ApiError: 504.
         """
-        if resource_version and resource_version != "0":
+        if revision > self._hub.revision:
+            raise too_large_resource_version(revision, self._hub.revision, retry_after=None)
+
+    async def get(self, key: str, resource_version: str, *, cached: bool = True) -> KeyValue | None:
+        """One object, not older than a resourceVersion.
+
+        Args:
+            key: its key.
+            resource_version: as sent.
+            cached: see `ResourceType`.
+
+        Raises:
+            ApiError: 500 for a malformed resourceVersion, as kube-apiserver answers, 400 where it
+                asks etcd; 504.
+        """
+        if resource_version and not cached:
+            self._check_reached(parse_revision(resource_version))
+        elif resource_version and resource_version != "0":
             await self.wait_for(plain_revision(resource_version))
         return await self._store.get(key)
 
@@ -258,8 +281,9 @@ class Listing:
         self, resource: ResourceType, namespace: str, options: ListOptions
     ) -> tuple[Range, Position]:
         """The keys to read, and at which revision."""
-        keys = _keys(resource, namespace, options.selection)
-        position = await self._position(options)
+        pinned = _pinned_key(resource, namespace, options)
+        keys = Range.single(pinned) if pinned else Range.prefix(resource.prefix(namespace))
+        position = await self._position(options, cached=resource.cached, recursive=not pinned)
         if position.start:
             start = resource.prefix(namespace) + position.start.lstrip("/")
             keys = Range(max(keys.start, start), keys.end)
@@ -282,7 +306,15 @@ class Listing:
             raise self._told(error, resource, options, position) from error
         return [item for page in pages for item in page.values], meta
 
-    async def _position(self, options: ListOptions) -> Position:
+    async def _position(self, options: ListOptions, *, cached: bool, recursive: bool) -> Position:
+        """Where to begin.
+
+        Args:
+            options: what is asked for.
+            cached: see `ResourceType`.
+            recursive: whether more than one key is read.  Of one key, kube-apiserver keeps no old
+                states in memory, and a version that comes with a limit is not exact.
+        """
         if options.continue_token:
             position = decode_token(options.continue_token)
             if options.resource_version not in ("", "0"):
@@ -293,9 +325,13 @@ class Listing:
         revision = parse_revision(options.resource_version)
         if revision == 0:
             return Position(None, "")
-        await self.wait_for(revision)
-        exact = options.match == "Exact" or (not options.match and options.limit > 0)
-        return Position(revision if exact else None, "")
+        exact = options.match == "Exact"
+        limited = not options.match and options.limit > 0
+        if cached and (recursive or not (exact or limited)):
+            await self.wait_for(revision)
+        else:
+            self._check_reached(revision)
+        return Position(revision if exact or (limited and recursive) else None, "")
 
     async def _limited(
         self, pager: Pager, prefix: str, options: ListOptions, encoder: Encoder

@@ -30,6 +30,8 @@ STORED_AS = {
     ("autoscaling", "horizontalpodautoscalers"): GroupVersion("autoscaling", "v2"),
     ("events.k8s.io", "events"): GroupVersion("", "v1"),
 }
+# Resources without a watch cache in kube-apiserver.
+UNCACHED = frozenset({("", "events"), ("events.k8s.io", "events")})
 
 
 @cache
@@ -145,6 +147,7 @@ def registry() -> Registry:
             subresources={
                 name: _subresource(name, kind, sub) for name, sub in below.get(key, {}).items()
             },
+            cached=(group, resource) not in UNCACHED,
         )
     groups = {entry["group"]: tuple(entry["versions"]) for entry in source["groupOrder"]}
     return Registry(groups=groups, resources=resources)

@@ -47,6 +47,8 @@ class ResourceType:
         storage_prefix: key prefix of its objects, ending with a slash.
         storage_group_version: group and version in which objects are stored, None for its own.
         subresources: by name.
+        cached: whether kube-apiserver reads its objects from memory where a request lets it; what
+            it always reads from etcd it pages whenever there is a limit, and does not wait for.
     """
 
     group: str
@@ -63,6 +65,7 @@ class ResourceType:
     storage_prefix: str = ""
     storage_group_version: GroupVersion | None = None
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    cached: bool = True
 
     @cached_property
     def group_version(self) -> GroupVersion:

@@ -66,6 +66,15 @@ def test_lists(query: str, expected: ListOptions) -> None:
     assert options.list_options(request(query), CONFIGMAPS) == expected
 
 
+@pytest.mark.parametrize("group", ["", "events.k8s.io"])
+def test_events_are_paged_whatever_version_is_named(group: str) -> None:
+    """There is no memory to answer from."""
+    events = builtin.registry().resources[group, "v1", "events"]
+    for query in ("", "&resourceVersionMatch=NotOlderThan"):
+        found = options.list_options(request(f"limit=2&resourceVersion=0{query}"), events)
+        assert (found.limit, found.resource_version) == (2, "0")
+
+
 FORBIDDEN = "resourceVersionMatch: Forbidden: resourceVersionMatch "
 
 

@@ -189,3 +189,22 @@ async def test_a_selector_for_a_name_that_nothing_has(client: Client) -> None:
     scale = "/apis/apps/v1/namespaces/default/deployments/../scale"
     answer = await client.request("GET", scale)
     assert answer.json()["message"] == "Name parameter invalid: \"..\": may not be '..'"
+
+
+async def test_events_are_read_as_from_etcd(client: Client) -> None:
+    """A version that is none is the client's fault, and pages of version zero have an end."""
+    events = "/api/v1/namespaces/default/events"
+    about = {"kind": "Pod", "namespace": "default", "name": "p"}
+    for name in ("e0", "e1"):
+        body = {"metadata": {"name": name}, "involvedObject": about}
+        assert (await client.request("POST", events, json=body)).status == 201
+    for path in (events, "/apis/events.k8s.io/v1/namespaces/default/events"):
+        page = (await client.request("GET", f"{path}?limit=1&resourceVersion=0")).json()
+        assert [item["metadata"]["name"] for item in page["items"]] == ["e0"]
+        assert page["metadata"]["remainingItemCount"] == 1
+        assert page["metadata"]["continue"]
+        for name in ("e0", "none"):
+            wrong = await client.request("GET", f"{path}/{name}?resourceVersion=abc")
+            assert wrong.status == 400
+    selected = await client.request("GET", f"{path}?fieldSelector=regarding.name%3Dp")
+    assert len(selected.json()["items"]) == 2

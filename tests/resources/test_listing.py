@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -29,11 +30,13 @@ from kubetrio.resources.objects import stamp
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
 from kubetrio.schema import builtin
+from kubetrio.schema.registry import ResourceType
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.watch.hub import Hub
 from kubetrio.wire.negotiate import Accepted
 
 CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
+UNCACHED = replace(CONFIGMAPS, cached=False)
 PLAIN = json_encoder(CONFIGMAPS)
 PREFIX = CONFIGMAPS.prefix("ns")
 
@@ -66,11 +69,15 @@ class World:
             return (await self.store.create(key, value)).revision
         return (await self.store.update(key, value, expected=found.revision)).revision
 
-    async def raw(self, encoder: Encoder = PLAIN, namespace: str = "ns", **options: Any) -> bytes:
+    async def raw(
+        self,
+        encoder: Encoder = PLAIN,
+        namespace: str = "ns",
+        resource: ResourceType = CONFIGMAPS,
+        **options: Any,
+    ) -> bytes:
         """A whole list as bytes."""
-        begin, rest = await self.listing.open(
-            CONFIGMAPS, namespace, ListOptions(**options), encoder
-        )
+        begin, rest = await self.listing.open(resource, namespace, ListOptions(**options), encoder)
         more = rest is not None
         while rest is not None and more:
             body, more = await rest.next()
@@ -351,6 +358,83 @@ async def test_a_revision_that_never_comes(
     assert trio.current_time() - start == listing.FUTURE_WAIT_S
     assert error.code == 504
     assert error.message == "Timeout: Too large resource version: 99, current: 5"
+
+
+ONE = by_name("metadata.name=c3")
+
+
+@pytest.mark.parametrize(
+    ("options", "at"),
+    [
+        ({"resource_version": "3", "match": "Exact"}, "3"),
+        # The legacy rule is one of collections.
+        ({"resource_version": "3", "limit": 1}, "6"),
+        ({"resource_version": "3", "limit": 1, "match": "NotOlderThan"}, "6"),
+    ],
+)
+async def test_which_revision_of_one_object_is_read(
+    world: World, options: dict[str, Any], at: str
+) -> None:
+    """A list that a selector and its namespace narrow to one key."""
+    await world.put("c3", tier="new")
+    found = await world.list(selection=ONE, **options)
+    assert (names(found), found["metadata"]["resourceVersion"]) == (["c3"], at)
+    tier = found["items"][0]["metadata"]["labels"]["tier"]
+    assert tier == ("new" if at == "6" else "a")
+
+
+@pytest.mark.parametrize("options", [{"match": "Exact"}, {"limit": 1}, {}])
+async def test_a_revision_of_one_object_that_never_comes(
+    world: World, options: dict[str, Any], autojump_clock: trio.testing.MockClock
+) -> None:
+    """504 at once, without advice, where kube-apiserver asks etcd."""
+    start = trio.current_time()
+    error = await refusal(world, resource_version="99", selection=ONE, **options)
+    waited = trio.current_time() - start
+    assert (error.code, waited) == (504, 0 if options else listing.FUTURE_WAIT_S)
+    assert error.retry_after == (None if options else 1)
+
+
+async def test_a_token_and_a_pinned_name(world: World) -> None:
+    """The list is one of the collection, so its token has to be good, and it has a limit."""
+    assert (await refusal(world, continue_token="x", selection=ONE)).code == 400
+    page = await world.list(limit=1)
+    rest = page["metadata"]["continue"]
+    assert names(await world.list(continue_token=rest, selection=ONE)) == ["c3"]
+    other = by_name("metadata.name=c1")
+    assert names(await world.list(continue_token=rest, selection=other)) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"limit": 1}, {"match": "Exact"}, {"match": "NotOlderThan"}, {"selection": ONE}],
+)
+async def test_what_is_not_cached_is_not_waited_for(
+    world: World, options: dict[str, Any], autojump_clock: trio.testing.MockClock
+) -> None:
+    """As etcd does: 504 without advice, for a get too."""
+    start = trio.current_time()
+    error = await refusal(world, resource=UNCACHED, resource_version="99", **options)
+    assert (error.code, error.retry_after) == (504, None)
+    assert error.message == "Timeout: Too large resource version: 99, current: 5"
+    for name in ("c1", "none"):
+        with pytest.raises(ApiError) as caught:
+            await world.listing.get(CONFIGMAPS.key("ns", name), "99", cached=False)
+        assert (caught.value.code, caught.value.retry_after) == (504, None)
+    assert trio.current_time() == start
+    found = await world.list(resource=UNCACHED, resource_version="5", **options)
+    assert names(found)
+
+
+async def test_a_malformed_version_of_what_is_not_cached(world: World) -> None:
+    """400 for a get too."""
+    with pytest.raises(ApiError) as caught:
+        await world.listing.get(CONFIGMAPS.key("ns", "c1"), "abc", cached=False)
+    assert caught.value.code == 400
+    assert caught.value.message == (
+        'invalid resource version: resourceVersion: Invalid value: "abc": '
+        'strconv.ParseUint: parsing "abc": invalid syntax'
+    )
 
 
 async def test_a_revision_that_comes_is_waited_for(
