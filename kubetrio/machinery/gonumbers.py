@@ -9,6 +9,11 @@ UINT64_MAX = 2**64 - 1
 DIGITS = 20  # of the largest number here; Python refuses to read very long ones
 
 
+def is_int64(value: int) -> bool:
+    """Whether a number fits into 64 bits with a sign."""
+    return -INT64_MAX - 1 <= value <= INT64_MAX
+
+
 def parse_int(text: str) -> int:
     """A 64-bit integer with an optional sign.
 
@@ -18,7 +23,7 @@ def parse_int(text: str) -> int:
     negative = text[:1] == "-"
     value = _digits("ParseInt", text, text[1:] if text[:1] in ("+", "-") else text)
     value = -value if negative else value
-    if not -INT64_MAX - 1 <= value <= INT64_MAX:
+    if not is_int64(value):
         raise _out_of_range("ParseInt", text)
     return value
 

@@ -10,6 +10,7 @@ import posixpath
 import string
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 import trio
@@ -95,18 +96,11 @@ def decode_token(token: str) -> Position:
         raise _bad_token(
             f"json: cannot unmarshal {word} into Go value of type storage.continueToken"
         )
-    for name, (type_, go_type) in TOKEN_MEMBERS.items():
-        value = data.get(name)
-        if value is not None and type(value) is not type_:
-            word = gojson.type_word(value)
-            raise _bad_token(
-                f"json: cannot unmarshal {word} into Go struct field continueToken.{name} "
-                f"of type {go_type}"
-            )
-    said = data.get("v") or ""
+    members = _token_members(data)
+    said = members.get("v", "")
     if said != TOKEN_VERSION:
         raise _bad_token(f"server does not recognize this encoded version {said}")
-    revision, start = data.get("rv") or 0, data.get("start") or ""
+    revision, start = members.get("rv", 0), members.get("start", "")
     if revision == 0:
         raise _bad_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
     if not start:
@@ -122,6 +116,35 @@ TOKEN_MEMBERS: Mapping[str, tuple[type, str]] = {
     "rv": (int, "int64"),
     "start": (str, "string"),
 }
+
+
+def _token_members(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a token; the case of their names does not matter, as in any JSON for Go.
+
+    Raises:
+        ApiError: 400 for a value of another type.
+    """
+    from kubetrio.schema.structural_values import number_text
+    from kubetrio.wire import gojson
+
+    members = {}
+    for given, value in data.items():
+        name = given.casefold()
+        if name not in TOKEN_MEMBERS or value is None:
+            continue
+        type_, go_type = TOKEN_MEMBERS[name]
+        if type(value) is not type_ or (isinstance(value, int) and not gonumbers.is_int64(value)):
+            word = gojson.type_word(value)
+            if word == "number" and type_ is int:
+                word = f"number {number_text(value)}"
+            raise _bad_token(
+                f"json: cannot unmarshal {word} into Go struct field continueToken.{name} "
+                f"of type {go_type}"
+            )
+        members[name] = value
+    return members
+
+
 BASE64_URL = frozenset(string.ascii_letters + string.digits + "-_")
 
 

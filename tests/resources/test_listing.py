@@ -135,6 +135,7 @@ def token(value: Any) -> str:
 
 INTO, TOKEN = "into Go ", "storage.continueToken"
 BROKEN = "invalid continue token: continue key is not valid: "
+RV = "struct field continueToken.rv of type int64"
 GOOD = {"v": "meta.k8s.io/v1", "rv": 5, "start": "c2\0"}
 
 
@@ -156,6 +157,19 @@ GOOD = {"v": "meta.k8s.io/v1", "rv": 5, "start": "c2\0"}
             token({**GOOD, "rv": "5"}),
             BROKEN + f"json: cannot unmarshal string {INTO}struct field continueToken.rv of type",
         ),
+        (token({**GOOD, "rv": 1.5}), BROKEN + f"json: cannot unmarshal number 1.5 {INTO}{RV}"),
+        (
+            token(b'{"v":"meta.k8s.io/v1","Rv":5.0,"start":7}'),
+            BROKEN + f"json: cannot unmarshal number 5.0 {INTO}{RV}",
+        ),
+        (
+            token({**GOOD, "rv": 2**63}),
+            BROKEN + f"json: cannot unmarshal number 9223372036854775808 {INTO}{RV}",
+        ),
+        (
+            token({**GOOD, "start": 7}),
+            BROKEN + f"json: cannot unmarshal number {INTO}struct field continueToken.start of ",
+        ),
         (token({**GOOD, "start": ""}), BROKEN + "encoded start key empty"),
         (token({**GOOD, "start": "../../secrets/ns/"}), BROKEN + "../../secrets/ns/"),
         (token({**GOOD, "start": "a/.."}), BROKEN + "a/.."),
@@ -168,6 +182,13 @@ def test_a_tampered_token_is_refused(text: str, message: str) -> None:
         decode_token(text)
     assert caught.value.code == 400
     assert caught.value.message.startswith(message)
+
+
+def test_the_case_of_member_names_does_not_matter() -> None:
+    """As for any JSON that Go reads; null leaves a member as it was."""
+    text = token({"V": "meta.k8s.io/v1", "RV": 73, "Start": "c3", "start": None, "more": 1.5})
+    position = decode_token(text)
+    assert (position.revision, position.start) == (73, "c3")
 
 
 def test_an_inconsistent_token_names_no_revision() -> None:
