@@ -6,9 +6,10 @@ else, from decoded objects: other media types, other versions, Tables and metada
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
+from typing import Any
 
 import orjson
 
@@ -23,7 +24,8 @@ from kubetrio.api.listwriters import (
     frame_of,
 )
 from kubetrio.api.request import Request
-from kubetrio.machinery.names import GroupVersion
+from kubetrio.machinery.names import GroupKind, GroupVersion
+from kubetrio.resources.defaults.workloads import TEMPLATE_GENERATION
 from kubetrio.resources.objects import Object, head
 from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
 from kubetrio.schema.convert import convert
@@ -34,13 +36,18 @@ from kubetrio.wire.protowire import ListMessage, encode_event
 
 REMEMBERED_BYTES = 1024  # of what a client says about the answers that it takes
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+# What conversion from the internal version notes even of an object that was never filled in.
+ZERO_ANNOTATIONS = {GroupKind("apps", "DaemonSet"): {TEMPLATE_GENERATION: "0"}}
 
 
 def bookmark_object(resource: ResourceType, revision: int, *, initial_end: bool) -> Object:
     """The object of a bookmark: kind, revision, and members that are never left out."""
     meta: Object = {"resourceVersion": str(revision)}
+    annotations = dict(ZERO_ANNOTATIONS.get(resource.group_kind, {}))
     if initial_end:
-        meta["annotations"] = {INITIAL_EVENTS_END: "true"}
+        annotations[INITIAL_EVENTS_END] = "true"
+    if annotations:
+        meta["annotations"] = annotations
     identity: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
     return {**identity, "metadata": meta, **_zero_members(resource)}
 
@@ -138,10 +145,15 @@ class ObjectEncoder:
     # ------------------------------------------------------------------ shapes
 
     def decoded(self, value: bytes) -> Object:
-        """A stored object in the version of the request."""
-        return request_version(orjson.loads(value), self._resource)
+        """A stored object."""
+        obj: Object = orjson.loads(value)
+        return obj
+
+    def _in_version(self, obj: Mapping[str, Any]) -> Object:
+        return request_version(dict(obj), self._resource)
 
     def _shaped(self, obj: Object, *, with_columns: bool = True) -> Object:
+        """A stored object in the shape asked for; Tables and metadata do not depend on versions."""
         accepted = self._accepted
         if accepted.as_kind == "Table":
             return tables.table(
@@ -151,10 +163,11 @@ class ObjectEncoder:
                 table_version=self._table_version,
                 now=self._now(),
                 with_columns=with_columns,
+                shown=self._in_version,
             )
         if accepted.as_kind:
             return tables.partial_object(obj, self._table_version)
-        return obj
+        return request_version(obj, self._resource)
 
     @property
     def _table_version(self) -> tables.TableVersion:
@@ -242,6 +255,7 @@ class ObjectEncoder:
             include_object=self._include_object,
             table_version=self._table_version,
             now=self._now(),
+            shown=self._in_version,
         )
 
     def _table_list(self, meta: Object, items: list[bytes]) -> bytes:
@@ -252,7 +266,8 @@ class ObjectEncoder:
         include, version = self._include_object, self._table_version
 
         def row(value: bytes) -> Object:
-            return tables.table_row(self.decoded(value), printer, include, version, now)
+            obj = self.decoded(value)
+            return tables.table_row(obj, printer, include, version, now, self._in_version)
 
         return FramedListWriter(
             lambda meta: frame_of(self._table(meta.as_dict(), []), self._accepted),
@@ -283,9 +298,10 @@ class ObjectEncoder:
     def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
         """See `Encoder`."""
         obj = bookmark_object(self._resource, revision, initial_end=initial_end)
-        shaped = self._shaped(obj, with_columns=not self._columns_sent)
+        if self._accepted.as_kind:
+            obj = self._shaped(obj, with_columns=not self._columns_sent)
         self._columns_sent = True
-        return self._frame("BOOKMARK", shaped)
+        return self._frame("BOOKMARK", obj)
 
     def error(self, status: Object) -> bytes:
         """See `Encoder`."""

@@ -13,7 +13,7 @@ behaviour of kube-apiserver 1.36.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from kubetrio.api.printers.custom import custom_printer, custom_row
 from kubetrio.api.printers.helpers import field, name
 from kubetrio.api.printers.model import Column, GroupResourceKey, Json, Printer, no_conditions
 from kubetrio.machinery import status
+from kubetrio.resources.defaults.workloads import TEMPLATE_GENERATION
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
 
@@ -137,18 +138,36 @@ def include_object_of(parameter: str) -> IncludeObject:
     )
 
 
+# Annotations that are fields of the internal object, from which metadata alone is made.
+HELD_IN_FIELDS = {
+    ("apps/v1", "DaemonSet"): TEMPLATE_GENERATION,
+    ("apps/v1", "Deployment"): "deprecated.deployment.rollback.to",
+}
+
+
 def partial_object(obj: Json, version: TableVersion = "v1") -> dict[str, Any]:
     """The ``PartialObjectMetadata`` of an object.
 
     Args:
-        obj: the object.
+        obj: the object as it is stored.
         version: version of meta.k8s.io.
     """
+    metadata = obj.get("metadata") or {}
+    held = HELD_IN_FIELDS.get((obj.get("apiVersion", ""), obj.get("kind", "")))
+    if held and held in (metadata.get("annotations") or {}):
+        left = {key: text for key, text in metadata["annotations"].items() if key != held}
+        metadata = {key: value for key, value in metadata.items() if key != "annotations"}
+        if left:
+            metadata["annotations"] = left
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": obj.get("metadata") or {},
+        "metadata": metadata,
     }
+
+
+def _as_stored(obj: Json) -> Json:
+    return obj
 
 
 def _list_meta(objects: list[Json], list_meta: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -165,6 +184,7 @@ def table_row(
     include_object: IncludeObject,
     table_version: TableVersion,
     now: float,
+    shown: Callable[[Json], Json] = _as_stored,
 ) -> dict[str, Any]:
     """One row of a ``Table``; arguments as for `table`."""
     line: dict[str, Any] = {"cells": resource.cells(obj, now)}
@@ -174,7 +194,7 @@ def table_row(
     if include_object == "Metadata":
         line["object"] = partial_object(obj, table_version)
     else:
-        line["object"] = obj if include_object == "Object" else None
+        line["object"] = shown(obj) if include_object == "Object" else None
     return line
 
 
@@ -187,17 +207,20 @@ def table(
     table_version: TableVersion = "v1",
     now: float,
     with_columns: bool = True,
+    shown: Callable[[Json], Json] = _as_stored,
 ) -> dict[str, Any]:
     """A ``Table`` of objects.
 
     Args:
-        objects: items of a list, or one object alone (of a get, a write or a watch event).
+        objects: items of a list, or one object alone (of a get, a write or a watch event), as they
+            are stored: rows are the same in all versions.
         resource: their resource, if built in, or their printer.
         list_meta: metadata of the list; None if there is one object, whose version it takes.
         include_object: what rows carry beside their cells.
         table_version: version of meta.k8s.io.
         now: seconds since the epoch, for ages.
         with_columns: False in the second and later events of a watch.
+        shown: a stored object as a row carries it.
     """
     if isinstance(resource, ResourceType):
         resource = printer(resource.group, resource.version, resource.resource)
@@ -205,7 +228,7 @@ def table(
     metadata = _list_meta(found, list_meta)
     if resource.sort_key is not None:
         found.sort(key=resource.sort_key)
-    rows = [table_row(obj, resource, include_object, table_version, now) for obj in found]
+    rows = [table_row(obj, resource, include_object, table_version, now, shown) for obj in found]
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{table_version}",

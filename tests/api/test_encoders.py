@@ -180,20 +180,71 @@ def test_a_shape_for_lists_is_none_for_objects() -> None:
     assert caught.value.code == 406
 
 
-def test_another_version_is_converted() -> None:
-    """Objects of other versions than the stored one are decoded."""
-    chosen = encoder(resource=SCALERS_V1, target="/apis/autoscaling/v1/horizontalpodautoscalers")
-    meta = {"name": "h", "namespace": "ns"}
+def scaler(*metrics: dict[str, Any]) -> bytes:
+    """A stored HorizontalPodAutoscaler."""
     ref = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
     obj = {
         "kind": "HorizontalPodAutoscaler",
         "apiVersion": "autoscaling/v2",
-        "metadata": meta,
-        "spec": {"scaleTargetRef": ref, "maxReplicas": 3},
+        "metadata": {"name": "h", "namespace": "ns"},
+        "spec": {"scaleTargetRef": ref, "maxReplicas": 3, "metrics": list(metrics)},
         "status": {"currentReplicas": 0, "desiredReplicas": 0, "currentMetrics": None},
     }
-    found = orjson.loads(chosen.object(stamp(obj).at(5)))
+    return stamp(obj).at(5)
+
+
+def metric(type_: str, source: dict[str, Any], **target: Any) -> dict[str, Any]:
+    """A metric of version 2."""
+    member = type_[0].lower() + type_[1:]
+    return {"type": type_, member: {**source, "target": {"type": "x", **target}}}
+
+
+METRICS = (
+    metric("Resource", {"name": "cpu"}, averageUtilization=50),
+    metric("Pods", {"metric": {"name": "p"}}, averageValue="10"),
+    metric("External", {"metric": {"name": "e"}}, value="1k"),
+)
+
+
+def scalers(accept: str = "", offer: Offer = OBJECT, query: str = "") -> Encoder:
+    """Encoders of version 1, which is not the one that is stored."""
+    target = f"/apis/autoscaling/v1/namespaces/ns/horizontalpodautoscalers/h{query}"
+    return encoder(accept, offer, target, SCALERS_V1)
+
+
+def test_another_version_is_converted() -> None:
+    """Objects of other versions than the stored one are decoded."""
+    found = orjson.loads(scalers().object(scaler(*METRICS)))
     assert (found["apiVersion"], found["spec"]["maxReplicas"]) == ("autoscaling/v1", 3)
+    assert found["spec"]["targetCPUUtilizationPercentage"] == 50
+    assert list(found["metadata"]["annotations"]) == ["autoscaling.alpha.kubernetes.io/metrics"]
+
+
+def test_metadata_does_not_depend_on_the_version() -> None:
+    """What one version notes in annotations is not there."""
+    partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    found = orjson.loads(scalers(partial).object(scaler(*METRICS)))
+    assert found["metadata"] == {"name": "h", "namespace": "ns", "resourceVersion": "5"}
+
+
+def test_rows_do_not_depend_on_the_version() -> None:
+    """Cells and metadata; a whole object does."""
+    row = orjson.loads(scalers(TABLE).object(scaler(*METRICS)))["rows"][0]
+    assert row["cells"][2] == "cpu: <unknown>/50%, <unknown>/10 + 1 more..."
+    assert "annotations" not in row["object"]["metadata"]
+    query, value = "?includeObject=Object", scaler(*METRICS)
+    one = scalers(TABLE, OBJECT, query).object(value)
+    for found in (one, listed(scalers(TABLE, COLLECTION, query), value)):
+        obj = orjson.loads(found)["rows"][0]["object"]
+        assert obj["apiVersion"] == "autoscaling/v1"
+        assert obj["metadata"]["annotations"]
+
+
+def listed(chosen: Encoder, value: bytes) -> bytes:
+    """A list of one object."""
+    writer = chosen.list_writer()
+    items = [KeyValue("/h", value, 5, 5)]
+    return writer.open(META) + writer.items(items) + writer.close()
 
 
 def test_encoded_items_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,3 +305,35 @@ def test_bookmarks_have_the_members_go_never_leaves_out() -> None:
     """As kube-apiserver sends them: an empty Deployment has a spec."""
     obj = bookmark_object(RESOURCES["apps", "v1", "deployments"], 7, initial_end=False)
     assert {"spec", "status"} <= set(obj)
+
+
+@pytest.mark.parametrize(
+    ("initial_end", "more"), [(False, {}), (True, {"k8s.io/initial-events-end": "true"})]
+)
+def test_bookmarks_have_the_annotations_go_always_writes(
+    initial_end: bool, more: dict[str, str]
+) -> None:
+    """Of a DaemonSet: the generation of its template, which metadata alone does not show."""
+    daemons = RESOURCES["apps", "v1", "daemonsets"]
+    plain = encoder("", WATCH, resource=daemons).bookmark(7, initial_end=initial_end)
+    note = {"deprecated.daemonset.template.generation": "0"}
+    assert orjson.loads(plain)["object"]["metadata"]["annotations"] == {**note, **more}
+    partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    for accept in (partial, TABLE):
+        chosen = encoder(accept, WATCH, "/apis/apps/v1/daemonsets?watch=1", daemons)
+        found = orjson.loads(chosen.bookmark(7, initial_end=initial_end))["object"]
+        meta = found["rows"][0]["object"]["metadata"] if accept == TABLE else found["metadata"]
+        assert meta.get("annotations", {}) == more
+
+
+@pytest.mark.parametrize("accept", ["", TABLE])
+def test_bookmarks_are_in_the_version_of_the_request(accept: str) -> None:
+    """Whatever is stored."""
+    chosen = encoder(accept, WATCH, "/api/v1?includeObject=Object", SCALERS_V1)
+    found = orjson.loads(chosen.bookmark(7, initial_end=False))["object"]
+    if accept:
+        found = found["rows"][0]["object"]
+    assert (found["apiVersion"], list(found)) == (
+        "autoscaling/v1",
+        ["kind", "apiVersion", "metadata", "spec", "status"],
+    )

@@ -186,6 +186,37 @@ def test_include_object_refused():
     )
 
 
+TEMPLATE = "deprecated.daemonset.template.generation"
+ROLLBACK = "deprecated.deployment.rollback.to"
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "shown"),
+    [
+        ("DaemonSet", "apps/v1", ["a", ROLLBACK]),
+        ("Deployment", "apps/v1", ["a", TEMPLATE]),
+        ("DaemonSet", "example.com/v1", ["a", ROLLBACK, TEMPLATE]),
+        ("ConfigMap", "v1", ["a", ROLLBACK, TEMPLATE]),
+    ],
+)
+def test_annotations_that_stand_for_fields(kind, api_version, shown):
+    """Metadata alone is that of the internal object, where some annotations are fields."""
+    metadata = {"name": "d", "annotations": {"a": "b", TEMPLATE: "1", ROLLBACK: "2"}}
+    obj = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
+    assert sorted(tables.partial_object(obj)["metadata"]["annotations"]) == sorted(shown)
+    printed = tables.table([obj], SECRETS, now=NOW)["rows"][0]["object"]["metadata"]
+    assert sorted(printed["annotations"]) == sorted(shown)
+    whole = tables.table([obj], SECRETS, include_object="Object", now=NOW)["rows"][0]["object"]
+    assert whole == obj
+
+
+def test_no_annotations_are_left():
+    """There is no empty map."""
+    metadata = {"name": "d", "annotations": {TEMPLATE: "1"}, "labels": {}}
+    obj = {"kind": "DaemonSet", "apiVersion": "apps/v1", "metadata": metadata}
+    assert tables.partial_object(obj)["metadata"] == {"name": "d", "labels": {}}
+
+
 def test_custom_resource():
     """A custom resource is printed by the printer of its columns."""
     printer = tables.custom_printer([{"name": "K", "type": "string", "jsonPath": ".data.k"}])

@@ -1,13 +1,7 @@
-"""Horizontal pod autoscalers: metrics as ``current/target``.
-
-Version 1 keeps one metric (CPU) in fields and the others as JSON in annotations, with other
-names; it is read into the shape of version 2 first, so that both print the same.
-"""
+"""Horizontal pod autoscalers: metrics as ``current/target``."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from typing import Any
 
 from kubetrio.api.printers.helpers import (
@@ -24,8 +18,6 @@ from kubetrio.api.printers.helpers import (
 from kubetrio.api.printers.model import Cells, GroupResourceKey, Json
 
 SHOWN_METRICS = 2
-SPECS_ANNOTATION = "autoscaling.alpha.kubernetes.io/metrics"
-STATUSES_ANNOTATION = "autoscaling.alpha.kubernetes.io/current-metrics"
 # Type of a metric -> the member that holds it
 SOURCES = {
     "ContainerResource": "containerResource",
@@ -89,57 +81,9 @@ def _metric(spec: Json, status: Any) -> str:
     return PRINTED[kind](field(spec, member), current)
 
 
-def _renamed(source: Json, prefix: str) -> dict[str, Any]:
-    """Amounts of a version 1 metric under their version 2 names: ``targetValue`` is ``value``."""
-    amounts = {}
-    for key, value in source.items():
-        stem = key.removeprefix(prefix)
-        if stem and key not in {"name", "container", "metricName", "selector"}:
-            amounts[stem[0].lower() + stem[1:]] = value
-    return amounts
-
-
-def _from_annotation(obj: Json, annotation: str, member: str) -> list[Json]:
-    """Metrics in an annotation of version 1; what does not parse is as good as absent."""
-    try:
-        found = json.loads(text(obj, "metadata", "annotations", annotation) or "[]")
-    except ValueError:
-        return []
-    metrics: list[Json] = []
-    for metric in found if isinstance(found, list) else ():
-        kind = text(metric, "type")
-        source = field(metric, SOURCES.get(kind, ""))
-        if isinstance(source, dict):
-            amounts = {"name": text(source, "name"), member: _renamed(source, member)}
-            metrics.append({"type": kind, SOURCES[kind]: amounts})
-        else:
-            metrics.append({"type": kind})
-    return metrics
-
-
-def _cpu(member: str, share: Any) -> list[Json]:
-    if share is None:
-        return []
-    return [
-        {"type": "Resource", "resource": {"name": "cpu", member: {"averageUtilization": share}}}
-    ]
-
-
-def _metrics(obj: Json) -> tuple[Sequence[Json], Sequence[Json]]:
-    """Targets and current values in the shape of version 2."""
-    if text(obj, "apiVersion") != "autoscaling/v1":
-        return items(obj, "spec", "metrics"), items(obj, "status", "currentMetrics")
-    target = field(obj, "spec", "targetCPUUtilizationPercentage")
-    current = field(obj, "status", "currentCPUUtilizationPercentage")
-    return (
-        [*_from_annotation(obj, SPECS_ANNOTATION, "target"), *_cpu("target", target)],
-        [*_from_annotation(obj, STATUSES_ANNOTATION, "current"), *_cpu("current", current)],
-    )
-
-
 def targets(obj: Json) -> str:
     """The cell of all metrics: the first two, and how many more there are."""
-    specs, statuses = _metrics(obj)
+    specs, statuses = items(obj, "spec", "metrics"), items(obj, "status", "currentMetrics")
     if not specs:
         return NONE
     printed = [

@@ -126,26 +126,22 @@ def component_status(obj: Json, _: float) -> list[Any]:
 
 
 def _event_source(obj: Json) -> str:
-    source = obj.get("source") or obj.get("deprecatedSource")
-    controller = text(obj, "reportingComponent") or text(obj, "reportingController")
-    component = text(source, "component") or controller
+    source = obj.get("source")
+    component = text(source, "component") or text(obj, "reportingComponent")
     instance = text(source, "host") or text(obj, "reportingInstance")
     return f"{component}, {instance}" if instance else component
 
 
 def event(obj: Json, now: float) -> list[Any]:
-    """Last Seen, Type, Reason, Object, Subobject, Source, Message, First Seen, Count, Name.
-
-    The two groups have other names for the same fields; an object of either prints the same.
-    """
-    target = obj.get("involvedObject") or obj.get("regarding")
-    first = since(obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp"), now)
+    """Last Seen, Type, Reason, Object, Subobject, Source, Message, First Seen, Count, Name."""
+    target = obj.get("involvedObject")
+    first = since(obj.get("firstTimestamp"), now)
     if first == UNKNOWN:
         first = since(obj.get("eventTime"), now)
-    last = since(obj.get("lastTimestamp") or obj.get("deprecatedLastTimestamp"), now)
+    last = since(obj.get("lastTimestamp"), now)
     if last == UNKNOWN:
         last = first
-    count = number(obj, "count") or number(obj, "deprecatedCount") or 1
+    count = number(obj, "count") or 1
     series = obj.get("series")
     if series is not None:
         last, count = since(field(series, "lastObservedTime"), now), number(series, "count")
@@ -157,7 +153,7 @@ def event(obj: Json, now: float) -> list[Any]:
         f"{kind}/{target_name}" if target_name else kind,
         text(target, "fieldPath"),
         _event_source(obj),
-        (text(obj, "message") or text(obj, "note")).strip(),
+        text(obj, "message").strip(),
         first,
         count,
         name(obj),

@@ -1,7 +1,5 @@
 """Targets of horizontal pod autoscalers."""
 
-import json
-
 import pytest
 
 from kubetrio.api.printers import autoscaling
@@ -73,34 +71,3 @@ TARGETS = [
 def test_targets(obj, printed):
     """Current value and target of each metric."""
     assert autoscaling.targets(obj) == printed
-
-
-def test_version_1_reads_annotations():
-    """In version 1 the metrics of the annotations come first, CPU comes last."""
-    specs = [
-        {"type": "Object", "object": {"target": {"kind": "K"}, "targetValue": "9"}},
-        {"type": "Odd"},
-    ]
-    statuses = [{"type": "Object", "object": {"target": {"kind": "K"}, "currentValue": "3"}}]
-    annotations = {
-        autoscaling.SPECS_ANNOTATION: json.dumps(specs),
-        autoscaling.STATUSES_ANNOTATION: json.dumps(statuses),
-    }
-    obj = {
-        "apiVersion": "autoscaling/v1",
-        "metadata": {"annotations": annotations},
-        "spec": {"targetCPUUtilizationPercentage": 80},
-        "status": {"currentCPUUtilizationPercentage": 7},
-    }
-    assert autoscaling.targets(obj) == "3/9, <unknown type> + 1 more..."
-
-
-def test_version_1_survives_bad_annotations():
-    """An annotation that does not parse leaves CPU."""
-    obj = {
-        "apiVersion": "autoscaling/v1",
-        "metadata": {"annotations": {autoscaling.SPECS_ANNOTATION: "{"}},
-        "spec": {"targetCPUUtilizationPercentage": 80},
-        "status": {"currentCPUUtilizationPercentage": 7},
-    }
-    assert autoscaling.targets(obj) == "cpu: 7%/80%"

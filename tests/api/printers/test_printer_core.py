@@ -46,7 +46,7 @@ def test_resource_quota():
 
 
 EVENTS = {
-    "core": (
+    "old": (
         {
             "involvedObject": {"kind": "Pod", "name": "p", "fieldPath": "spec.x"},
             "source": {"component": "c", "host": "h"},
@@ -57,19 +57,8 @@ EVENTS = {
         },
         ["50s", "pod/p", "spec.x", "c, h", "m", "100s", 2],
     ),
-    "same in the other group": (
-        {
-            "regarding": {"kind": "Pod", "name": "p", "fieldPath": "spec.x"},
-            "deprecatedSource": {"component": "c", "host": "h"},
-            "deprecatedFirstTimestamp": at(100),
-            "deprecatedLastTimestamp": at(50),
-            "deprecatedCount": 2,
-            "note": " m\n",
-        },
-        ["50s", "pod/p", "spec.x", "c, h", "m", "100s", 2],
-    ),
     "single": (
-        {"regarding": {"kind": "Pod"}, "eventTime": at(30), "reportingController": "c"},
+        {"involvedObject": {"kind": "Pod"}, "eventTime": at(30), "reportingComponent": "c"},
         ["30s", "pod", "", "c", "", "30s", 1],
     ),
     "series": (
@@ -87,7 +76,7 @@ EVENTS = {
 
 @pytest.mark.parametrize(("event", "cells"), EVENTS.values(), ids=EVENTS)
 def test_event(event, cells):
-    """Events print the same in both groups."""
+    """Events as they are stored, of both groups."""
     printed = core.event(event, NOW)
     assert [printed[0], *printed[3:9]] == cells
 
