@@ -25,6 +25,7 @@ from kubetrio.api.listwriters import (
 )
 from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupKind, GroupVersion
+from kubetrio.machinery.status import ApiError
 from kubetrio.resources.defaults.workloads import TEMPLATE_GENERATION
 from kubetrio.resources.objects import Object, head
 from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
@@ -80,6 +81,9 @@ class JsonEncoder:
         self._resource = resource
         self.skip = len(head(resource))
 
+    def check(self) -> None:
+        """There is nothing to refuse."""
+
     def object(self, value: bytes) -> bytes:
         """The stored bytes and a newline."""
         return value + b"\n"
@@ -111,6 +115,7 @@ class ObjectEncoder:
         include_object: what Table rows carry.
         now: wall clock, seconds since the epoch, for ages.
         cache: encoded objects by what they were made from.
+        refusal: why nothing can be shown, raised when there is something to show.
     """
 
     stored = False
@@ -124,8 +129,10 @@ class ObjectEncoder:
         include_object: tables.IncludeObject,
         now: Callable[[], float],
         cache: ByteCache,
+        refusal: ApiError | None = None,
     ) -> None:
         self._resource = resource
+        self._refusal = refusal
         self._accepted = accepted
         self._include_object = include_object
         self._now = now
@@ -177,14 +184,21 @@ class ObjectEncoder:
         resource = self._resource
         return tables.printer(resource.group, resource.version, resource.resource)
 
+    def check(self) -> None:
+        """See `Encoder`."""
+        if self._refusal is not None:
+            raise self._refusal
+
     def object(self, value: bytes) -> bytes:
         """See `Encoder`."""
+        self.check()
         return serializers.dump(self._shaped(self.decoded(value)), self._accepted)
 
     # ------------------------------------------------------------------ lists
 
     def list_writer(self) -> ListWriter:
         """See `Encoder`."""
+        self.check()
         text = self._accepted.serializer in ("json", "yaml")
         if self._accepted.as_kind == "Table":
             if text and self._printer().sort_key is None:
@@ -323,6 +337,9 @@ def encoder_for(
 ) -> Encoder:
     """The encoder for what a client accepts.
 
+    What does not fit to objects or lists is told later, when there is one: kube-apiserver shapes
+    what the verb gave it.
+
     Args:
         request: the request.
         resource: the resource in the version of the request.
@@ -331,25 +348,29 @@ def encoder_for(
         cache: encoded objects.
 
     Raises:
-        ApiError: 400 or 406.
+        ApiError: 406.
     """
     accepted = accept(request, offer)
     plain = accepted.serializer == "json" and not accepted.pretty and not accepted.as_kind
     if plain and resource.stored_as == resource.group_version:
         return json_encoder(resource)
     if accepted.as_kind == "Table":
-        include = tables.include_object_of(request.query.get("includeObject", ""))
+        try:
+            include = tables.include_object_of(request.query.get("includeObject", ""))
+        except ApiError as error:
+            return ObjectEncoder(resource, accepted, "Metadata", now, cache, error)
         return ObjectEncoder(resource, accepted, include, now, cache)
+    refusal = None
     is_list = request.info.verb in ("list", "deletecollection")
     if accepted.as_kind and request.info.verb != "watch":
         wants_list = accepted.as_kind.endswith("List")
         if wants_list != is_list:
             kind = resource.list_kind if is_list else resource.kind
             package = GO_PACKAGES.get(resource.group, resource.group.split(".")[0])
-            raise negotiate.metadata_shape_mismatch(
+            refusal = negotiate.metadata_shape_mismatch(
                 accepted.as_kind, f"*{package}.{kind}", is_list=is_list
             )
-    return ObjectEncoder(resource, accepted, "Metadata", now, cache)
+    return ObjectEncoder(resource, accepted, "Metadata", now, cache, refusal)
 
 
 GO_PACKAGES = {"": "core", "rbac.authorization.k8s.io": "rbac"}

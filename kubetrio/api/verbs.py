@@ -102,6 +102,7 @@ async def watch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     chosen = options.watch_options(
         request, resource, object_namespace(request, resource), api.default_watch_timeout()
     )
+    encoder.check()
     session = Watch(api.hub, api.listing, chosen, encoder, api.release_seat(request), api.streams)
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 

@@ -89,12 +89,28 @@ class Encoder(Protocol):
         """Equal for encoders that give equal events; part of cache keys."""
         ...
 
+    def check(self) -> None:
+        """Refuse a representation that cannot be; `object` and `list_writer` do it themselves.
+
+        Raises:
+            ApiError: 400 or 406.
+        """
+        ...
+
     def object(self, value: bytes) -> bytes:
-        """A stored object as a response body."""
+        """A stored object as a response body.
+
+        Raises:
+            ApiError: as `check`.
+        """
         ...
 
     def list_writer(self) -> ListWriter:
-        """A writer for one list."""
+        """A writer for one list.
+
+        Raises:
+            ApiError: as `check`.
+        """
         ...
 
     def event(self, kind: str, value: bytes) -> bytes:

@@ -174,9 +174,15 @@ def test_an_empty_list_has_items_and_one_of_metadata_has_none(media: str, versio
 
 
 def test_a_shape_for_lists_is_none_for_objects() -> None:
-    """406, and the other way round."""
+    """406, and the other way round, once there is something to show."""
+    path = "/api/v1/namespaces/ns/configmaps"
+    one = encoder("application/json" + PARTIAL_LIST, OBJECT, f"{path}/a")
     with pytest.raises(ApiError) as caught:
-        encoder("application/json" + PARTIAL_LIST, OBJECT, "/api/v1/namespaces/ns/configmaps/a")
+        one.object(ITEMS[0].value)
+    assert caught.value.code == 406
+    several = encoder("application/json" + PARTIAL_LIST.replace("List", ""), COLLECTION, path)
+    with pytest.raises(ApiError) as caught:
+        several.list_writer()
     assert caught.value.code == 406
 
 

@@ -208,3 +208,35 @@ async def test_events_are_read_as_from_etcd(client: Client) -> None:
             assert wrong.status == 400
     selected = await client.request("GET", f"{path}?fieldSelector=regarding.name%3Dp")
     assert len(selected.json()["items"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/none?includeObject=Bogus", 404, "not found"),
+        ("/one?includeObject=Bogus", 400, "includeObject"),
+        ("?includeObject=Bogus", 400, "includeObject"),
+        ("?includeObject=Bogus&labelSelector=a%3D%3D%3Db", 400, "parse requirement"),
+        ("?includeObject=Bogus&limit=x", 400, "strconv.ParseInt"),
+        ("?includeObject=Bogus&watch=1", 400, "includeObject"),
+        ("?includeObject=Bogus&watch=1&resourceVersion=x", 500, "resourceVersion"),
+    ],
+)
+async def test_what_rows_carry_is_looked_at_last(
+    client: Client, path: str, status: int, words: str
+) -> None:
+    """When there is something to show."""
+    await client.request("POST", CONFIGMAPS, json=named("one"))
+    headers = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    answer = await client.request("GET", CONFIGMAPS + path, headers=headers)
+    assert answer.status == status
+    assert words in answer.json()["message"]
+
+
+async def test_a_write_is_done_before_its_answer_is_shaped(client: Client) -> None:
+    """As in kube-apiserver."""
+    headers = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    path = f"{CONFIGMAPS}?includeObject=Bogus"
+    refused = await client.request("POST", path, json=named("one"), headers=headers)
+    assert refused.status == 400
+    assert (await client.request("GET", f"{CONFIGMAPS}/one")).status == 200
