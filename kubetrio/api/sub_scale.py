@@ -16,7 +16,6 @@ from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb
 from kubetrio.machinery.status import not_found
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources import revising
 from kubetrio.resources.scale import SCALABLE, SCALE, owners_of_scale, scale_of, with_scale
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.registry import ResourceType
@@ -34,8 +33,11 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     """The scale of a workload."""
     encoder = encoder_for(request, SCALE, OBJECT, api.env.now, api.cache)
     info = request.info
-    obj = await revising.read(api.store, resource, info.namespace, info.name)
-    body = encoder.object(jsonwire.encode(scale_of(obj)))
+    key = resource.key(info.namespace, info.name)
+    found = await api.listing.get(key, request.query.get("resourceVersion", ""))
+    if found is None:
+        raise not_found(resource.group_resource, info.name)
+    body = encoder.object(jsonwire.encode(scale_of(orjson.loads(found.value))))
     return Response(200, body, encoder.content_type)
 
 

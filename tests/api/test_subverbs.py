@@ -49,6 +49,24 @@ async def test_scaling_counts_as_a_change_of_the_workload(client: Client) -> Non
     assert owners == [None, "scale"]
 
 
+@pytest.mark.parametrize(
+    ("version", "status", "words"),
+    [
+        ("0", 404, "not found"),
+        ("abc", 500, 'strconv.ParseUint: parsing "abc": invalid syntax'),
+        ("99999999", 504, "Too large resource version: 99999999"),
+    ],
+)
+async def test_a_scale_of_a_version(
+    client: Client, version: str, status: int, words: str, autojump_clock: object
+) -> None:
+    """Is read as the workload is, even if that is not there."""
+    for path in ("deployments/none/scale", "deployments/none"):
+        answer = await client.request("GET", f"{APPS}/{path}?resourceVersion={version}")
+        assert answer.status == status
+        assert words in answer.json()["message"]
+
+
 async def test_an_eviction_deletes_if_the_budget_allows(client: Client) -> None:
     """A running pod under a budget without disruptions stays."""
     budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
