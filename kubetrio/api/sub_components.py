@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kubetrio.api.encoders import encoder_for
+from kubetrio.api.options import list_options
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb
@@ -54,11 +55,16 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
 
 
 async def list_(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
-    """All components."""
+    """The components that the selectors choose; there are no versions and no pages."""
     encoder = encoder_for(request, resource, COLLECTION, api.env.now, api.cache)
-    values = [jsonwire.encode(component(name)) for name in COMPONENTS]
+    chosen = list_options(request, resource).selection
+    objects = [component(name) for name in COMPONENTS]
+    items = [
+        KeyValue(obj["metadata"]["name"], jsonwire.encode(obj), 0, 0)
+        for obj in objects
+        if chosen is None or chosen.matches(obj)
+    ]
     writer = encoder.list_writer()
-    items = [KeyValue(name, value, 0, 0) for name, value in zip(COMPONENTS, values, strict=True)]
     parts = (writer.open(_NoVersion(resource_version="")), writer.items(items), writer.close())
     return Response(200, b"".join(parts), encoder.content_type)
 

@@ -67,6 +67,45 @@ async def test_a_scale_of_a_version(
         assert words in answer.json()["message"]
 
 
+COMPONENTS = "/api/v1/componentstatuses"
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["etcd-0"]),
+        ("labelSelector=a", []),
+        ("labelSelector=!a", ["etcd-0"]),
+        ("fieldSelector=metadata.name%3Detcd-0", ["etcd-0"]),
+        ("fieldSelector=metadata.name%3Dother", []),
+        ("limit=1&resourceVersion=5", ["etcd-0"]),
+    ],
+)
+async def test_components_are_selected(client: Client, query: str, names: list[str]) -> None:
+    """As objects of any resource."""
+    found = await client.request("GET", f"{COMPONENTS}?{query}")
+    assert [item["metadata"]["name"] for item in found.json()["items"]] == names
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "words"),
+    [
+        (
+            "fieldSelector=foo%3Dx",
+            400,
+            '"foo" is not a known field selector: only "metadata.name", "metadata.namespace"',
+        ),
+        ("limit=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("resourceVersionMatch=Exact", 422, "ListOptions.meta.k8s.io"),
+    ],
+)
+async def test_options_of_components(client: Client, query: str, status: int, words: str) -> None:
+    """Are refused as for any list."""
+    answer = await client.request("GET", f"{COMPONENTS}?{query}")
+    assert answer.status == status
+    assert words in answer.json()["message"]
+
+
 async def test_an_eviction_deletes_if_the_budget_allows(client: Client) -> None:
     """A running pod under a budget without disruptions stays."""
     budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
