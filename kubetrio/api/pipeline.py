@@ -424,9 +424,7 @@ def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     except routing.NotServed:
         return page_not_found()
     request.resource = resource
-    advice = routing.DEPRECATED.get(resource.group_resource)
-    if advice is not None:
-        request.warn([advice])
+    routing.advise(request, resource)
     if request.info.verb in BODY_VERBS and request.info.subresource not in CONNECTED:
         return decode_body(request, resource, api.config.max_body_bytes, cbor=api.config.cbor)
     return None

@@ -36,6 +36,8 @@ def find(registry: Registry, request: Request) -> ResourceType:
     if resource is None:
         raise unknown_path()
     _check_shape(info, resource)
+    if info.verb == "watch" and "watch" not in resource.verbs and _behind_prefix(info):
+        raise unknown_path()
     if info.verb == "proxy":
         raise unknown_path()  # a prefix that went long ago
     proxied = info.subresource == "proxy"
@@ -61,6 +63,7 @@ def find(registry: Registry, request: Request) -> ResourceType:
         raise method_not_allowed()
     if info.verb not in verbs:
         if info.verb == "watch" and "list" in verbs:
+            advise(request, resource)  # this refusal is that of a handler
             raise not_supported(resource.group_resource, "watch")
         raise method_not_allowed()
     if info.verb == "create" and resource.namespaced and not info.namespace:
@@ -89,6 +92,11 @@ def passes_upgrades(method: str, raw_path: str) -> bool:
     return resolve(method, raw_path, {}).subresource in PASSED_ON
 
 
+def _behind_prefix(info: RequestInfo) -> bool:
+    """Whether the verb is the deprecated prefix of the path."""
+    return info.path.split("/")[4 if info.prefix == "apis" else 3] == info.verb
+
+
 def _named_collection(info: RequestInfo) -> bool:
     """Lists pinned to a name by a field selector, and watches of one object."""
     return info.verb in ("list", "watch")
@@ -113,3 +121,10 @@ DEPRECATED = {
     ("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
 }
 """Warnings that go with every answer about a resource."""
+
+
+def advise(request: Request, resource: ResourceType) -> None:
+    """Warn of a resource that nobody should use any more."""
+    advice = DEPRECATED.get(resource.group_resource)
+    if advice is not None:
+        request.warn([advice])

@@ -54,6 +54,12 @@ def test_paths_that_lead_somewhere(method: str, target: str, plural: str) -> Non
         ("GET", "/api/v1/watch/namespaces/ns/pods/p/status", 404),
         ("GET", "/api/v1/proxy/nodes/n", 404),
         ("POST", "/api/v1/watch/namespaces/ns/pods", 405),
+        ("GET", "/api/v1/watch/componentstatuses", 404),
+        ("POST", "/api/v1/watch/componentstatuses", 404),
+        ("HEAD", "/api/v1/watch/componentstatuses/etcd-0", 404),
+        ("GET", "/api/v1/watch/bindings", 404),
+        ("DELETE", "/apis/authorization.k8s.io/v1/watch/subjectaccessreviews", 404),
+        ("HEAD", "/api/v1/watch/pods", 405),
         ("GET", "/api/v1/componentstatuses?watch=1", 405),
         ("POST", "/api/v1/pods", 405),
         ("POST", "/api/v1/namespaces/ns/pods/p", 405),
@@ -100,6 +106,18 @@ def test_a_group_nobody_serves() -> None:
     """A plain 404 without a Status, as Go's mux answers."""
     with pytest.raises(routing.NotServed):
         routing.find(REGISTRY, request("GET", "/apis/example.com/v1/things"))
+
+
+def test_the_refusal_of_a_handler_comes_with_its_warnings() -> None:
+    """One of the route table does not."""
+    for target, warned in [
+        ("/api/v1/componentstatuses?watch=1", True),
+        ("/api/v1/watch/componentstatuses", False),
+    ]:
+        asked = request("GET", target)
+        with pytest.raises(ApiError):
+            routing.find(REGISTRY, asked)
+        assert bool(asked.response_headers) is warned
 
 
 def test_deprecated_resources_exist() -> None:
