@@ -20,11 +20,21 @@ GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way to say "with a gzip header"
 HEADERS = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
 
 
+WEIGHED = ("/openapi/", "/metrics")
+"""Paths whose handlers in kube-apiserver compress by themselves, and read weights."""
+
+
 def wanted(request: Request) -> bool:
-    """Whether the client takes gzip (RFC 9110, Accept-Encoding; a weight of 0 refuses)."""
+    """Whether the client takes gzip.
+
+    For answers of the API it says so with the very word and no weight; elsewhere a weight of 0
+    refuses (RFC 9110, Accept-Encoding).
+    """
     header = request.headers.get(b"accept-encoding")
     if not header or b"gzip" not in header:
         return False
+    if not request.raw_path.startswith(WEIGHED):
+        return any(entry.strip() == b"gzip" for entry in header.split(b","))
     for entry in header.split(b","):
         name, _, weight = entry.partition(b";")
         if name.strip() == b"gzip":

@@ -14,33 +14,38 @@ from kubetrio.env import seeded
 ENV = seeded(1)
 
 
-def request(accept: str | None = "gzip") -> Request:
+def request(accept: str | None = "gzip", path: str = "/api/v1/pods") -> Request:
     headers = {} if accept is None else {b"accept-encoding": accept.encode()}
-    return Request("GET", "/", "", headers, list(headers.items()))
+    return Request("GET", path, "", headers, list(headers.items()))
 
 
 @pytest.mark.parametrize(
-    ("header", "takes"),
+    ("header", "takes", "weighed"),
     [
-        (None, False),
-        ("", False),
-        ("identity", False),
-        ("br", False),
-        ("gzip", True),
-        ("gzip, deflate", True),
-        ("br , gzip", True),
-        ("gzip;q=0", False),
-        ("gzip; q=0.000", False),
-        ("gzip ; q = 0.0", False),
-        ("gzip;q=0.001", True),
-        ("gzip;q=1.0", True),
-        ("x-gzip-2", False),
-        ("deflate;q=0, gzip;q=0.5", True),
+        (None, False, False),
+        ("", False, False),
+        ("identity", False, False),
+        ("br", False, False),
+        ("gzip", True, True),
+        ("gzip, deflate", True, True),
+        ("br , gzip", True, True),
+        ("gzip;q=0", False, False),
+        ("gzip; q=0.000", False, False),
+        ("gzip ; q = 0.0", False, False),
+        ("gzip;q=0.001", False, True),
+        ("gzip;q=1.0", False, True),
+        ("x-gzip-2", False, False),
+        ("GZIP", False, False),
+        ("deflate;q=0, gzip;q=0.5", False, True),
+        ("gzip;q=0.5, gzip", True, True),
     ],
 )
-def test_who_takes_gzip(header: str | None, takes: bool) -> None:
-    """RFC 9110, Accept-Encoding; a weight of zero refuses."""
-    assert wanted(request(header)) is takes
+def test_who_takes_gzip(header: str | None, takes: bool, weighed: bool) -> None:
+    """Whoever names it, of the API without a weight; where those count, one of zero refuses."""
+    for path in ("/api/v1/pods", "/apis"):
+        assert wanted(request(header, path)) is takes
+    for path in ("/openapi/v2", "/metrics"):
+        assert wanted(request(header, path)) is weighed
 
 
 @pytest.mark.parametrize(
