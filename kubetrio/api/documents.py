@@ -6,7 +6,7 @@ Documents derive from a registry snapshot; each is made when first asked for and
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -27,7 +27,7 @@ from kubetrio.api.response import (
 )
 from kubetrio.api.serializers import dump, pretty_json
 from kubetrio.machinery.names import GroupVersion
-from kubetrio.machinery.status import ApiError, method_not_allowed, unknown_path
+from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.schema import discovery, openapi, openapi2_proto
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps
@@ -46,7 +46,8 @@ GIT_VERSION = f"v{KUBERNETES_VERSION}+kubetrio{__version__}"
 VARY = (b"Vary", b"Accept")
 PUBLIC = (b"Cache-Control", b"public")
 ROOTS = frozenset({"", "/", "/index.html"})
-PROTO_OPENAPI = "application/com.github.proto-openapi.spec"
+JSON_FORM = JSON.decode()
+SWAGGER_FORMS = (JSON_FORM, *openapi2_proto.ASKED_FOR)
 
 
 def version_info() -> dict[str, str]:
@@ -215,7 +216,10 @@ class Documents:
         if request.info.path.endswith("/"):
             return nothing() if parts[:2] == ["openapi", "v3"] else page_not_found()
         if parts == ["openapi", "v2"]:
-            if wants_protobuf(request.header(b"accept")):
+            form = preferred(request.header(b"accept"), SWAGGER_FORMS)
+            if not form:
+                return not_acceptable()
+            if form != JSON_FORM:
                 body, tag = await self._made("openapi/v2;protobuf", self._swagger_protobuf)
                 media = openapi2_proto.MEDIA_TYPE.encode()
                 return self._tagged(request, body, tag, media, (VARY,))
@@ -250,6 +254,8 @@ class Documents:
         return self._cache[key]
 
     async def _openapi_document(self, request: Request, path: str) -> AnyResponse:
+        if not preferred(request.header(b"accept"), (JSON_FORM,)):
+            return not_acceptable()
         key = f"openapi/v3/{path}"
         known = self._cache.get(key)
         if known is None:
@@ -265,7 +271,7 @@ class Documents:
             digest = openapi.document_hash(self._registry, path, version=GIT_VERSION)
             if sent != digest:
                 location = f"/openapi/v3/{path}?hash={digest}".encode()
-                return Response(301, b"", b"", [(b"Location", location)])
+                return Response(301, b"", JSON, [VARY, (b"ETag", tag), (b"Location", location)])
             headers.append((b"Cache-Control", b"public, immutable"))
         return self._tagged(request, body, tag, JSON, headers)
 
@@ -299,26 +305,26 @@ def nothing() -> Response:
     return Response(404, b"", b"")
 
 
+def not_acceptable() -> Response:
+    """406 without a word, for an OpenAPI document in a form that there is not."""
+    return Response(406, b"", b"", (VARY,))
+
+
 def indented(value: Any) -> Response:
     """A document that is no object of the API, as Go's ``MarshalIndent`` writes it."""
     return Response(200, pretty_json(value), JSON)
 
 
-def wants_protobuf(accept: str) -> bool:
-    """Whether a client prefers the Swagger document as protobuf to JSON.
+def preferred(accept: str, offered: Sequence[str]) -> str:
+    """The media type that a client prefers of an OpenAPI document; empty when it takes none.
 
-    Raises:
-        ApiError: 406 when it wants protobuf of another kind and takes nothing else.
+    Args:
+        accept: the header as it came.
+        offered: media types, the default first.
     """
-    for clause in parse_accept(accept):
-        media = f"{clause.type}/{clause.subtype}"
-        if media in openapi2_proto.ASKED_FOR:
-            return True
-        if media in ("application/json", "application/*", "*/*"):
-            return False
-    if PROTO_OPENAPI in accept:
-        offered = ", ".join(("application/json", *openapi2_proto.ASKED_FOR))
-        raise ApiError(
-            406, "NotAcceptable", f"only the following media types are accepted: {offered}"
-        )
-    return False
+    for clause in parse_accept(accept or "*/*"):
+        for media in offered:
+            type_, _, subtype = media.partition("/")
+            if clause.type in (type_, "*") and clause.subtype in (subtype, "*"):
+                return media
+    return ""

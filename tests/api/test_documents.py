@@ -9,8 +9,7 @@ import pytest
 import trio
 
 from kubetrio.api import serializers
-from kubetrio.api.documents import GIT_VERSION, wants_protobuf
-from kubetrio.machinery.status import ApiError
+from kubetrio.api.documents import GIT_VERSION, SWAGGER_FORMS, preferred
 from kubetrio.schema import openapi
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
@@ -115,29 +114,59 @@ async def test_methods_and_paths(client: Client, method: str, path: str, code: i
 
 
 @pytest.mark.parametrize(
-    ("accept", "protobuf"),
+    ("accept", "form"),
     [
-        ("", False),
-        ("*/*", False),
-        ("application/json", False),
-        (SWAGGER.format("@"), True),
-        (SWAGGER.format("."), True),
-        (SWAGGER.format("@") + ", application/json", True),
-        ("application/json, " + SWAGGER.format("."), False),
-        (SWAGGER.format(".") + ";q=0.5, application/json", False),
-        (SWAGGER.replace("v1.0", "v9.0").format(".") + ", */*", False),
+        ("", "application/json"),
+        ("*/*", "application/json"),
+        ("application/*", "application/json"),
+        ("*/json", "application/json"),
+        ("application/json", "application/json"),
+        (SWAGGER.format("@"), SWAGGER.format("@")),
+        (SWAGGER.format("."), SWAGGER.format(".")),
+        (SWAGGER.format("@") + ", application/json", SWAGGER.format("@")),
+        ("application/json, " + SWAGGER.format("."), "application/json"),
+        (SWAGGER.format(".") + ";q=0.5, application/json", "application/json"),
+        (SWAGGER.replace("v1.0", "v9.0").format(".") + ", */*", "application/json"),
+        (SWAGGER.replace("v1.0", "v9.0").format("."), ""),
+        ("application/yaml", ""),
+        ("text/html", ""),
+        ("text/*", ""),
     ],
 )
-def test_the_swagger_form_a_client_prefers(accept: str, protobuf: bool) -> None:
-    """JSON unless it names protobuf first."""
-    assert wants_protobuf(accept) is protobuf
+def test_the_swagger_form_a_client_prefers(accept: str, form: str) -> None:
+    """JSON unless it names protobuf first, and nothing when it names neither."""
+    assert preferred(accept, SWAGGER_FORMS) == form
 
 
-def test_a_swagger_form_that_does_not_exist_is_406() -> None:
-    """Protobuf of another version, and nothing else would do."""
-    with pytest.raises(ApiError) as caught:
-        wants_protobuf(SWAGGER.replace("v1.0", "v9.0").format("."))
-    assert caught.value.code == 406
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [
+        ("/openapi/v2", "application/yaml"),
+        ("/openapi/v2", "text/html"),
+        ("/openapi/v2", SWAGGER.replace("v1.0", "v9.0").format(".")),
+        ("/openapi/v3/api/v1", "application/yaml"),
+        ("/openapi/v3/api/v1", SWAGGER.replace("v2", "v3").format("@")),
+        ("/openapi/v3/nothing", "text/html"),
+    ],
+)
+async def test_an_openapi_form_that_there_is_not(client: Client, path: str, accept: str) -> None:
+    """406 without a word."""
+    answer = await client.request("GET", path, {"Accept": accept})
+    assert (answer.status, answer.body) == (406, b"")
+    assert not answer.head.get(b"content-type")
+    assert b"Accept" in answer.head.get(b"vary")
+
+
+async def test_an_openapi_document_of_another_hash_is_elsewhere(client: Client) -> None:
+    """What the headers of the document say is said with the redirection; there is no page."""
+    path = "/openapi/v3/apis/coordination.k8s.io/v1"
+    document = await client.request("GET", path)
+    answer = await client.request("GET", f"{path}?hash=old")
+    assert (answer.status, answer.body) == (301, b"")
+    for name in (b"content-type", b"etag", b"vary"):
+        assert answer.head.get(name) == document.head.get(name)
+    there = await client.request("GET", answer.head.get(b"location").decode())
+    assert (there.status, there.body) == (200, document.body)
 
 
 @pytest.mark.parametrize("separator", ["@", "."])
@@ -156,8 +185,14 @@ async def test_swagger_as_protobuf(client: Client, separator: str) -> None:
     assert (again.status, again.body) == (304, b"")
 
 
-@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3/api/v1"])
-@pytest.mark.parametrize("accept", ["application/json", SWAGGER.format("@")])
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [
+        ("/openapi/v2", "application/json"),
+        ("/openapi/v2", SWAGGER.format("@")),
+        ("/openapi/v3/api/v1", "application/json"),
+    ],
+)
 async def test_others_have_their_turn_while_a_large_document_is_made(
     server: InProcess, path: str, accept: str
 ) -> None:
