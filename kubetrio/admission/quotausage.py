@@ -10,7 +10,7 @@ from typing import Any
 
 from kubetrio.machinery import quantity
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.podresources import total
+from kubetrio.machinery.podresources import of_pod, total_with_overhead
 from kubetrio.machinery.quantity import Quantity
 
 Object = dict[str, Any]
@@ -62,7 +62,9 @@ def _pod(pod: Object) -> Amounts:
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return used
     spec = pod["spec"]
-    used.update(_compute(total(spec, "requests"), total(spec, "limits")))
+    used.update(
+        _compute(total_with_overhead(spec, "requests"), total_with_overhead(spec, "limits"))
+    )
     used["pods"] = ONE
     return used
 
@@ -133,10 +135,15 @@ def concerned(resource: GroupResource, names: Iterable[str]) -> list[str]:
 
 
 def missing_requests(pod: Object, names: Iterable[str]) -> str:
-    """What containers must say because a quota counts it; empty when nothing is missing."""
+    """What containers must say because a quota counts it; empty when nothing is missing.
+
+    Containers of a pod that says something itself need not.
+    """
     needed = sorted(EXPLICIT.intersection(names))
     missing: dict[str, set[str]] = {}
     spec = pod["spec"]
+    if _says_itself(spec):
+        return ""
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources = container.get("resources") or {}
         requests = dict.fromkeys(resources.get("requests") or (), ZERO)
@@ -158,9 +165,9 @@ def _in_scope(pod: Object, scope: str, operator: str, values: Sequence[str]) -> 
         case "NotTerminating":
             return spec.get("activeDeadlineSeconds") is None
         case "BestEffort":
-            return _best_effort(spec)
+            return _best_effort(pod)
         case "NotBestEffort":
-            return not _best_effort(spec)
+            return not _best_effort(pod)
         case "PriorityClass":
             return _selected(spec.get("priorityClassName") or "", operator, values)
         case "CrossNamespacePodAffinity":
@@ -168,8 +175,18 @@ def _in_scope(pod: Object, scope: str, operator: str, values: Sequence[str]) -> 
     return False
 
 
-def _best_effort(spec: Object) -> bool:
-    return not any(
+def _says_itself(spec: Object) -> bool:
+    """Whether a pod has requests or limits beside those of its containers."""
+    if not spec.get("resources"):
+        return False
+    return bool(of_pod(spec, "requests") or of_pod(spec, "limits"))
+
+
+def _best_effort(pod: Object) -> bool:
+    if quality := (pod.get("status") or {}).get("qosClass"):
+        return bool(quality == "BestEffort")
+    spec = pod["spec"]
+    return not _says_itself(spec) and not any(
         (each.get("resources") or {}).get(member)
         for each in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
         for member in ("requests", "limits")

@@ -193,6 +193,11 @@ async def test_limit_ranges(client: Client) -> None:
         'pods "q" is forbidden: [maximum cpu usage per Container is 1, but limit is 3, '
         "maximum cpu usage per Pod is 2, but limit is 3]"
     )
+    own = {"limits": {"cpu": "3"}}
+    refused = await client.request("POST", PODS, json=pod("q", resources=own))
+    assert refused.json()["message"] == (
+        'pods "q" is forbidden: maximum cpu usage per Pod is 2, but limit is 3'
+    )
 
 
 def csr(organization: str) -> dict[str, Any]:

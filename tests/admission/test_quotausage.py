@@ -41,6 +41,20 @@ def test_a_pod_that_is_over_uses_nothing_but_its_place() -> None:
     assert texts(PODS, {**running, "status": {"phase": "Failed"}}) == {"count/pods": "1"}
 
 
+def test_a_pod_uses_what_it_says_itself_and_its_overhead() -> None:
+    """More than its containers ask for."""
+    resources = {"requests": {"cpu": "1"}}
+    own = {"requests": {"cpu": "4"}, "limits": {"memory": "1Mi"}}
+    body = pod(
+        containers=[{"name": "c", "resources": resources}],
+        resources=own,
+        overhead={"cpu": "1", "memory": "1Mi"},
+    )
+    found = texts(PODS, body)
+    assert (found["requests.cpu"], found["requests.memory"]) == ("5", "1Mi")
+    assert found["limits.memory"] == "2Mi"
+
+
 def test_services_and_claims() -> None:
     """Node ports, load balancers and storage by class."""
     service = {"spec": {"type": "LoadBalancer", "ports": [{}, {}]}}
@@ -76,6 +90,8 @@ def test_names_belong_to_resources(name: str, resource: GroupResource | None) ->
         ({"scopes": ["NotTerminating"]}, pod(activeDeadlineSeconds=1), False),
         ({"scopes": ["BestEffort"]}, pod(), True),
         ({"scopes": ["NotBestEffort"]}, pod(), False),
+        ({"scopes": ["NotBestEffort"]}, pod(resources={"limits": {"cpu": "1"}}), True),
+        ({"scopes": ["BestEffort"]}, {**pod(), "status": {"qosClass": "Burstable"}}, False),
         ({"scopes": ["PriorityClass"]}, pod(priorityClassName="x"), True),
         ({}, pod(), True),
     ],
@@ -100,3 +116,13 @@ def test_what_containers_must_say() -> None:
     assert missing_requests(both, ["requests.cpu", "limits.memory", "pods"]) == (
         "must specify limits.memory for: a,b; requests.cpu for: a,b"
     )
+
+
+def test_containers_of_a_pod_with_resources_may_be_silent() -> None:
+    """Unless the pod has none that count."""
+    quiet = pod(resources={"requests": {"cpu": "1"}})
+    assert missing_requests(quiet, ["requests.cpu", "limits.memory"]) == ""
+    for none in ({}, {"requests": {"example.com/gpu": "1"}}):
+        assert missing_requests(pod(resources=none), ["requests.cpu"]) == (
+            "must specify requests.cpu for: c"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetrio.machinery.podresources import total
+from kubetrio.machinery.podresources import total, total_with_overhead
 
 
 def container(cpu: str, **more: str) -> dict[str, object]:
@@ -26,3 +26,27 @@ def test_sidecars_run_beside_everything_that_starts_later() -> None:
     }
     assert str(total(spec, "requests")["cpu"]) == "4"
     assert total(spec, "limits") == {}
+
+
+def test_what_the_pod_says_wins() -> None:
+    """For the resources that a pod can say something about."""
+    spec = {
+        "containers": [container("1")],
+        "resources": {"requests": {"cpu": "4", "hugepages-2Mi": "2Mi", "example.com/gpu": "1"}},
+    }
+    sums = {name: str(value) for name, value in total(spec, "requests").items()}
+    assert sums == {"cpu": "4", "hugepages-2Mi": "2Mi"}
+
+
+def test_overhead_comes_on_top() -> None:
+    """Of every request, and of limits that are not zero."""
+    resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "0"}}
+    spec = {
+        "containers": [{"name": "c", "resources": resources}],
+        "overhead": {"cpu": "500m", "memory": "1Mi", "ephemeral-storage": "1Gi"},
+    }
+    requests = {name: str(value) for name, value in total_with_overhead(spec, "requests").items()}
+    assert requests == {"cpu": "1500m", "memory": "1Mi", "ephemeral-storage": "1Gi"}
+    limits = {name: str(value) for name, value in total_with_overhead(spec, "limits").items()}
+    assert limits == {"cpu": "2500m", "memory": "0"}
+    assert str(total(spec, "limits")["cpu"]) == "2"
