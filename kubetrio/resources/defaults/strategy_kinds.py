@@ -169,7 +169,8 @@ def create_job(job: Json, context: Context) -> None:
         return
     template = spec["template"]
     meta = template.setdefault("metadata", {})
-    labels = dict.fromkeys(_JOB_NAME, job["metadata"]["name"])
+    # a job without a name is refused later
+    labels = dict.fromkeys(_JOB_NAME, job["metadata"].get("name") or "")
     labels |= dict.fromkeys(_CONTROLLER, context.uid)
     labels |= meta.get("labels") or {}  # a value that conflicts is refused later
     meta["labels"] = {key: labels[key] for key in sorted(labels)}

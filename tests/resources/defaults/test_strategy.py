@@ -153,6 +153,14 @@ def test_a_daemon_set_counts_changes_of_its_template() -> None:
     assert changed["metadata"]["annotations"] == {key: "2"}
 
 
+def test_a_job_without_a_name_gets_as_far_as_its_validation() -> None:
+    """Which refuses it."""
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    obj = decode("batch", "jobs", metadata={}, spec={"template": template})
+    prepare_create(resource("batch", "jobs"), obj, CONTEXT)
+    assert obj["spec"]["template"]["metadata"]["labels"]["job-name"] == ""
+
+
 def test_whoever_writes_a_daemon_set_owns_its_generation() -> None:
     """The annotation is there before owners of members are noted, as conversion leaves it."""
     key = "deprecated.daemonset.template.generation"
