@@ -14,6 +14,7 @@ from kubetrio.api.patching import Change, check_named, unpinned
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.resources.defaults import apply_defaults
+from kubetrio.schema.annotated import read_annotations
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import compile_type
 from kubetrio.wire import cborwire, gojson, yamlwire
@@ -93,6 +94,7 @@ def applying_change(request: Request, resource: ResourceType, fields: FieldManag
         new = _decoded(applied.obj, resource)
         _check_strict(request, document)
         apply_defaults(resource, new)
+        new = _with_annotations_read(new, resource)
         check_named(request, resource, new)
         if applied.entries:
             new["metadata"]["managedFields"] = applied.entries
@@ -111,15 +113,33 @@ def _decoded(obj: Object, resource: ResourceType) -> Object:
     Raises:
         ApiError: 500, as kube-apiserver has it for a value that fits the schema and not the type.
     """
-    gvk = resource.group_version_kind
     try:
         return compile_type(resource.schema_name).restore(obj, [])
     except ValueError as error:
-        meta = obj.get("metadata") or {}
-        kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
+        kind, which = _shown(obj, resource)
         raise ApiError(
             500,
             "",
-            f"failed to convert new object ({meta.get('namespace', '')}/{meta.get('name', '')}; "
-            f"{kind}) to proper version: unable to convert unstructured object to {kind}: {error}",
+            f"failed to convert new object ({which}) to proper version: unable to convert "
+            f"unstructured object to {kind}: {error}",
         ) from error
+
+
+def _with_annotations_read(obj: Object, resource: ResourceType) -> Object:
+    """A merged object whose annotations were read.
+
+    Raises:
+        ApiError: 500, as kube-apiserver has it for what is wrong with them.
+    """
+    try:
+        return read_annotations(resource.schema_name, obj)
+    except ValueError as error:
+        _, which = _shown(obj, resource)
+        raise ApiError(500, "", f"failed to convert to unversioned ({which}): {error}") from error
+
+
+def _shown(obj: Object, resource: ResourceType) -> tuple[str, str]:
+    """The kind and the object as messages print them."""
+    gvk, meta = resource.group_version_kind, obj.get("metadata") or {}
+    kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
+    return kind, f"{meta.get('namespace', '')}/{meta.get('name', '')}; {kind}"

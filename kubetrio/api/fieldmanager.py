@@ -17,6 +17,7 @@ from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.ownership import Convert, Rules, excluding
 from kubetrio.machinery.typeschema import TypeSchema
 from kubetrio.schema import builtin, patchmeta
+from kubetrio.schema.annotated import TEMPLATE_GENERATION
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
 
@@ -57,7 +58,6 @@ def rules_of(resource: ResourceType, subresource: str) -> Rules:
 
 
 DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 REMEMBERED_SHAPES = 2048
 # Owned fields of new objects by their shape.  Most objects a client creates have one of a few
 # shapes, and what is owned does not depend on the values.

@@ -17,6 +17,7 @@ from kubetrio.machinery import fielderrors, jsonpatch
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, bad_request, invalid, not_found
 from kubetrio.resources.defaults import apply_defaults
+from kubetrio.schema.annotated import read_annotations
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import compile_type
 from kubetrio.wire import gojson, jsonwire, negotiate
@@ -123,7 +124,7 @@ def _decode(request: Request, patched: Patched, resource: ResourceType) -> Objec
     """The patched document, decoded: types, unknown fields.
 
     Raises:
-        ApiError: 422, or 400 for a document that has lost its apiVersion.
+        ApiError: 422, 400 for a document that has lost its apiVersion, or 500.
     """
     try:
         if request.patch_type == negotiate.STRATEGIC_PATCH:
@@ -138,6 +139,8 @@ def _decode(request: Request, patched: Patched, resource: ResourceType) -> Objec
         raise _refused(patched, f"strict decoding error: {', '.join(strict)}")
     if validation == "Warn":
         bodies.warn_strict(request, strict)
+    if request.patch_type == negotiate.STRATEGIC_PATCH:
+        value = _with_annotations_read(value, resource)
     return value
 
 
@@ -151,6 +154,18 @@ def _restored(doc: Object, resource: ResourceType) -> tuple[Object, list[str]]:
     gvk = resource.group_version_kind
     restored = compile_type(resource.schema_name).restore(doc, strict)
     return {**restored, "kind": gvk.kind, "apiVersion": gvk.api_version}, strict
+
+
+def _with_annotations_read(obj: Object, resource: ResourceType) -> Object:
+    """A document of a strategic merge patch whose annotations were read.
+
+    Raises:
+        ApiError: 500, as kube-apiserver has it for what is wrong with them.
+    """
+    try:
+        return read_annotations(resource.schema_name, obj)
+    except ValueError as error:
+        raise ApiError(500, "", str(error)) from error
 
 
 def _read_again(doc: Any, resource: ResourceType) -> tuple[Object, list[str]]:

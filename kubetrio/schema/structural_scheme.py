@@ -9,6 +9,7 @@ from typing import Any
 
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin
+from kubetrio.schema.annotated import read_annotations
 from kubetrio.schema.structural import Report, compile_type
 from kubetrio.wire.goscan import Pairs
 
@@ -69,9 +70,10 @@ class BuiltinScheme:
         """Decode a value of a registered kind; messages about fields are appended to ``strict``.
 
         Raises:
-            GoJsonError: the value does not fit, in Go's words.
+            ValueError: the value does not fit, in Go's words.
         """
-        return compile_type(self.type_name(gvk)).decode(value, Report(strict), repeated)
+        name = self.type_name(gvk)
+        return read_annotations(name, compile_type(name).decode(value, Report(strict), repeated))
 
 
 @cache

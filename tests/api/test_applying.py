@@ -142,6 +142,28 @@ async def test_what_cannot_be_applied(client: Client, body: str, code: int, word
     assert (answer.status, answer.json()["message"]) == (code, words)
 
 
+async def test_an_annotation_that_is_no_number(client: Client) -> None:
+    """It was a member once, and what cannot be read is refused."""
+    body = (
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: one, annotations: "
+        '{deprecated.deployment.rollback.to: "x"}}}'
+    )
+    answer = await client.request(
+        "PATCH",
+        "/apis/apps/v1/namespaces/default/deployments/one?fieldManager=me",
+        {"Content-Type": "application/apply-patch+yaml"},
+        body.encode(),
+    )
+    assert (answer.status, answer.json()["message"]) == (
+        500,
+        (
+            "failed to convert to unversioned (/one; apps/v1, Kind=Deployment): failed to parse "
+            "annotation[deprecated.deployment.rollback.to]=x as int64: "
+            'strconv.ParseInt: parsing "x": invalid syntax'
+        ),
+    )
+
+
 async def test_configurations_in_cbor(tmp_path: Path) -> None:
     """Behind the feature gate, and 415 without it."""
     pytest.importorskip("cbor2", reason="the extra cbor is not installed")

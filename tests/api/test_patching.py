@@ -184,6 +184,41 @@ async def test_what_a_strategic_patch_cannot_make(client: Client, one: Any) -> N
     )
 
 
+def daemons(generation: str) -> dict[str, Any]:
+    """A DaemonSet, or a patch of one, that says a generation of its template."""
+    return {"metadata": {"annotations": {"deprecated.daemonset.template.generation": generation}}}
+
+
+@pytest.mark.parametrize(("kind", "status"), [(MERGE, 422), (STRATEGIC, 500)])
+async def test_annotations_that_are_no_numbers(client: Client, kind: str, status: int) -> None:
+    """They were members once: what cannot be read is refused, by each kind of patch as it does."""
+    path = "/apis/apps/v1/namespaces/default/daemonsets"
+    container = {"name": "c", "image": "i"}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
+    body = daemons("+3") | {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    body["metadata"]["name"] = "one"
+    made = await client.request("POST", path, json=body)
+    assert (made.status, made.json()["metadata"]["annotations"]) == (
+        201,
+        daemons("3")["metadata"]["annotations"],
+    )
+    words = 'strconv.ParseInt: parsing "x": invalid syntax'
+    body["metadata"] |= daemons("x")["metadata"]
+    answer = await client.request("PUT", f"{path}/one", json=body)
+    assert (answer.status, answer.json()["message"]) == (
+        400,
+        f'DaemonSet in version "v1" cannot be handled as a DaemonSet: {words}',
+    )
+    media = {"Content-Type": f"application/{kind}+json"}
+    answer = await client.request("PATCH", f"{path}/one", media, orjson.dumps(daemons("x")))
+    assert answer.status == status
+    assert answer.json()["message"].endswith(words)
+
+
 async def test_a_list_for_a_document(client: Client, one: Any) -> None:
     """A lenient merge takes a list for the new document, which then does not decode."""
     answer = await patch(client, MERGE, [1], "?fieldValidation=Ignore")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kubetrio.machinery.gonumbers import parse_int
 from kubetrio.resources.defaults.compiling import ordered
 from kubetrio.resources.defaults.context import (
     Context,
@@ -13,7 +14,7 @@ from kubetrio.resources.defaults.context import (
     copy_member,
     keep_metadata_of_stored,
 )
-from kubetrio.resources.defaults.workloads import TEMPLATE_GENERATION
+from kubetrio.schema.annotated import TEMPLATE_GENERATION
 
 _CORE = "io.k8s.api.core.v1."
 
@@ -145,7 +146,7 @@ def update_daemon_set(new: Json, old: Json, _: Context, subresource: str) -> Non
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() else 0
+    return parse_int(text) if text else 0
 
 
 def _set_generation(daemons: Json, generation: int) -> None:

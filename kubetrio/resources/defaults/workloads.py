@@ -5,9 +5,8 @@ from __future__ import annotations
 from kubetrio.resources.defaults.core import CLAIM
 from kubetrio.resources.defaults.pods import TEMPLATE
 from kubetrio.resources.defaults.rules import Call, Default, Json, Rules, each, ensure, within
+from kubetrio.schema.annotated import TEMPLATE_GENERATION
 
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-"""Where a DaemonSet keeps the generation of its template since apps/v1."""
 _HISTORY = Default("revisionHistoryLimit", 10)
 _ROLLING = Default("type", "RollingUpdate")
 _TEMPLATE = within("template", *TEMPLATE)

@@ -52,6 +52,7 @@ from kubetrio.resources.validation.replicas import (
     scale,
 )
 from kubetrio.resources.validation.selectors import label_selector, printed
+from kubetrio.schema.annotated import ROLLBACK_TO
 
 _MISMATCH = "`selector` does not match template `labels`"
 _ROLLING = go_struct(MaxUnavailable=("maxUnavailable", 0), MaxSurge=("maxSurge", 0))
@@ -189,6 +190,10 @@ def _deployment(obj: Json, _path: str, out: Causes) -> None:
     _template_for_replicas(spec, out)
     _deployment_strategy(member(spec, "strategy"), out)
     _numbers(spec, ("minReadySeconds", "revisionHistoryLimit"), out)
+    back = member(member(obj, "metadata"), "annotations").get(ROLLBACK_TO)
+    if back is not None:
+        # the member it stands for in older versions
+        not_negative(int(back), "spec.rollback.version", out)
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is None:
         return

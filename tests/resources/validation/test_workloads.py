@@ -111,6 +111,14 @@ def test_template(template: Json, expected: list[str]) -> None:
     assert refused(DEPLOYMENTS, workload(**template)) == expected
 
 
+def test_revision_to_go_back_to() -> None:
+    """It is an annotation, and named as the member it was once."""
+    note = {"annotations": {"deprecated.deployment.rollback.to": "-1"}}
+    assert refused(DEPLOYMENTS, {**workload(), "metadata": note}) == [
+        "spec.rollback.version: Invalid value: -1: must be greater than or equal to 0"
+    ]
+
+
 def test_deployment_status() -> None:
     """Counts of a status fit together."""
     old = made(DEPLOYMENTS, workload())
