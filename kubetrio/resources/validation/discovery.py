@@ -46,7 +46,9 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 def _address(version: int) -> Check:
     def check(value: str, path: str, out: Causes) -> None:
         address = parse_ip(value)
-        if address is None or address.version != version:
+        # addresses of IPv4 that are written as IPv6 are IPv4
+        mapped = getattr(address, "ipv4_mapped", None)
+        if address is None or (mapped or address).version != version:
             out.append(invalid(path, value, f"must be a valid IPv{version} address"))
         non_special_ip(value, path, out)
 
