@@ -52,7 +52,7 @@ from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema import builtin
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
-from kubetrio.schema.stored import JSON_STORED, empty_lists_to_null
+from kubetrio.schema.stored import JSON_STORED, as_stored
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
 from kubetrio.store.model import KeyValue, Store
 
@@ -552,7 +552,7 @@ def _checked(resource: ResourceType, obj: Object) -> tuple[ResourceType, Object]
 def _as_stored(stored_type: ResourceType, obj: Object) -> None:
     """Do to an object what storing it does; changes it."""
     if stored_type.schema_name and stored_type.group not in JSON_STORED:
-        empty_lists_to_null(stored_type.schema_name)(obj)
+        as_stored(stored_type.schema_name)(obj)
 
 
 def _no_unique_name(target: Target, name: str) -> ApiError:

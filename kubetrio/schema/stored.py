@@ -1,8 +1,9 @@
 """What storing does to an object of a built-in kind.
 
 kube-apiserver stores built-in kinds as protobuf, which cannot tell an empty list from none: a list
-that is always printed (no ``omitempty``) comes back as null.  Custom resources, their definitions
-and APIServices are stored as JSON and keep what they were given.
+that is always printed (no ``omitempty``) comes back as null.  Null bytes in a map come back as an
+empty text.  Custom resources, their definitions and APIServices are stored as JSON and keep what
+they were given.
 """
 
 from __future__ import annotations
@@ -21,18 +22,24 @@ MAX_DEPTH = 12  # schemas that contain themselves (JSONSchemaProps) are not foll
 
 
 def _nothing(_obj: Json) -> None:
-    """For types without such lists."""
+    """For types without such members."""
 
 
 @cache
-def empty_lists_to_null(type_name: str) -> Change:
-    """Replaces empty lists that are always printed by null, in place.
+def as_stored(type_name: str) -> Change:
+    """Replaces empty lists that are always printed, and null bytes in maps, in place.
 
     Args:
         type_name: full name of a built-in type.
     """
     change = _of_struct(struct(type_name), 0)
     return _nothing if change is None else change
+
+
+def _no_bytes_to_empty(values: Json) -> None:
+    for key, value in values.items():
+        if value is None:
+            values[key] = ""
 
 
 def _of_struct(shape: Struct, depth: int) -> Change | None:
@@ -43,6 +50,9 @@ def _of_struct(shape: Struct, depth: int) -> Change | None:
     for name, field in shape.fields.items():
         if field.shape.kind is Kind.LIST and not field.omit and not field.pointer:
             lists.append(name)
+        element = field.shape.element
+        if field.shape.kind is Kind.MAP and element is not None and element.kind is Kind.BYTES:
+            inner.append((name, _no_bytes_to_empty))
         nested = _of_shape(field.shape, depth + 1)
         if nested is not None:
             inner.append((name, nested))

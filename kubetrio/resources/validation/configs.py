@@ -29,9 +29,9 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 _WHEN_SET = "field is immutable when `immutable` is set"
 
 
-def _decoded_length(text: str) -> int:
-    """Bytes of a base64 text, which is canonical."""
-    return len(text) // 4 * 3 - text.count("=", -2)
+def _decoded_length(text: str | None) -> int:
+    """Bytes of a base64 text, which is canonical; a null has none."""
+    return len(text) // 4 * 3 - text.count("=", -2) if text else 0
 
 
 def _keys(items: Mapping[str, str], path: str, out: Causes) -> None:
@@ -77,12 +77,12 @@ def _unchanging(*names: str) -> UpdateCheck:
 
 def _docker(key: str) -> Callable[[Json, Causes], None]:
     def run(secret: Json, out: Causes) -> None:
-        text, path = member(secret, "data").get(key), f"data[{key}]"
-        if text is None:
+        data, path = member(secret, "data"), f"data[{key}]"
+        if key not in data:
             out.append(required(path))
             return
         try:
-            value = parse(base64.b64decode(text)).value
+            value = parse(base64.b64decode(data[key] or "")).value
         except GoJsonError as error:
             out.append(invalid(path, _REDACTED, str(error)))
             return

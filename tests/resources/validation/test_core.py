@@ -51,11 +51,26 @@ SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": 
             ["data: Too long: may not be more than 1048576 bytes"],
         ),
         ({"stringData": {"a": "x" * 1_048_576}}, []),
+        ({"data": {"a": None}}, []),
+        (
+            {"type": "kubernetes.io/dockercfg", "data": {".dockercfg": None}},
+            [
+                (
+                    'data[.dockercfg]: Invalid value: "<secret contents redacted>": '
+                    "unexpected end of JSON input"
+                )
+            ],
+        ),
     ],
 )
 def test_secret(body: Json, expected: list[str]) -> None:
     """The type of a secret says what it must hold."""
     assert refused(SECRETS, body) == expected
+
+
+def test_binary_data_may_be_null() -> None:
+    """It has no bytes then."""
+    assert refused(resource("configmaps"), {"binaryData": {"a": None}}) == []
 
 
 def test_tls_secret_without_certificate_is_warned_of() -> None:
