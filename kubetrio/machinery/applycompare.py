@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kubetrio.machinery.applyvalues import form_of, is_leaf, step_of
+from kubetrio.machinery.applyvalues import TypedError, form_of, is_leaf, step_of
 from kubetrio.machinery.fieldset import EMPTY, LEAF, SELF, FieldSet, Node
 from kubetrio.machinery.typeschema import TypeKind, TypeSchema
 
@@ -67,7 +67,7 @@ def compare(old: Json, new: Json, schema: TypeSchema) -> Comparison:
         schema: their type.
 
     Raises:
-        TypedError: a changed list has an item without a key.
+        TypedError: a changed list has an item without a key, or a value is of the wrong form.
     """
     if old is new or old == new:
         return UNCHANGED
@@ -135,6 +135,8 @@ def _child(step: str, old: Any, new: Any, schema: TypeSchema, found: _Changes) -
     if is_leaf(old, schema) and is_leaf(new, schema):
         found.modified[step] = LEAF
         return
+    if type(old or new) is not type(new or old):
+        raise TypedError([("", "one of two values is of the wrong form")])
     inner = _Changes({}, {}, {})
     if isinstance(old or new, dict):
         _members(old or {}, new or {}, schema, inner)

@@ -113,6 +113,13 @@ def test_repeated_items_are_one_field(old, new, expected):
     assert found == tuple({"f:set": part} if part else {} for part in expected)
 
 
+@pytest.mark.parametrize("new", [["a"], -1, "a"])
+def test_values_of_two_forms_cannot_be_compared(new):
+    """An object that became something else, where an object is declared."""
+    with pytest.raises(TypedError):
+        compare({"data": {"a": "b"}}, {"data": new}, ROOT)
+
+
 def test_items_without_a_key_cannot_be_compared():
     """A list that no server would store is an error."""
     with pytest.raises(TypedError):
