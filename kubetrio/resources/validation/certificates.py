@@ -202,8 +202,8 @@ def _certificate_error(certificate: str) -> str:
             return "found CERTIFICATE PEM block containing 0 certificates"
         try:
             x509.load_der_x509_certificate(content)
-        except ValueError as error:
-            return f"x509: malformed certificate: {error}"
+        except ValueError:
+            return "x509: malformed certificate"
     return "" if blocks else "must contain at least one CERTIFICATE PEM block"
 
 

@@ -87,3 +87,13 @@ def test_the_certificate_is_written_once(body: Json, certificate: str) -> None:
             'are allowed, found "CERTIFICATE REQUEST"'
         ),
     ]
+
+
+def test_a_certificate_that_cannot_be_read(body: Json) -> None:
+    """The words are not those of the library that reads it."""
+    old = made(REQUESTS, body)
+    pem = b"-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n"
+    new = changed(old, "status", {"certificate": base64.b64encode(pem).decode()})
+    assert refused_change(REQUESTS, old, new, "status") == [
+        'status.certificate: Invalid value: "<certificate data>": x509: malformed certificate'
+    ]
