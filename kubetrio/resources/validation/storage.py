@@ -221,7 +221,6 @@ _NODE_DRIVER = table(
     row("name", driver_name, absent=driver_name),
     row("nodeID", _node_id, missing=""),
     row("allocatable", table(row("count", minimum(0, NOT_NEGATIVE)))),
-    _topology_keys,
 )
 
 
@@ -234,6 +233,7 @@ def _node_drivers(items: Sequence[Json], path: str, out: Causes) -> None:
         if name in seen:
             out.append(duplicate(f"{where}.name", name))
         seen.add(name)
+        _topology_keys(item, where, out)
 
 
 _NODE = table(row("spec", table(row("drivers", _node_drivers))))

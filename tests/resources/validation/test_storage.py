@@ -6,6 +6,8 @@ from copy import deepcopy
 
 import pytest
 
+from kubetrio.resources.validation import validate_create
+
 from .helpers import Json, made, refused, refused_change, resource, warned
 
 GROUP = "storage.k8s.io"
@@ -118,6 +120,16 @@ def test_drivers(spec: Json, expected: list[str]) -> None:
 def test_drivers_of_nodes(driver: Json, expected: list[str]) -> None:
     """What a node says of a driver is checked."""
     assert refused(NODES, {"spec": {"drivers": [driver]}}) == expected
+
+
+def test_keys_come_behind_the_name_that_is_there_twice() -> None:
+    """In the order of kube-apiserver."""
+    driver = {"name": "d", "nodeID": "i"}
+    body = made(NODES, {"spec": {"drivers": [driver, {**driver, "topologyKeys": ["k", "k"]}]}})
+    assert [cause.field for cause in validate_create(NODES, body)] == [
+        "spec.drivers[1].name",
+        "spec.drivers[1]",
+    ]
 
 
 def test_only_the_limit_of_a_node_driver_changes() -> None:
