@@ -15,6 +15,7 @@ from kubetrio.machinery.status import ApiError, bad_request, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import binding, deletion, eviction, revising
 from kubetrio.resources.eviction import Guard
+from kubetrio.resources.translate import check_identity
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.registry import ResourceType
 
@@ -55,14 +56,18 @@ async def bind(api: Api, request: Request, resource: ResourceType) -> AnyRespons
     await admit(api, request, resource, request.body, name=name, dry_run=chosen.dry_run)
     binding.check_binding(request.body, name)
     now = format_time(api.env.now())
-    await revising.revise(
-        api.store,
-        _pods(api),
-        request.info.namespace,
-        name,
-        lambda pod: binding.bound(pod, request.body, now),
-        dry_run=chosen.dry_run,
-    )
+    pods, namespace = _pods(api), request.info.namespace
+
+    def bound(pod: Object) -> Object:
+        check_identity(
+            pods.group_resource,
+            pods.key(namespace, name),
+            pod["metadata"],
+            request.body["metadata"],
+        )
+        return binding.bound(pod, request.body, now)
+
+    await revising.revise(api.store, pods, namespace, name, bound, dry_run=chosen.dry_run)
     return _created(api, request)
 
 

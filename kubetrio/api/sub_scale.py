@@ -17,6 +17,7 @@ from kubetrio.api.verbs import Verb
 from kubetrio.machinery.status import not_found
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.scale import SCALABLE, SCALE, owners_of_scale, scale_of, with_scale
+from kubetrio.resources.translate import check_identity
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import jsonwire
@@ -54,7 +55,7 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
         fields.updated(old or {}, new)
         return new
 
-    return await _write(api, request, resource, change, chosen)
+    return await _write(api, request, resource, change, chosen, uid=body["metadata"].get("uid"))
 
 
 async def patch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
@@ -70,9 +71,15 @@ def _field_manager(api: Api, request: Request, chosen: WriteOptions) -> FieldMan
 
 
 async def _write(
-    api: Api, request: Request, resource: ResourceType, change: Change, chosen: WriteOptions
+    api: Api,
+    request: Request,
+    resource: ResourceType,
+    change: Change,
+    chosen: WriteOptions,
+    *,
+    uid: str | None = None,
 ) -> Response:
-    """Write what a change of the scale makes of the workload."""
+    """Write what a change of the scale makes of the workload, which must have the uid given."""
     encoder = encoder_for(request, SCALE, OBJECT, api.env.now, api.cache)
     info = request.info
     target = Target(
@@ -82,6 +89,7 @@ async def _write(
     async def scaled(obj: Object | None) -> Object:
         if obj is None:
             raise not_found(resource.group_resource, info.name)
+        check_identity(resource.group_resource, target.key, obj["metadata"], {"uid": uid})
         scale = scale_of(obj)
         owners = owners_of_scale(obj["metadata"].get("managedFields") or ())
         if owners:

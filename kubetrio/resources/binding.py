@@ -51,11 +51,10 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
         now: time of the ``PodScheduled`` condition.
 
     Raises:
-        ApiError: 409 when the pod cannot be bound, or is not the one meant.
+        ApiError: 409 when the pod cannot be bound.
     """
     meta, wanted = pod["metadata"], binding.get("metadata") or {}
     name = meta["name"]
-    _check_identity(meta, wanted)
     if meta.get("deletionTimestamp"):
         why = f"pod {name} is being deleted, cannot be assigned to a host"
         raise conflict(BINDING, name, why)
@@ -78,15 +77,3 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
         "spec": ordered(_SPEC, {**spec, "nodeName": binding["target"]["name"]}),
     }
     return set_pod_condition(result, {"type": "PodScheduled", "status": "True"}, now)
-
-
-def _check_identity(meta: Object, wanted: Object) -> None:
-    pairs = (("uid", "UID"), ("resourceVersion", "ResourceVersion"))
-    for member, label in pairs:
-        if wanted.get(member) and wanted[member] != meta[member]:
-            raise conflict(
-                BINDING,
-                meta["name"],
-                f"Precondition failed: {label} in precondition: {wanted[member]}, "
-                f"{label} in object meta: {meta[member]}",
-            )

@@ -41,7 +41,7 @@ from kubetrio.resources.deletion import Outcome
 from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.strategy import Strategy, strategy_of
-from kubetrio.resources.translate import translate
+from kubetrio.resources.translate import check_identity, translate
 from kubetrio.resources.validation import (
     metadata_rounds,
     validate_create,
@@ -369,15 +369,8 @@ class Lifecycle:
         """Check name, uid and version of an update; True when it names the version it saw."""
         resource, meta = target.resource, new.setdefault("metadata", {})
         self._place(target, meta)
-        uid = meta.get("uid")
-        if uid_is_precondition and uid and uid != old["metadata"]["uid"]:
-            raise conflict(
-                resource.group_resource,
-                target.name,
-                f"StorageError: invalid object, Code: 4, Key: {current.key}, ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-                f"UID in object meta: {old['metadata']['uid']}",
-            )
+        if uid_is_precondition and (uid := meta.get("uid")):
+            check_identity(resource.group_resource, current.key, old["metadata"], {"uid": uid})
         version = meta.get("resourceVersion") or ""
         if version in ("", "0"):
             conditional = not strategy_of(resource).unconditional_update
