@@ -108,6 +108,8 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
     if group or kind not in BINDABLE:
         shown = f"{group}/{version}, Kind={kind}"
         raise bad_request(f"cannot bind token to object of type {shown}")
+    if not name:
+        raise bad_request("Name parameter required.")
     resource = api.registry.resources["", "v1", BINDABLE[kind]]
     namespace = info.namespace if resource.namespaced else ""
     found = await revising.read(api.store, resource, namespace, name)

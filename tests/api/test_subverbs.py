@@ -106,6 +106,49 @@ async def test_options_of_components(client: Client, query: str, status: int, wo
     assert words in answer.json()["message"]
 
 
+async def test_writes_may_name_the_object_they_mean(client: Client) -> None:
+    """By its uid; kube-apiserver tells where it is stored."""
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    workload = (await client.request("POST", f"{APPS}/deployments", json=body)).json()
+    bare = (await client.request("POST", PODS, json=pod("p"))).json()
+    scale = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "d", "uid": "zz"},
+        "spec": {"replicas": -1},
+    }
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p", "uid": "zz"},
+        "target": {"name": "n"},
+    }
+    for answer, resource, stored in (
+        (
+            await client.request("PUT", f"{APPS}/deployments/d/scale", json=scale),
+            "deployments.apps",
+            workload,
+        ),
+        (await client.request("POST", f"{PODS}/p/binding", json=binding), "pods", bare),
+    ):
+        name, plural = stored["metadata"]["name"], resource.partition(".")[0]
+        assert (answer.status, answer.json()["message"]) == (
+            409,
+            (
+                f'Operation cannot be fulfilled on {resource} "{name}": StorageError: invalid '
+                f"object, Code: 4, Key: /registry/{plural}/default/{name}, ResourceVersion: 0, "
+                "AdditionalErrorMsg: Precondition failed: UID in precondition: zz, UID in object "
+                f"meta: {stored['metadata']['uid']}"
+            ),
+        )
+
+
 async def test_an_eviction_deletes_if_the_budget_allows(client: Client) -> None:
     """A running pod under a budget without disruptions stays."""
     budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -252,3 +295,6 @@ async def test_tokens_of_service_accounts(
     )
     short = orjson.loads(orjson.dumps({**asked, "spec": {"expirationSeconds": 5}}))
     assert (await client.request("POST", path, json=short)).status == 422
+    nobody = {**asked, "spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1"}}}
+    unbound = await client.request("POST", path, json=nobody)
+    assert (unbound.status, unbound.json()["message"]) == (400, "Name parameter required.")
