@@ -143,7 +143,7 @@ def _while_gated(masked: Json, theirs: Json, out: Causes) -> None:
     mine, before = masked.get("nodeSelector") or {}, theirs.get("nodeSelector") or {}
     if any(mine.get(key) != value for key, value in before.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        out.append(invalid("spec.nodeSelector", mine, detail))
+        out.append(invalid("spec.nodeSelector", mine or None, detail))
     masked["nodeSelector"] = theirs.get("nodeSelector")
     old = theirs.get("affinity") or {}
     new = masked.get("affinity") or {}

@@ -69,6 +69,17 @@ SIZED = made(PODS, pod(containers=[{**CONTAINER, "resources": REQUESTS}]))
                 )
             ],
         ),
+        (
+            GATED,
+            "spec.nodeSelector",
+            None,
+            [
+                (
+                    "spec.nodeSelector: Invalid value: null: only additions to spec.nodeSelector "
+                    "are allowed (no mutations or deletions)"
+                )
+            ],
+        ),
         (GATED, "spec.affinity", {"nodeAffinity": {}}, []),
         (OLD, "metadata.annotations", {"kubernetes.io/config.mirror": "m"}, None),
     ],
