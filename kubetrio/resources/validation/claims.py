@@ -158,7 +158,8 @@ def _masked_specs(new: Json, old: Json) -> tuple[Json, Json]:
     if theirs.get("storageClassName") is None and name is not None and before in (None, name):
         mine.pop("storageClassName")
     if member(new, "status").get("phase") == "Bound":
-        mine["volumeAttributesClassName"] = theirs.get("volumeAttributesClassName")
+        mine.pop("volumeAttributesClassName", None)
+        theirs.pop("volumeAttributesClassName", None)
         resources = dict(member(mine, "resources"))
         if requests := resources.get("requests"):
             resources["requests"] = {**requests, "storage": _storage_request(old)}

@@ -430,6 +430,17 @@ def test_mount_options_of_a_volume_that_has_none() -> None:
     assert refused(VOLUMES, body) == []
 
 
+@pytest.mark.parametrize("name", [None, "gold"])
+def test_what_may_change_is_no_change(name: str | None) -> None:
+    """The class of a bound claim is not among the changes that are told."""
+    old = made(CLAIMS, {"spec": SPEC})
+    old["status"] = BOUND
+    new = changed(changed(old, "spec.volumeMode", "Block"), "spec.volumeAttributesClassName", name)
+    told = "\n".join(refused_change(CLAIMS, old, new))
+    assert '+  "volumeMode": "Block"' in told
+    assert 'volumeAttributesClassName"' not in told
+
+
 def test_attributes_class_stays_once_applied() -> None:
     """Before it was, it may go again (KEP-3751)."""
     old = made(CLAIMS, _claim_with_class())
