@@ -291,32 +291,43 @@ def validate_object_meta_update(
 
 
 def repeated(
-    causes: Iterable[Cause], checks: int, updates: int, *, path: str = "metadata"
+    causes: Iterable[Cause],
+    checks: int,
+    updates: int,
+    *,
+    updates_first: bool = False,
+    path: str = "metadata",
 ) -> list[Cause]:
-    """Causes of an update as often as kube-apiserver lists them.
+    """Causes of an update as often as kube-apiserver lists them, and in its order.
 
-    It checks the metadata of an object and that of a change once for every kind, and again as
-    each kind likes; what both checks look at stands in the details for each of them.
+    It checks the metadata of an object and then that of a change once for every kind, and again as
+    each kind likes; what is wrong stands in the details for each of these rounds.
 
     Args:
         causes: what :func:`validate_object_meta_update` found.
         checks: how often the kind itself checks the metadata of the object.
         updates: how often it checks that of the change.
+        updates_first: whether it checks the change before the object.
         path: path of the member.
     """
     both = tuple(f"{path}.{name}" for name in ("labels", "annotations", "ownerReferences"))
-    out: list[Cause] = []
+    of_object: list[Cause] = []
+    of_change: list[Cause] = []
+    of_kind: list[Cause] = []
     for cause in causes:
         if cause.field.startswith(both):
-            times = 2 + checks + updates
+            of_object.append(cause)
+            of_change.append(cause)
         elif cause.field.startswith(f"{path}.finalizers["):
-            times = checks + updates
+            of_kind.append(cause)
         elif cause.field == f"{path}.finalizers" and cause.reason != "FieldValueForbidden":
-            times = 1 + checks
+            of_object.append(cause)
         else:
-            times = 1 + updates
-        out += [cause] * times
-    return out
+            of_change.append(cause)
+    own = [(of_object + of_kind) * checks, (of_change + of_kind) * updates]
+    if updates_first:
+        own.reverse()
+    return [*of_object, *of_change, *own[0], *own[1]]
 
 
 def missing_resource_version(path: str = "metadata") -> Cause:

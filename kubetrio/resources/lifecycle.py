@@ -43,7 +43,7 @@ from kubetrio.resources.objects import order_metadata, restamp, stamp, unversion
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import check_identity, translate
 from kubetrio.resources.validation import (
-    metadata_rounds,
+    repeated_metadata,
     validate_create,
     validate_update,
     warnings,
@@ -275,8 +275,7 @@ class Lifecycle:
         meta, was = new["metadata"], old["metadata"]
         causes = objectmeta.validate_object_meta_update(meta, was, standard_finalizers=standard)
         if causes:
-            rounds = metadata_rounds(target.resource, target.subresource)
-            causes = objectmeta.repeated(causes, *rounds)
+            causes = repeated_metadata(causes, target.resource, target.subresource)
         checked, shown = _checked(target.resource, new)
         _, before = _checked(target.resource, old)
         return causes + validate_update(

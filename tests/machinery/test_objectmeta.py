@@ -325,3 +325,15 @@ def test_causes_stand_for_every_check(
     stored = {**STORED, **old}
     (cause,) = om.validate_object_meta_update({**stored, **changes}, stored)
     assert om.repeated([cause], checks, updates) == [cause] * times
+
+
+def test_causes_come_in_rounds() -> None:
+    """Of the object, of the change, and again what the kind checks itself."""
+    changes = {"uid": "other", "labels": {"a": "!"}, "annotations": {"!": ""}}
+    causes = om.validate_object_meta_update({**STORED, **changes, "finalizers": ["plain"]}, STORED)
+    both = ["metadata.labels", "metadata.annotations"]
+    change, odd = ["metadata.uid", *both], ["metadata.finalizers[0]"]
+    found = [cause.field for cause in om.repeated(causes, 1, 1)]
+    assert found == [*both, *change, *both, *odd, *change, *odd]
+    found = [cause.field for cause in om.repeated(causes, 1, 1, updates_first=True)]
+    assert found == [*both, *change, *change, *odd, *both, *odd]

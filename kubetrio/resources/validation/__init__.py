@@ -8,11 +8,12 @@ Objects are decoded (``schema.structural``) and defaulted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 
+from kubetrio.machinery.objectmeta import repeated
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.library import Json, KindRules
 from kubetrio.schema.registry import ResourceType
@@ -139,18 +140,22 @@ def validate_update(
     return _permitted(causes, allow_privileged)
 
 
-def metadata_rounds(resource: ResourceType, subresource: str = "") -> tuple[int, int]:
-    """How often a kind checks, on an update, the metadata of the object and that of the change.
+def repeated_metadata(
+    causes: Iterable[Cause], resource: ResourceType, subresource: str = ""
+) -> list[Cause]:
+    """Causes about the metadata of an update, for each time that the kind checks it too.
 
     Args:
+        causes: what ``objectmeta.validate_object_meta_update`` found.
         resource: the resource in any of its versions.
         subresource: where it is written, empty for the object itself.
     """
     if subresource in _WHOLE_OBJECT:
-        return (1, 1)
+        return repeated(causes, 1, 1)
     if subresource or resource.group not in _MODULES:
-        return (0, 1)
-    return rules_of(resource).metadata
+        return repeated(causes, 0, 1)
+    rules = rules_of(resource)
+    return repeated(causes, *rules.metadata, updates_first=rules.checked_last)
 
 
 def warnings(
