@@ -5,7 +5,6 @@ Source: "Nodes" in the Kubernetes documentation.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,12 @@ from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, quote,
 from kubetrio.machinery.names_validation import byte_length
 from kubetrio.resources.validation.addresses import cidr_check, cidr_warnings, is_dual_stack
 from kubetrio.resources.validation.formats import CONFIG_KEY, LABEL, SUBDOMAIN
+from kubetrio.resources.validation.jsontexts import (
+    AVOID_PODS,
+    TAINT,
+    read_struct,
+    read_structs,
+)
 from kubetrio.resources.validation.library import (
     NOT_POSITIVE,
     Causes,
@@ -40,15 +45,14 @@ def _annotations(node: Json, out: Causes) -> None:
     path = "metadata.annotations"
     if text := notes.get(_TAINTS):
         try:
-            items = json.loads(text)
+            items = read_structs(text, TAINT)
         except ValueError as error:
             out.append(invalid(path, _TAINTS, str(error)))
         else:
-            if isinstance(items, list):
-                taints(items, f"{path}.{_TAINTS}", out)
+            taints(items, f"{path}.{_TAINTS}", out)
     if text := notes.get(_AVOID):
         try:
-            json.loads(text)
+            read_struct(text, AVOID_PODS)
         except ValueError as error:
             out.append(invalid(f"{path}.AvoidPods", _AVOID, str(error)))
 

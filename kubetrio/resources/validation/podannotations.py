@@ -5,7 +5,6 @@ Source: "Well-Known Labels, Annotations and Taints" in the Kubernetes documentat
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from kubetrio.machinery.fielderrors import forbidden, invalid, quote
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.formats import descending
+from kubetrio.resources.validation.jsontexts import TOLERATION, read_structs
 from kubetrio.resources.validation.library import Causes
 from kubetrio.resources.validation.scheduling import tolerations
 from kubetrio.resources.validation.security import every_container
@@ -63,12 +63,11 @@ def _is_cost(text: str) -> bool:
 
 def _tolerations(text: str, path: str, out: Causes) -> None:
     try:
-        items = json.loads(text)
+        items = read_structs(text, TOLERATION)
     except ValueError as error:
         out.append(invalid(path, _TOLERATIONS, str(error)))
         return
-    if isinstance(items, list) and all(isinstance(item, dict) for item in items):
-        tolerations(items, f"{path}.{_TOLERATIONS}", out)
+    tolerations(items, f"{path}.{_TOLERATIONS}", out)
 
 
 def _seccomp(profile: str, path: str, out: Causes) -> None:
