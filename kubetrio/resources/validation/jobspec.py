@@ -196,7 +196,8 @@ def printed_success(policy: Mapping[str, Any] | None) -> Json | None:
     """
     if policy is None:
         return None
-    return {"Rules": [_SUCCESS_RULE(rule) for rule in policy.get("rules") or ()] or None}
+    rules = policy.get("rules")
+    return {"Rules": None if rules is None else [_SUCCESS_RULE(rule) for rule in rules]}
 
 
 def printed_failure(policy: Mapping[str, Any] | None) -> Json | None:
@@ -207,6 +208,8 @@ def printed_failure(policy: Mapping[str, Any] | None) -> Json | None:
     """
     if policy is None:
         return None
+    if policy.get("rules") is None:
+        return {"Rules": None}
     rules = [
         {
             "Action": rule.get("action") or "",
@@ -214,9 +217,9 @@ def printed_failure(policy: Mapping[str, Any] | None) -> Json | None:
             "OnPodConditions": [_CONDITION(item) for item in rule.get("onPodConditions") or ()]
             or rule.get("onPodConditions"),
         }
-        for rule in policy.get("rules") or ()
+        for rule in policy["rules"]
     ]
-    return {"Rules": rules or None}
+    return {"Rules": rules}
 
 
 def _success_policy(spec: Mapping[str, Any], path: str, out: Causes) -> None:

@@ -298,8 +298,8 @@ def _quota(obj: Json, _path: str, out: Causes) -> None:
 
 def _quota_update(new: Json, old: Json, out: Causes) -> None:
     _quota_spec(new, out)
-    scopes = member(new, "spec").get("scopes") or []
-    if set(scopes) != set(member(old, "spec").get("scopes") or ()):
+    scopes = member(new, "spec").get("scopes")
+    if set(scopes or ()) != set(member(old, "spec").get("scopes") or ()):
         out.append(invalid("spec.scopes", scopes, IMMUTABLE))
 
 

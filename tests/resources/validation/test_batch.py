@@ -407,6 +407,18 @@ def test_zone_in_schedule_may_stay() -> None:
     assert refused_change(CRON_JOBS, old, old) == []
 
 
+@pytest.mark.parametrize(("rules", "shown"), [([], "[]"), (None, "null")])
+def test_no_rules_are_not_an_empty_list_of_rules(rules: list[Json] | None, shown: str) -> None:
+    """Go prints them apart."""
+    assert refused(JOBS, job(successPolicy={"rules": rules})) == [
+        f'spec.successPolicy: Invalid value: {{"Rules":{shown}}}: requires indexed completion mode'
+    ]
+    old = made(JOBS, job(**INDEXED))
+    new = changed(old, "spec.podFailurePolicy", {"rules": rules})
+    told = f'spec.podFailurePolicy: Invalid value: {{"Rules":{shown}}}: field is immutable'
+    assert told in refused_change(JOBS, old, new)
+
+
 def test_policies_are_printed_in_the_words_of_go() -> None:
     """Members that never change are shown as kube-apiserver holds them."""
     policy = {"successPolicy": {"rules": [{"succeededCount": 1}]}}

@@ -430,6 +430,14 @@ def test_mount_options_of_a_volume_that_has_none() -> None:
     assert refused(VOLUMES, body) == []
 
 
+def test_scopes_of_a_quota_that_are_gone() -> None:
+    """No list is null."""
+    old = made(QUOTAS, {"spec": {"scopes": ["BestEffort"], "hard": {"pods": "1"}}})
+    assert refused_change(QUOTAS, old, changed(old, "spec.scopes", None)) == [
+        "spec.scopes: Invalid value: null: field is immutable"
+    ]
+
+
 @pytest.mark.parametrize("name", [None, "gold"])
 def test_what_may_change_is_no_change(name: str | None) -> None:
     """The class of a bound claim is not among the changes that are told."""
