@@ -16,6 +16,8 @@ _DESCRIPTORS = frozenset(
 )
 _EVERY = "@every "
 _ZONE_PREFIXES = ("TZ=", "CRON_TZ=")
+# The parser looks for the end of the zone and does not look whether it found one.
+_PANIC = "invalid schedule format: runtime error: slice bounds out of range [:-1]"
 _duration = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _integer = re.compile("[+-]?[0-9]+")
 _zone_part = re.compile("[A-Za-z._0-9+-]{1,14}")
@@ -56,7 +58,9 @@ def schedule_problem(text: str) -> str:
     if not text:
         return "empty spec string"
     if text.startswith(_ZONE_PREFIXES):
-        zone, _, rest = text.partition(" ")
+        zone, space, rest = text.partition(" ")
+        if not space:
+            return _PANIC
         name = zone.partition("=")[2]
         if problem := zone_problem(name):
             return f"provided bad location {name}: {problem}"

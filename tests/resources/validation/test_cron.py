@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from kubetrio.resources.validation.cron import schedule_problem, zone_problem
 
+PANIC = "invalid schedule format: runtime error: slice bounds out of range [:-1]"
+
 
 @pytest.mark.parametrize(
     "text",
@@ -44,6 +46,9 @@ def test_good(text: str) -> None:
             'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax',
         ),
         ("* * * * 7", "end of range (7) above maximum (6): 7"),
+        ("TZ=UTC", PANIC),
+        ("TZ=0", PANIC),
+        ("CRON_TZ=No/Where", PANIC),
         ("TZ=No/Where * * * * *", "provided bad location No/Where: unknown time zone No/Where"),
     ],
 )
