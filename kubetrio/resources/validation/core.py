@@ -1,6 +1,7 @@
 """The table of the core group (pods have their own) and its small kinds.
 
-Source: "Namespaces" and "ReplicationController" in the Kubernetes documentation.
+Source: "Namespaces", "ReplicationController" and "Service Accounts" in the documentation of
+Kubernetes.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from kubetrio.resources.validation.replicas import replica_status, scale
 from kubetrio.resources.validation.services import SERVICES
 
 _FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
 _NO_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified"
 
 
@@ -62,6 +64,22 @@ def _phase(new: Json, _: Json, out: Causes) -> None:
             else "may only be 'Active' if `deletionTimestamp` is empty"
         )
         out.append(invalid("status.Phase", phase, detail))
+
+
+# --- service accounts ---
+
+
+def _account_warnings(new: Json, old: Json | None) -> list[str]:
+    """A warning about an old way to keep secrets apart, for who starts it."""
+    enforces = _MOUNTABLE in member(member(new, "metadata"), "annotations")
+    if not enforces or _MOUNTABLE in member(member(old, "metadata"), "annotations"):
+        return []
+    return [
+        (
+            f"metadata.annotations[{_MOUNTABLE}]: deprecated in v1.32+; prefer separate namespaces "
+            "to isolate access to mounted secrets"
+        )
+    ]
 
 
 # --- replication controllers ---
@@ -100,6 +118,7 @@ TABLES: Tables = MappingProxyType(
         ),
         ("", "nodes"): NODES,
         ("", "events"): EVENTS,
+        ("", "serviceaccounts"): KindRules(warnings=_account_warnings),
         ("", "limitranges"): LIMIT_RANGES,
         ("", "resourcequotas"): RESOURCE_QUOTAS,
         ("", "persistentvolumes"): VOLUMES,

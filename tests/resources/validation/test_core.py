@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kubetrio.resources.validation import warnings
+
 from .helpers import (
     Json,
     changed,
@@ -428,6 +430,23 @@ def test_mount_options_of_a_volume_that_has_none() -> None:
     body["spec"]["nfs"] = {"server": "s", "path": "/x"}
     del body["spec"]["hostPath"]
     assert refused(VOLUMES, body) == []
+
+
+def test_accounts_that_begin_to_enforce_are_warned_about() -> None:
+    """Not those that did before, nor those that stop."""
+    kind, note = resource("serviceaccounts"), "kubernetes.io/enforce-mountable-secrets"
+    enforcing = made(kind, {"metadata": {"annotations": {note: "true"}}})
+    plain = made(kind, {})
+    told = [
+        (
+            f"metadata.annotations[{note}]: deprecated in v1.32+; prefer separate namespaces to "
+            "isolate access to mounted secrets"
+        )
+    ]
+    assert warnings(kind, enforcing, None) == told
+    assert warnings(kind, enforcing, plain) == told
+    assert warnings(kind, enforcing, enforcing) == []
+    assert warnings(kind, plain, enforcing) == []
 
 
 def test_scopes_of_a_quota_that_are_gone() -> None:
