@@ -67,6 +67,22 @@ async def test_pods_say_what_a_quota_counts(server: InProcess, client: Client) -
     assert "requested: requests.cpu=200m, used: requests.cpu=400m" in over.json()["message"]
 
 
+async def test_pods_may_say_it_for_their_containers(server: InProcess, client: Client) -> None:
+    """And are charged for what they say."""
+    await limited(server, client, {"requests.cpu": "3", "limits.memory": "1Gi"})
+    path, body = NAMESPACE + "/pods", pod("p", "1")
+    body["spec"]["resources"] = {"requests": {"cpu": "4"}, "limits": {"memory": "1Mi"}}
+    over = await client.request("POST", path, json=body)
+    assert over.json()["message"] == (
+        'pods "p" is forbidden: exceeded quota: q, requested: requests.cpu=4, '
+        "used: requests.cpu=0, limited: requests.cpu=3"
+    )
+    body["spec"]["resources"]["requests"]["cpu"] = "2"
+    assert (await client.request("POST", path, json=body)).status == 201
+    used = (await client.request("GET", QUOTA)).json()["status"]["used"]
+    assert used == {"limits.memory": "1Mi", "requests.cpu": "2"}
+
+
 async def test_requests_at_once_do_not_pass_together(server: InProcess, client: Client) -> None:
     """Of many at the same time as many succeed as the quota has room for."""
     await limited(server, client, {"count/configmaps": "3"})
