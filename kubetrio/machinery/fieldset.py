@@ -72,14 +72,21 @@ class FieldSet:
             fields: parsed JSON; null is the empty set.
 
         Raises:
-            ValueError: it is not made of objects, or a step is malformed.
+            ValueError: it is not made of objects, a step is malformed, or it is nested deeper than
+                this process can follow.
         """
-        if not fields:
+        if fields is None or fields == {}:
             return EMPTY
-        text = orjson.dumps(fields)
-        if len(text) > _CACHED_TEXT_LIMIT:
+        try:
+            text = orjson.dumps(fields)
+        except TypeError:  # numbers that orjson does not print, or nested deeper than it goes
+            text = b""
+        if text and len(text) <= _CACHED_TEXT_LIMIT:
+            return _parsed(text)
+        try:
             return cls(_parse_root(fields))
-        return _parsed(text)
+        except RecursionError:
+            raise ValueError("fieldsV1 is nested too deep") from None
 
     def to_fields_v1(self) -> dict[str, Any]:
         """The ``fieldsV1`` member: a new dict, with members in canonical order."""

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.machinery.fieldset import EMPTY, FieldSet, combine
+from kubetrio.wire.goscan import Float
 
 STEPS = st.sampled_from(["f:a", "f:b", 'k:{"n":1}', 'v:"x"'])
 PATHS = st.lists(STEPS, min_size=1, max_size=4).map(tuple)
@@ -118,11 +119,36 @@ def test_reading_is_lenient_where_the_api_is():
     }
 
 
-@pytest.mark.parametrize("text", [[1], {"f:a": 1}, {"x": {}}, {"k:1": {}}])
+def nested(depth):
+    out = {}
+    for _ in range(depth):
+        out = {"f:a": out}
+    return out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        [],
+        [1],
+        False,
+        {"f:a": 1},
+        {"f:a": Float("1.5")},
+        {"f:a": 10**20},
+        {"x": {}},
+        {"k:1": {}},
+        nested(5000),
+    ],
+)
 def test_reading_refuses_what_is_no_set(text):
     """Anything but objects keyed by steps is an error."""
     with pytest.raises(ValueError):
         FieldSet.from_fields_v1(text)
+
+
+def test_deep_sets_are_read_without_being_kept():
+    """The printer that names sets in the cache does not go as deep as Python."""
+    assert FieldSet.from_fields_v1(nested(300)).to_fields_v1() == nested(300)
 
 
 def test_large_sets_are_read_without_being_kept():
