@@ -6,6 +6,7 @@ Which path takes which verb is decided in `routing`; what happens to objects in 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,7 +18,7 @@ from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
-from kubetrio.machinery.status import not_found, success
+from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Written
@@ -114,6 +115,28 @@ def _written(request: Request, encoder: Encoder, written: Written) -> Response:
     return Response(status, encoder.object(written.value), encoder.content_type)
 
 
+def _followed(verb: Verb) -> Verb:
+    """A write that refuses objects nested deeper than this process can follow.
+
+    Where Python's stack ends is no limit that a client should see: such an object is answered as
+    one over kube-apiserver's own limit.
+    """
+
+    @wraps(verb)
+    async def run(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+        try:
+            return await verb(api, request, resource)
+        except RecursionError:
+            kind = resource.kind
+            raise bad_request(
+                f'{kind} in version "{resource.version}" cannot be handled as a {kind}: '
+                "exceeded max depth"
+            ) from None
+
+    return run
+
+
+@_followed
 async def create(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """A new object."""
     encoder = _encoder(api, request, resource, OBJECT)
@@ -126,6 +149,7 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     return _written(request, encoder, written)
 
 
+@_followed
 async def update(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """An object replaced."""
     encoder = _encoder(api, request, resource, OBJECT)
@@ -147,6 +171,7 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     return _written(request, encoder, written)
 
 
+@_followed
 async def patch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """An object changed in part."""
     encoder = _encoder(api, request, resource, OBJECT)

@@ -240,3 +240,23 @@ async def test_a_write_is_done_before_its_answer_is_shaped(client: Client) -> No
     refused = await client.request("POST", path, json=named("one"), headers=headers)
     assert refused.status == 400
     assert (await client.request("GET", f"{CONFIGMAPS}/one")).status == 200
+
+
+async def test_an_object_that_is_too_deep_to_follow(client: Client) -> None:
+    """400 as for one over the limit of the JSON decoder, and nothing of Python in it."""
+    path = "/apis/apps/v1/namespaces/default/controllerrevisions"
+    body = b'{"metadata":{"name":"deep"},"revision":1,"data":%b1%b}' % (
+        b'{"a":' * 3000,
+        b"}" * 3000,
+    )
+    answer = await client.request("POST", path, {"Content-Type": "application/json"}, body)
+    assert (answer.status, answer.json()["message"]) == (
+        400,
+        'ControllerRevision in version "v1" cannot be handled as a ControllerRevision: '
+        "exceeded max depth",
+    )
+    flat = {"metadata": {"name": "deep"}, "revision": 1, "data": {"a": 1}}
+    assert (await client.request("POST", path, json=flat)).status == 201
+    media = {"Content-Type": "application/merge-patch+json"}
+    patched = await client.request("PATCH", path + "/deep", media, body)
+    assert (patched.status, patched.json()["message"]) == (400, answer.json()["message"])
