@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kubetrio.api import bodies
@@ -42,16 +43,20 @@ class Patched:
 
     Args:
         doc: the result, not decoded yet.
-        shown: what messages about it show.
+        shown: makes what messages about it show.
         strict: complaints about the patch itself (unknown and duplicate members).
     """
 
     doc: Any
-    shown: str
+    shown: Callable[[], str]
     strict: Sequence[str] = ()
 
 
 Apply = Callable[[Object], Patched]
+
+
+def _text(doc: Any) -> str:
+    return jsonwire.encode(doc).decode()
 
 
 def _json_patch(body: bytes, *, lenient: bool) -> Apply:
@@ -62,7 +67,7 @@ def _json_patch(body: bytes, *, lenient: bool) -> Apply:
 
     def apply(doc: Object) -> Patched:
         result = jsonpatch.apply_json_patch(doc, patch, lenient=lenient)
-        return Patched(result, jsonwire.encode(result).decode(), strict)
+        return Patched(result, partial(_text, result), strict)
 
     return apply
 
@@ -78,7 +83,7 @@ def _merge_patch(body: bytes, *, lenient: bool) -> Apply:
 
     def apply(doc: Object) -> Patched:
         result = jsonpatch.apply_merge_patch(doc, parsed.value, lenient=lenient)
-        return Patched(result, jsonwire.encode(result).decode(), strict)
+        return Patched(result, partial(_text, result), strict)
 
     return apply
 
@@ -94,7 +99,7 @@ def _strategic_patch(body: bytes, type_name: str) -> Apply:
 
     def apply(doc: Object) -> Patched:
         merged = strategicpatch.merge_strategic_patch(doc, parsed.value, schema)
-        return Patched(merged.doc, go_text(merged.rest), strict)
+        return Patched(merged.doc, partial(go_text, merged.rest), strict)
 
     return apply
 
@@ -117,7 +122,7 @@ def _applier(request: Request, type_name: str) -> Apply:
 
 def _refused(patched: Patched, why: str) -> ApiError:
     """422 for a patch whose result is no object of the kind, as kube-apiserver words it."""
-    return invalid(GroupKind("", ""), "", [fielderrors.invalid("patch", patched.shown, why)])
+    return invalid(GroupKind("", ""), "", [fielderrors.invalid("patch", patched.shown(), why)])
 
 
 def _decode(request: Request, patched: Patched, resource: ResourceType) -> Object:

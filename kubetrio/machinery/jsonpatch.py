@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.jsonvalues import copy_json, same_json, without_nulls
 from kubetrio.machinery.status import ApiError, bad_request
 
 MAX_OPERATIONS = 10_000
@@ -35,27 +36,6 @@ def _rejected() -> ApiError:
     return ApiError(
         422, "Invalid", "the server rejected our request due to an error in our request", {}
     )
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copy(item) for item in value]
-    return value
-
-
-def _same(one: Any, two: Any) -> bool:
-    """Equality of JSON values; 1, 1.0 and true are three different ones."""
-    if isinstance(one, dict):
-        return (
-            isinstance(two, dict)
-            and one.keys() == two.keys()
-            and all(_same(value, two[key]) for key, value in one.items())
-        )
-    if isinstance(one, list):
-        return isinstance(two, list) and len(one) == len(two) and all(map(_same, one, two))
-    return type(one) is type(two) and bool(one == two)
 
 
 def _type_name(value: Any) -> str:
@@ -138,14 +118,14 @@ class _Patcher:
 
     def add(self, op: dict[str, Any]) -> None:
         holder, key = self._find(op.get("path"))
-        _add(holder, key, _copy(op.get("value")))
+        _add(holder, key, copy_json(op.get("value")))
 
     def remove(self, op: dict[str, Any]) -> None:
         holder, key = self._find(op.get("path"))
         _remove(holder, key)
 
     def replace(self, op: dict[str, Any]) -> None:
-        value = _copy(op.get("value"))
+        value = copy_json(op.get("value"))
         if op.get("path") == "":
             if not isinstance(value, (dict, list)):
                 raise _Failed
@@ -166,7 +146,7 @@ class _Patcher:
 
     def copy(self, op: dict[str, Any]) -> None:
         holder, key = self._find(op.get("from"))
-        value = _copy(_get(holder, key))
+        value = copy_json(_get(holder, key))
         holder, key = self._find(op.get("path"))
         if value is not None:
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -182,7 +162,7 @@ class _Patcher:
         else:
             holder, key = self._find(op.get("path"))
             found = _get(holder, key)
-        if not _same(found, wanted):
+        if not same_json(found, wanted):
             raise _Failed
 
 
@@ -272,7 +252,7 @@ def apply_json_patch(doc: Any, ops: Any, *, lenient: bool = False) -> Any:
         ApiError: 400 the patch is not a list of operations, 413 it has more than 10,000, 422 an
             operation does not apply or copies add up to more than 3 MiB.
     """
-    patcher = _Patcher(_copy(doc))
+    patcher = _Patcher(copy_json(doc))
     for op in _check_operations(ops, lenient=lenient):
         kind = op.get("op") if op else None
         apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
@@ -285,28 +265,23 @@ def apply_json_patch(doc: Any, ops: Any, *, lenient: bool = False) -> Any:
     return patcher.doc
 
 
-def _prune(value: Any) -> Any:
-    """A copy without null members, at any depth."""
-    if isinstance(value, dict):
-        return {key: _prune(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_prune(item) for item in value]
-    return value
-
-
 def _merge(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     out = dict(current)
-    for key, value in patch.items():
-        if value is None:
-            out.pop(key, None)
-            continue
-        present = out.get(key)
-        if not isinstance(present, dict):
-            out[key] = _prune(value)
-        elif isinstance(value, dict):
-            out[key] = _merge(present, value)
-        else:
-            out[key] = _copy(value)
+    waiting = [(out, patch)]
+    while waiting:
+        target, changes = waiting.pop()
+        for key, value in changes.items():
+            if value is None:
+                target.pop(key, None)
+                continue
+            present = target.get(key)
+            if not isinstance(present, dict):
+                target[key] = without_nulls(value)
+            elif isinstance(value, dict):
+                target[key] = inner = dict(present)
+                waiting.append((inner, value))
+            else:
+                target[key] = copy_json(value)
     return out
 
 
@@ -326,7 +301,7 @@ def apply_merge_patch(doc: dict[str, Any], patch: Any, *, lenient: bool = False)
         ApiError: 400, the patch is not an object.
     """
     if lenient and isinstance(patch, list):
-        return _prune(patch)
+        return without_nulls(patch)
     if patch is None or (lenient and not isinstance(patch, dict)):
         raise bad_request(BAD_MERGE_PATCH)
     if not isinstance(patch, dict):

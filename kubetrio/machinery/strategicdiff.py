@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.strategicpatch import (
     DELETE_FROM,
     RETAIN_KEYS,
@@ -20,7 +21,6 @@ from kubetrio.machinery.strategicpatch import (
 from kubetrio.machinery.strategicvalues import (
     MAP,
     PATCH,
-    copy_json,
     go_type,
     identity,
     item_type,

@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, Cause, bad_request, invalid
 from kubetrio.machinery.strategicvalues import (
@@ -36,7 +37,6 @@ from kubetrio.machinery.strategicvalues import (
     arrange,
     bad_directive,
     bad_type,
-    copy_json,
     discard_nulls,
     failed,
     go_text,

@@ -5,7 +5,7 @@ Messages print values as Go does, since kube-apiserver puts whole objects into t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kubetrio.machinery.fielderrors import format_value
@@ -51,31 +51,45 @@ def bad_directive(directive: Any, patch: Json) -> ApiError:
 
 def go_text(value: Any) -> str:
     """A value as Go's ``%v`` prints it."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(go_text, value))}]"
-    if value is None:
-        return "<nil>"
-    return value if isinstance(value, str) else format_value(value)
+    return _printed(value, format_value)
 
 
 def _verb_s(value: Any) -> str:
     """A value as Go's ``%s`` prints it."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "%!s(<nil>)"
-    if isinstance(value, dict):
-        members = (f"{key}:{_inner_s(value[key])}" for key in sorted(value))
-        return f"map[{' '.join(members)}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_inner_s, value))}]"
-    return f"%!s({go_type(value)}={go_text(value)})"
+    return "%!s(<nil>)" if value is None else _printed(value, _bad_verb)
 
 
-def _inner_s(value: Any) -> str:
-    return "<nil>" if value is None else _verb_s(value)
+def _bad_verb(value: Any) -> str:
+    return f"%!s({go_type(value)}={format_value(value)})"
+
+
+def _printed(value: Any, scalar: Callable[[Any], str]) -> str:
+    """A value as Go prints it, given how it prints what is neither a container nor a string."""
+    out: list[str] = []
+    # Values to print, with the text to print before each; a container leaves its end behind.
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        before, item = waiting.pop()
+        out.append(before)
+        if isinstance(item, dict):
+            out.append("map[")
+            names = sorted(item)
+            waiting.append(("]", _END))
+            waiting += [(f" {name}:", item[name]) for name in reversed(names[1:])]
+            waiting += [(f"{name}:", item[name]) for name in names[:1]]
+        elif isinstance(item, list):
+            out.append("[")
+            waiting.append(("]", _END))
+            waiting += [(" ", inner) for inner in reversed(item[1:])]
+            waiting += [("", inner) for inner in item[:1]]
+        elif item is None:
+            out.append("<nil>")
+        elif item is not _END:
+            out.append(item if isinstance(item, str) else scalar(item))
+    return "".join(out)
+
+
+_END = object()
 
 
 def go_type(value: Any) -> str:
@@ -104,26 +118,17 @@ def identity(value: Any) -> tuple[str, Any]:
     return go_type(value), value
 
 
-def copy_json(value: Any) -> Any:
-    """A deep copy."""
-    if isinstance(value, dict):
-        return {key: copy_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [copy_json(item) for item in value]
-    return value
-
-
 def discard_nulls(value: Any) -> None:
     """Remove null members of objects, in place and at any depth."""
-    if isinstance(value, dict):
-        for key, item in list(value.items()):
-            if item is None:
-                del value[key]
-            else:
-                discard_nulls(item)
-    elif isinstance(value, list):
-        for item in value:
-            discard_nulls(item)
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            for key in [key for key, inner in item.items() if inner is None]:
+                del item[key]
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
 
 
 def without_directives(value: Any) -> Any:
@@ -132,18 +137,27 @@ def without_directives(value: Any) -> Any:
     Args:
         value: objects in it are changed in place, lists are new.
     """
-    if isinstance(value, dict):
-        if PATCH in value:
-            return GONE
-        for key, item in list(value.items()):
-            settled = without_directives(item)
-            if settled is GONE:
-                del value[key]
-            else:
-                value[key] = settled
-    elif isinstance(value, list):
-        return [item for item in map(without_directives, value) if item is not GONE]
-    return value
+    out: list[Any] = [value]
+    waiting: list[Any] = [out]
+    while waiting:
+        holder = waiting.pop()
+        if isinstance(holder, dict):
+            for key in [key for key, item in holder.items() if _is_directive(item)]:
+                del holder[key]
+            places = list(holder.items())
+        else:
+            holder[:] = [item for item in holder if not _is_directive(item)]
+            places = list(enumerate(holder))
+        for place, item in places:
+            if isinstance(item, list):
+                holder[place] = item = list(item)
+            if isinstance(item, (dict, list)):
+                waiting.append(item)
+    return out[0] if out else GONE
+
+
+def _is_directive(value: Any) -> bool:
+    return isinstance(value, dict) and PATCH in value
 
 
 def item_type(*lists: list[Any]) -> str:

@@ -233,3 +233,37 @@ async def test_repeated_members_of_operations(client: Client, one: Any) -> None:
     body = b'[{"op":"test","op":"test","path":"/data/a","value":"1"}]'
     answer = await patch(client, JSON, body, "?fieldValidation=Strict")
     assert 'json patch duplicate field "[0].op"' in answer.json()["message"]
+
+
+def nested(depth: int, leaf: bytes = b"1") -> bytes:
+    """Objects in each other."""
+    return b'{"a":' * depth + leaf + b"}" * depth
+
+
+@pytest.mark.parametrize("depth", [900, 5000])
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        (JSON, b'[{"op":"add","path":"/x","value":', b"}]"),
+        (MERGE, b'{"x":', b"}"),
+        (STRATEGIC, b'{"x":', b"}"),
+    ],
+)
+async def test_a_deep_patch(
+    client: Client, one: Any, kind: str, before: bytes, after: bytes, depth: int
+) -> None:
+    """It is what a flat one is, as long as the JSON decoder takes it."""
+    answer = await patch(client, kind, before + nested(depth) + after)
+    assert (answer.status, answer.json()) == (200, one)
+    assert b'unknown field \\"x\\"' in answer.head.get(b"warning")
+    beyond = await patch(client, kind, before + nested(10_001) + after)
+    assert beyond.status == 400
+    assert "exceeded max depth" in beyond.json()["message"]
+
+
+@pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
+async def test_a_deep_value_that_does_not_fit(client: Client, one: Any, kind: str) -> None:
+    """422 with all of it."""
+    answer = await patch(client, kind, b'{"data":{"b":' + nested(3000) + b"}}")
+    words = answer.json()["message"]
+    assert (answer.status, words.count("a\\" if kind == MERGE else "a:map") >= 2999) == (422, True)

@@ -456,3 +456,28 @@ def test_any_patch(patch: Any) -> None:
     )
     with contextlib.suppress(ApiError):
         applied(doc, {"spec": patch})
+
+
+DEEP = 5000
+
+
+def nested(leaf: Any) -> Any:
+    """Objects and lists in turn, around a leaf."""
+    for _ in range(DEEP):
+        leaf = {"a": [leaf]}
+    return leaf
+
+
+def test_a_deep_patch() -> None:
+    """Nulls and directives are found, and values printed, however deep they are."""
+    directive = nested({"b": {"$patch": "delete"}, "c": None, "d": [{"$patch": "delete"}, 1]})
+    found = merge_strategic_patch({}, {"x": directive}, POD).doc["x"]
+    for _ in range(DEEP):
+        (found,) = found["a"]
+    assert found == {"d": [1]}
+    with pytest.raises(ApiError) as error:
+        apply_strategic_patch({}, {"$patch": nested(True)}, POD)
+    head, tail = "map[a:[" * DEEP, "]]" * DEEP
+    assert error.value.message == (
+        f"unknown patch type: {head}%!s(bool=true){tail} in map: map[$patch:{head}true{tail}]"
+    )
