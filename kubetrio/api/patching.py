@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 from kubetrio.api import bodies
@@ -22,6 +23,7 @@ from kubetrio.schema.annotated import read_annotations
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import compile_type
 from kubetrio.wire import gojson, jsonwire, negotiate
+from kubetrio.wire.goscan import MAX_STRICT_ERRORS
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
@@ -62,8 +64,8 @@ def _text(doc: Any) -> str:
 def _json_patch(body: bytes, *, lenient: bool) -> Apply:
     parsed = _parse(body, "" if lenient else DECODING)
     patch = parsed.value
-    strict = jsonpatch.unknown_members(patch)
-    strict += [f'json patch duplicate field "{path}"' for path in parsed.duplicates]
+    duplicates = (f'json patch duplicate field "{path}"' for path in parsed.duplicates)
+    strict = list(islice(chain(jsonpatch.unknown_members(patch), duplicates), MAX_STRICT_ERRORS))
 
     def apply(doc: Object) -> Patched:
         result = jsonpatch.apply_json_patch(doc, patch, lenient=lenient)

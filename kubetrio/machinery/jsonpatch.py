@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kubetrio.machinery.fielderrors import quote
@@ -216,24 +216,20 @@ def _undecodable(
     )
 
 
-def unknown_members(ops: Any) -> list[str]:
+def unknown_members(ops: Any) -> Iterator[str]:
     """Strict decoding errors of a JSON patch: members of operations that mean nothing.
 
     Args:
         ops: the patch as parsed from JSON.
 
-    Returns:
+    Yields:
         Texts such as ``json patch unknown field "[0].extra"``, for warnings or for a strict error.
     """
-    if not isinstance(ops, list):
-        return []
-    return [
-        f"json patch unknown field {quote(f'[{index}].{name}')}"
-        for index, op in enumerate(ops)
-        if isinstance(op, dict)
-        for name in op
-        if name not in _MEMBERS
-    ]
+    for index, op in enumerate(ops if isinstance(ops, list) else ()):
+        if isinstance(op, dict):
+            for name in op:
+                if name not in _MEMBERS:
+                    yield f"json patch unknown field {quote(f'[{index}].{name}')}"
 
 
 def apply_json_patch(doc: Any, ops: Any, *, lenient: bool = False) -> Any:

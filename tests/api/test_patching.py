@@ -267,3 +267,12 @@ async def test_a_deep_value_that_does_not_fit(client: Client, one: Any, kind: st
     answer = await patch(client, kind, b'{"data":{"b":' + nested(3000) + b"}}")
     words = answer.json()["message"]
     assert (answer.status, words.count("a\\" if kind == MERGE else "a:map") >= 2999) == (422, True)
+
+
+async def test_the_first_hundred_complaints_about_a_patch(client: Client, one: Any) -> None:
+    """A decoder stops there, and counts unknown and repeated members together."""
+    unknown = b"".join(b'"x%d":1,' % number for number in range(99))
+    body = b'[{%b"op":"test","op":"test","path":"","path":"/data/a","value":"1"}]' % unknown
+    words = (await patch(client, JSON, body, "?fieldValidation=Strict")).json()["message"]
+    assert words.count("json patch unknown field") == 99
+    assert words.count("json patch duplicate field") == 1

@@ -171,11 +171,11 @@ def test_inserted_values_are_not_shared() -> None:
 def test_unknown_members_are_named() -> None:
     """Strict validation of a patch names what means nothing."""
     ops = [{"op": "test", "path": "/a", "extra": 1}, None, {"more": 2}]
-    assert jsonpatch.unknown_members(ops) == [
+    assert list(jsonpatch.unknown_members(ops)) == [
         'json patch unknown field "[0].extra"',
         'json patch unknown field "[2].more"',
     ]
-    assert jsonpatch.unknown_members({}) == []
+    assert list(jsonpatch.unknown_members({})) == []
 
 
 @pytest.mark.parametrize(
