@@ -10,7 +10,7 @@ from typing import Any
 from kubetrio.api import bodies
 from kubetrio.api.encoders import request_version, stored_version
 from kubetrio.api.fieldmanager import FieldManager
-from kubetrio.api.patching import Change, check_named, unpinned
+from kubetrio.api.patching import Change, check_named
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.resources.defaults import apply_defaults
@@ -100,8 +100,6 @@ def applying_change(request: Request, resource: ResourceType, fields: FieldManag
             new["metadata"]["managedFields"] = applied.entries
         if live is None:
             new["metadata"].pop("resourceVersion", None)
-        else:
-            new = unpinned(new, live)
         return stored_version(new, resource)
 
     return change

@@ -226,7 +226,7 @@ def changer(request: Request, resource: ResourceType, fields: FieldManager) -> C
         apply_defaults(resource, new)
         check_named(request, resource, new)
         fields.updated(old, new)
-        return stored_version(unpinned(new, old), resource)
+        return stored_version(new, resource)
 
     return change
 
@@ -253,14 +253,3 @@ def check_named(request: Request, resource: ResourceType, new: Object) -> None:
             f"the name of the object ({name}) does not match the name on the URL "
             f"({request.info.name})"
         )
-
-
-def unpinned(new: Object, old: Object) -> Object:
-    """A patched object without the version it has from the old one.
-
-    Nobody named a version then, and the write may be tried again on a newer object.
-    """
-    meta = new["metadata"]
-    if meta.get("resourceVersion") != old["metadata"]["resourceVersion"]:
-        return new
-    return {**new, "metadata": {k: v for k, v in meta.items() if k != "resourceVersion"}}

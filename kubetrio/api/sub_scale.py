@@ -96,7 +96,8 @@ async def _write(
             scale["metadata"]["managedFields"] = owners
         return with_scale(obj, await change(scale), resource)
 
-    written = await api.lifecycle.update(target, scaled, chosen)
+    put = info.verb == "update"
+    written = await api.lifecycle.update(target, scaled, chosen, uid_is_precondition=put)
     request.warn(written.warnings)
     scale = scale_of(orjson.loads(written.value))
     return Response(200, encoder.object(jsonwire.encode(scale)), encoder.content_type)

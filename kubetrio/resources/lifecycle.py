@@ -21,6 +21,7 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
 from kubetrio.machinery import gonumbers, objectmeta
+from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
@@ -305,8 +306,9 @@ class Lifecycle:
             change: makes the new object from the stored one (None when there is none); called
                 again when another write came between and the new object names no version.
             options: who writes, and how.
-            uid_is_precondition: whether a uid in the new object names the object meant (PUT), or is
-                a change that is refused (PATCH).
+            uid_is_precondition: whether uid and version in the new object name the object meant
+                (PUT), or come from the stored one, so that another uid is a change that is refused
+                and the version is insisted on only when it is another (PATCH).
             create_missing: create an object that is not there, whatever its kind says (apply).
 
         Raises:
@@ -365,16 +367,20 @@ class Lifecycle:
         *,
         uid_is_precondition: bool,
     ) -> bool:
-        """Check name, uid and version of an update; True when it names the version it saw."""
+        """Check name, uid and version of an update; True when it insists on the version it saw.
+
+        A patched object has the version it was made from: when that is the current one, nobody
+        insisted on it, and the patch may be tried again on a newer object.
+        """
         resource, meta = target.resource, new.setdefault("metadata", {})
         self._place(target, meta)
         if uid_is_precondition and (uid := meta.get("uid")):
             check_identity(resource.group_resource, current.key, old["metadata"], {"uid": uid})
         version = meta.get("resourceVersion") or ""
         if version in ("", "0"):
-            conditional = not strategy_of(resource).unconditional_update
-            if conditional and uid_is_precondition and not target.subresource:
-                self._check(target, [objectmeta.missing_resource_version()], target.name)
+            if not strategy_of(resource).unconditional_update:
+                causes = [objectmeta.missing_resource_version()]
+                raise invalid(GroupKind(*resource.group_resource), target.name, causes)
             return False
         try:
             named = gonumbers.parse_uint(version)
@@ -382,7 +388,7 @@ class Lifecycle:
             raise ApiError(500, "", str(error)) from None
         if named != current.revision:
             raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
-        return True
+        return uid_is_precondition
 
     async def _update_once(
         self, target: Target, new: Object, old: Object, current: KeyValue, options: WriteOptions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from kubetrio.testing.client import Client
@@ -260,3 +261,66 @@ async def test_an_object_that_is_too_deep_to_follow(client: Client) -> None:
     media = {"Content-Type": "application/merge-patch+json"}
     patched = await client.request("PATCH", path + "/deep", media, body)
     assert (patched.status, patched.json()["message"]) == (400, answer.json()["message"])
+
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+LEASE = {"metadata": {"name": "n"}, "spec": {"holderIdentity": "me"}}
+BUDGET = {"metadata": {"name": "n"}, "spec": {"maxUnavailable": 1}}
+DROPPED = {"metadata": {"resourceVersion": None}}
+
+
+@pytest.mark.parametrize(
+    ("path", "obj", "subresource", "method", "media", "body"),
+    [
+        (LEASES, LEASE, "", "PUT", "json", LEASE),
+        (LEASES, LEASE, "", "PATCH", "merge-patch+json", DROPPED),
+        (LEASES, LEASE, "", "PATCH", "strategic-merge-patch+json", DROPPED),
+        (
+            LEASES,
+            LEASE,
+            "",
+            "PATCH",
+            "merge-patch+json",
+            {"metadata": {"resourceVersion": "0"}},
+        ),
+        (
+            LEASES,
+            LEASE,
+            "",
+            "PATCH",
+            "json-patch+json",
+            [{"op": "remove", "path": "/metadata/resourceVersion"}],
+        ),
+        (BUDGETS, BUDGET, "/status", "PUT", "json", BUDGET),
+        (BUDGETS, BUDGET, "/status", "PATCH", "merge-patch+json", DROPPED),
+    ],
+)
+async def test_updates_that_need_a_version(
+    client: Client,
+    path: str,
+    obj: dict[str, Any],
+    subresource: str,
+    method: str,
+    media: str,
+    body: Any,
+) -> None:
+    """Some kinds take none without, by whatever verb; the resource is what is invalid."""
+    made = await client.request("POST", path, json=obj)
+    headers = {"Content-Type": f"application/{media}"}
+    where = f"{path}/n{subresource}"
+    answer = await client.request(method, where, headers, orjson.dumps(body))
+    resource, group = path.split("/")[6], path.split("/")[2]
+    assert (answer.status, answer.json()["message"]) == (
+        422,
+        f'{resource}.{group} "n" is invalid: metadata.resourceVersion: Invalid value: 0: '
+        "must be specified for an update",
+    )
+    details = answer.json()["details"]
+    assert (details["kind"], details["group"]) == (resource, group)
+    # A patch that does not mention the version has it from the object.
+    silent = {"metadata": {"labels": {"a": "b"}}}
+    merge = {"Content-Type": "application/merge-patch+json"}
+    patched = await client.request("PATCH", where, merge, orjson.dumps(silent))
+    assert patched.status == 200
+    assert patched.json()["metadata"]["uid"] == made.json()["metadata"]["uid"]

@@ -321,6 +321,25 @@ async def test_a_pinned_update_that_loses_the_race_is_409(world: World) -> None:
     assert (error.code, error.reason, calls) == (409, "Conflict", 1)
 
 
+async def test_a_patch_does_not_insist_on_the_version_it_was_made_from(world: World) -> None:
+    """It is tried again when somebody else was faster, unless it names another version."""
+    await world.create()
+    seen: list[str] = []
+
+    async def change(old: Object | None) -> Object:
+        assert old is not None
+        seen.append(old["metadata"]["resourceVersion"])
+        if len(seen) == 1:
+            await world.touch()
+        return configmap({"mine": seen[-1]}, resourceVersion=seen[-1])
+
+    update = world.lifecycle.update
+    written = shown(await update(TARGET, change, WHO, uid_is_precondition=False))
+    assert (seen, written["data"]) == (["1", "2"], {"mine": "2"})
+    other = world.update(configmap(resourceVersion="2"), uid_is_precondition=False)
+    assert (await refused(other)).code == 409
+
+
 async def test_an_update_that_never_wins_gives_up(world: World) -> None:
     """409 at last, not a loop without end."""
     await world.create()
