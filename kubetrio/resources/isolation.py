@@ -62,13 +62,22 @@ def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> O
     return result
 
 
-def count_generation(new: Object, old: Object, strategy: Strategy) -> Object:
-    """Count changes of the desired state in ``metadata.generation``; changes the new object."""
+def count_generation(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
+    """Count changes of the desired state in ``metadata.generation``; changes the new object.
+
+    Args:
+        new: the object to be stored.
+        old: what is stored.
+        subresource: what is written; a status is no desired state, whatever came with it.
+        strategy: rules of the kind.
+    """
     meta, was = new["metadata"], old["metadata"]
     generation = was.get("generation") or 0
     watched = strategy.generation_metadata
-    if strategy.generation_counts and (
-        _spec(new) != _spec(old) or any(meta.get(name) != was.get(name) for name in watched)
+    if (
+        strategy.generation_counts
+        and subresource != "status"
+        and (_spec(new) != _spec(old) or any(meta.get(name) != was.get(name) for name in watched))
     ):
         generation += 1
     if generation:

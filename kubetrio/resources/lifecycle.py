@@ -462,7 +462,7 @@ class Lifecycle:
         isolated = isolate(new, old, target.subresource, strategy)
         prepare_update(stored_type, isolated, old, context, target.subresource)
         apply_defaults(stored_type, isolated)
-        return count_generation(isolated, old, strategy)
+        return count_generation(isolated, old, target.subresource, strategy)
 
     # ------------------------------------------------------------------ delete
 

@@ -34,24 +34,33 @@ def counted(**more: Any) -> Object:
 )
 def test_generations_count_changes_of_the_desired_state(new: Object, generation: int) -> None:
     """Not status, not labels, and never what the client says."""
-    assert count_generation(new, counted(), COUNTING)["metadata"]["generation"] == generation
+    assert count_generation(new, counted(), "", COUNTING)["metadata"]["generation"] == generation
+
+
+@pytest.mark.parametrize(("subresource", "generation"), [("", 5), ("resize", 5), ("status", 4)])
+def test_a_status_does_not_count(subresource: str, generation: int) -> None:
+    """Even where changes of metadata do, which it may carry."""
+    new = counted(metadata={"name": "n", "annotations": {"a": "c"}})
+    found = count_generation(new, counted(), subresource, COUNTING)
+    assert found["metadata"]["generation"] == generation
 
 
 def test_what_has_no_generation_gets_none() -> None:
     """A client cannot make one up."""
     new, old = counted(), counted(metadata={"name": "n"})
-    assert "generation" not in count_generation(new, old, Strategy())["metadata"]
+    assert "generation" not in count_generation(new, old, "", Strategy())["metadata"]
 
 
 def test_generations_that_do_not_count() -> None:
     """Some objects have one that says nothing, some get theirs with the first change."""
     changed, old = counted(spec={"x": 2}), counted()
-    assert count_generation(changed, old, Strategy(generation=True))["metadata"]["generation"] == 4
+    fixed = Strategy(generation=True)
+    assert count_generation(changed, old, "", fixed)["metadata"]["generation"] == 4
     late = Strategy(generation_counts=True)
     new, old = counted(spec={"x": 2}), counted(metadata={"name": "n"})
-    assert count_generation(new, old, late)["metadata"]["generation"] == 1
+    assert count_generation(new, old, "", late)["metadata"]["generation"] == 1
     new = counted()
-    assert "generation" not in count_generation(new, old, late)["metadata"]
+    assert "generation" not in count_generation(new, old, "", late)["metadata"]
 
 
 def full(**more: Any) -> Object:

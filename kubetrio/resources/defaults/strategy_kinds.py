@@ -131,6 +131,12 @@ def update_claim(new: Json, old: Json, _: Context, subresource: str) -> None:
 # ---------------------------------------------------------------- workloads
 
 
+def update_deployment(new: Json, old: Json, _: Context, subresource: str) -> None:
+    """Labels are not written through the status; other metadata are."""
+    if subresource == "status":
+        copy_member(new["metadata"], old["metadata"], "labels")
+
+
 def create_daemon_set(daemons: Json, _: Context) -> None:
     """The template's generation is an annotation since apps/v1."""
     given = (daemons["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION)
@@ -356,6 +362,7 @@ UPDATE: Mapping[tuple[str, str], Update] = {
     ("", "persistentvolumes"): update_volume,
     ("", "persistentvolumeclaims"): update_claim,
     ("apps", "daemonsets"): update_daemon_set,
+    ("apps", "deployments"): update_deployment,
     ("certificates.k8s.io", "certificatesigningrequests"): update_signing_request,
     ("apiextensions.k8s.io", "customresourcedefinitions"): update_definition,
     ("discovery.k8s.io", "endpointslices"): update_endpoint_slice,

@@ -354,3 +354,16 @@ def test_status_writers_and_metadata() -> None:
     old = create(*definitions, spec={"group": "g", "scope": "Cluster", "names": {}, "versions": []})
     new = update(*definitions, old, "status", metadata=labelled, spec=old["spec"])
     assert new["metadata"]["labels"] == {"a": "b"}
+
+
+def test_a_deployment_keeps_its_labels_when_its_status_is_written() -> None:
+    """And takes annotations, as other kinds take both."""
+    spec = {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD_SPEC},
+    }
+    meta = {"name": "x", "labels": {"l": "new"}, "annotations": {"n": "new"}}
+    for name, labels in (("deployments", {"l": "old"}), ("replicasets", {"l": "new"})):
+        old = create("apps", name, metadata={"name": "x", "labels": {"l": "old"}}, spec=spec)
+        new = update("apps", name, old, "status", metadata=meta, spec=spec)["metadata"]
+        assert (new["labels"], new["annotations"]) == (labels, {"n": "new"})
