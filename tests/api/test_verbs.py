@@ -251,10 +251,10 @@ async def test_an_object_that_is_too_deep_to_follow(client: Client) -> None:
         b"}" * 3000,
     )
     answer = await client.request("POST", path, {"Content-Type": "application/json"}, body)
-    assert (answer.status, answer.json()["message"]) == (
-        400,
+    assert answer.status == 400
+    assert answer.json()["message"] == (
         'ControllerRevision in version "v1" cannot be handled as a ControllerRevision: '
-        "exceeded max depth",
+        "exceeded max depth"
     )
     flat = {"metadata": {"name": "deep"}, "revision": 1, "data": {"a": 1}}
     assert (await client.request("POST", path, json=flat)).status == 201
@@ -311,10 +311,10 @@ async def test_updates_that_need_a_version(
     where = f"{path}/n{subresource}"
     answer = await client.request(method, where, headers, orjson.dumps(body))
     resource, group = path.split("/")[6], path.split("/")[2]
-    assert (answer.status, answer.json()["message"]) == (
-        422,
+    assert answer.status == 422
+    assert answer.json()["message"] == (
         f'{resource}.{group} "n" is invalid: metadata.resourceVersion: Invalid value: 0: '
-        "must be specified for an update",
+        "must be specified for an update"
     )
     details = answer.json()["details"]
     assert (details["kind"], details["group"]) == (resource, group)
