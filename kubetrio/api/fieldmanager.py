@@ -11,10 +11,11 @@ from functools import cache
 from typing import Any
 
 from kubetrio.api.request import Request
+from kubetrio.api.resetfields import kept_fields
 from kubetrio.machinery import managedfields
 from kubetrio.machinery.managedfields import Applied, Write
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
-from kubetrio.machinery.ownership import Convert, Rules, excluding
+from kubetrio.machinery.ownership import Convert, Rules
 from kubetrio.machinery.typeschema import TypeSchema
 from kubetrio.schema import builtin, patchmeta
 from kubetrio.schema.annotated import TEMPLATE_GENERATION
@@ -22,10 +23,6 @@ from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
 
 Object = dict[str, Any]
-
-# Fields nobody can own through a path: the status of objects, everything but it through /status.
-_MAIN = excluding(("f:status",))
-_STATUS = excluding(("f:spec",), ("f:metadata", "f:labels"))
 
 
 def _converter(resource: ResourceType) -> Convert:
@@ -48,13 +45,7 @@ def _converter(resource: ResourceType) -> Convert:
 @cache
 def rules_of(resource: ResourceType, subresource: str) -> Rules:
     """Ownership rules of a resource or subresource."""
-    if subresource == "status":
-        keep = _STATUS
-    elif "status" in resource.subresources:
-        keep = _MAIN
-    else:
-        return Rules(convert=_converter(resource))
-    return Rules(convert=_converter(resource), keep=keep)
+    return Rules(convert=_converter(resource), keep=kept_fields(resource, subresource))
 
 
 DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
