@@ -22,6 +22,7 @@ from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Written
+from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.paging import RestOfList
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.strategy import strategy_of
@@ -142,6 +143,7 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
     body: Object = request.body
+    drop_repeated_owners(body, request.warn, admitted=False)
     apply_defaults(resource, body)
     _field_manager(api, request, resource, chosen).created(body)
     target = _target(request, resource)
@@ -156,6 +158,7 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     chosen = options.write_options(request, "UpdateOptions")
     patching.check_named(request, resource, request.body)
     body: Object = request.body
+    drop_repeated_owners(body, request.warn, admitted=False)
     apply_defaults(resource, body)
     fields = _field_manager(api, request, resource, chosen)
 

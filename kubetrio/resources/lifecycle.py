@@ -41,6 +41,7 @@ from kubetrio.resources.defaults.strategy import prepare_create, prepare_update
 from kubetrio.resources.deletion import Outcome
 from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
+from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import check_identity, translate
 from kubetrio.resources.validation import (
@@ -197,6 +198,7 @@ class Lifecycle:
             warn=options.warn,
         )
         await self._admission.mutate(attributes)
+        drop_repeated_owners(obj, options.warn, admitted=True)
         if strategy.generation:
             meta["generation"] = 1
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
@@ -411,6 +413,7 @@ class Lifecycle:
         )
         # Plugins see what the client sent; what counts as a change is decided behind them.
         await self._admission.mutate(attributes)
+        drop_repeated_owners(new, options.warn, admitted=True)
         new = attributes.obj = self._prepare_update(target, new, old, strategy, context)
         allocator = self._allocator(resource)
         if target.subresource or allocator is None:
