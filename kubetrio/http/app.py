@@ -24,6 +24,7 @@ from kubetrio.api.response import (
     TunnelResponse,
 )
 from kubetrio.auth.identity import UserInfo
+from kubetrio.http.messages import BLANKS
 from kubetrio.machinery.status import entity_too_large
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -88,7 +89,9 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         method: HTTP method.
         body: reads the body, None when there is none.
     """
-    raw_headers = [(bytes(name).lower(), bytes(value)) for name, value in scope["headers"]]
+    raw_headers = [
+        (bytes(name).lower(), bytes(value).strip(BLANKS)) for name, value in scope["headers"]
+    ]
     headers: dict[bytes, bytes] = {}
     for name, value in raw_headers:
         headers[name] = headers[name] + b", " + value if name in headers else value

@@ -19,6 +19,7 @@ HTTP_11 = "1.1"
 MAX_HEADERS = 1000  # fields of one message; each costs more memory than its bytes
 MAX_METHOD = 64
 METHOD = re.compile(rb"([!#$%%&'*+.^_`|~0-9A-Za-z-]{1,%d})( |$)" % MAX_METHOD)
+BLANKS = b" \t"  # around a field's value, and no part of it (RFC 9110, 5.5)
 STAND_IN = b"REPORT"  # a method that means nothing to llhttp
 
 
@@ -214,6 +215,7 @@ class Parser:
             return  # a trailer must not pass for a header (RFC 9110, 6.5.1)
         message = self._current
         name = name.lower()
+        value = value.strip(BLANKS)  # llhttp leaves those behind it
         fields = message.raw_headers
         fields.append((name, value))
         if len(fields) > MAX_HEADERS:

@@ -98,6 +98,8 @@ SCRIPT = [
     put(CONFIGMAPS + "/none", configmap("none", resourceVersion="1")),
     Ask("PATCH", CONFIGMAPS + "/one", (("Content-Type", "application/merge-patch+json"),), b"{}"),
     Ask("PATCH", CONFIGMAPS + "/one", (("Content-Type", "text/plain"),), b"{}"),
+    Ask("PATCH", CONFIGMAPS + "/one", (("Content-Type", "application/merge-patch+json "),), b"{}"),
+    Ask("PATCH", CONFIGMAPS + "/one", (("Content-Type", "application/merge-patch+json ;"),), b"{}"),
     Ask("PATCH", CONFIGMAPS + "/one", (("Content-Type", "application/json-patch+json"),), b"{"),
     Ask("DELETE", CONFIGMAPS + "/warned"),
     Ask("DELETE", CONFIGMAPS + "/warned"),

@@ -48,6 +48,15 @@ def test_a_request_is_its_parts() -> None:
     assert message.keep_alive
 
 
+@pytest.mark.parametrize("before", [b"", b" ", b"\t "])
+@pytest.mark.parametrize("behind", [b"", b" ", b" \t  "])
+def test_blanks_around_values_are_no_part_of_them(before: bytes, behind: bytes) -> None:
+    """Those inside are."""
+    message = only(parsed(request(b"A:" + before + b"b \tc" + behind, b"B:" + behind)))
+    assert (message.headers[b"a"], message.headers[b"b"]) == (b"b \tc", b"")
+    assert message.raw_headers[1:] == [(b"a", b"b \tc"), (b"b", b"")]
+
+
 def test_repeated_headers_are_joined_and_kept() -> None:
     """A repeated header is one value for look-ups and two for those that may repeat."""
     message = only(parsed(request(b"A: 1", b"a: 2", b"Content-Length: 0")))
