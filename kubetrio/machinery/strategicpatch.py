@@ -100,8 +100,8 @@ def field_of(schema: TypeSchema, name: str) -> TypeSchema:
         folded = name.casefold()
         found = next((f for key, f in schema.fields.items() if key.casefold() == folded), None)
     if found is None:
-        # A type does not know its Go name; what is free-form is nearly always this one.
-        struct = "" if schema.fields else "RawExtension"
+        # What is free-form and has no name is nearly always this one.
+        struct = schema.go_name or ("" if schema.fields else "RawExtension")
         raise failed(
             f"unable to find api field in struct {struct} for the json field {quote(name)}"
         )

@@ -56,6 +56,7 @@ class TypeSchema:
         patch_strategy: directives of strategic merge patch: ``merge``, ``replace``, ``retainKeys``.
         patch_merge_key: name of the field that identifies items in a strategic merge patch.
         default: what an absent value means, or None; only defaults of key fields matter here.
+        go_name: what Go calls a struct, for messages; empty where that is not known.
         load_fields: makes the declared members of a map.
         load_element: makes the type of list items, or of members that are not declared.
     """
@@ -68,6 +69,7 @@ class TypeSchema:
     patch_strategy: frozenset[str] = frozenset()
     patch_merge_key: str = ""
     default: Any = None
+    go_name: str = ""
     load_fields: Callable[[], Mapping[str, TypeSchema]] = no_fields
     load_element: Callable[[], TypeSchema | None] = no_element
 

@@ -46,7 +46,7 @@ def for_type(type_name: str) -> TypeSchema:
     Raises:
         KeyError: no such type.
     """
-    return from_schema(builtin.type_schema(type_name))
+    return from_schema(builtin.type_schema(type_name), go_name=_go_name(type_name))
 
 
 @cache
@@ -76,21 +76,27 @@ def for_custom(schema: Json) -> TypeSchema:
     return from_schema({**schema, "type": "object", "properties": properties})
 
 
-def from_schema(schema: Json) -> TypeSchema:
+def _go_name(type_name: str) -> str:
+    return type_name.rpartition(".")[2]
+
+
+def from_schema(schema: Json, *, go_name: str = "") -> TypeSchema:
     """The merge type of any schema (OpenAPI v3 or structural); parts are made when asked for.
 
     Args:
         schema: it must not change afterwards.  ``$ref`` names a built-in type, with or without the
             path to the place of schemas; ``allOf`` with one reference means that reference.
+        go_name: Go's name of the type that the schema is of.
     """
     wrapped = schema.get("allOf")
     if "$ref" not in schema and "type" not in schema and wrapped and "$ref" in wrapped[0]:
         schema = {**schema, "$ref": wrapped[0]["$ref"]}
     reference = schema.get("$ref")
     if reference is not None:
-        target = builtin.type_schema(reference.rpartition("/")[2])
+        type_name = reference.rpartition("/")[2]
+        target = builtin.type_schema(type_name)
         extra = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-        return from_schema({**target, **extra})
+        return from_schema({**target, **extra}, go_name=_go_name(type_name))
     form = schema.get("type", "")
     strategy, merge_key, default = _patch(schema)
     if form == "array":
@@ -112,6 +118,7 @@ def from_schema(schema: Json) -> TypeSchema:
             patch_strategy=strategy,
             patch_merge_key=merge_key,
             default=default,
+            go_name=go_name,
             load_fields=lambda: _fields(schema),
             load_element=lambda: _undeclared(schema),
         )

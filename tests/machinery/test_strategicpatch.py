@@ -306,6 +306,31 @@ def test_free_form_values() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("schema", "path", "struct"),
+    [
+        (POD, (), "Pod"),
+        (POD, ("spec",), "PodSpec"),
+        (POD, ("metadata",), "ObjectMeta"),
+        (DEPLOYMENT, ("spec", "template", "spec"), "PodSpec"),
+        (DEPLOYMENT, ("spec", "template", "spec", "securityContext"), "PodSecurityContext"),
+    ],
+)
+def test_lists_that_a_type_does_not_have(
+    schema: TypeSchema, path: tuple[str, ...], struct: str
+) -> None:
+    """The error tells the Go name of the type."""
+    patch: Json = {"$setElementOrder/foo": ["x"], "foo": ["x"]}
+    doc: Json = {}
+    for name in reversed(path):
+        patch, doc = {name: patch}, {name: doc}
+    with pytest.raises(ApiError) as failure:
+        applied(doc, patch, schema)
+    assert failure.value.message == (
+        f'unable to find api field in struct {struct} for the json field "foo"'
+    )
+
+
 def test_what_is_left_of_a_patch() -> None:
     """Carried-out directives are not printed when the patched object does not decode."""
     patch = spec(
