@@ -79,7 +79,7 @@ class DeleteOptions:
 
 PROPAGATION = ("Foreground", "Background", "Orphan", "nil")
 IGNORE_READ_ERROR = "ignoreStoreReadErrorWithClusterBreakingPotential"
-NOT_WITH_IGNORE = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
+"""An option of a feature that is off: it is read, and forgotten before anything looks at it."""
 DELETE_OPTIONS = GroupKind("meta.k8s.io", "DeleteOptions")
 
 
@@ -116,8 +116,6 @@ def delete_options(raw: Object, *, dry_run: list[str] | None = None) -> DeleteOp
             )
         )
     causes += dry_run_causes(dry)
-    if raw.get(IGNORE_READ_ERROR):
-        causes += _alone_causes(raw, dry)
     if causes:
         raise invalid(DELETE_OPTIONS, "", causes)
     if policy is None and legacy is not None:
@@ -131,23 +129,6 @@ def delete_options(raw: Object, *, dry_run: list[str] | None = None) -> DeleteOp
         dry_run=bool(dry),
         waits=legacy is False,
     )
-
-
-def _alone_causes(raw: Object, dry: list[str]) -> list[Cause]:
-    """Causes for what may not be given together with `IGNORE_READ_ERROR`."""
-    given = {
-        "dryRun": bool(dry),
-        **{name: raw.get(name) is not None for name in NOT_WITH_IGNORE},
-    }
-    return [
-        Cause(
-            "FieldValueInvalid",
-            f"Invalid value: true: cannot be set together with .{name}",
-            IGNORE_READ_ERROR,
-        )
-        for name, there in given.items()
-        if there
-    ]
 
 
 def dry_run_causes(values: list[str]) -> list[Cause]:
