@@ -6,7 +6,9 @@ ListOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery import fielderrors, fields, gonumbers, labels
@@ -27,6 +29,7 @@ from kubetrio.wire.negotiate import APPLIES
 
 LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
 MANAGER_BYTES = 128
+REMEMBERED_BYTES = 256  # of a user agent whose name is remembered
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 
 
@@ -284,8 +287,28 @@ def patch_options(request: Request) -> WriteOptions:
 
 
 def default_manager(request: Request) -> str:
-    """Field manager of a client that names none: its user agent up to the first slash."""
-    return request.header(b"user-agent").split("/", 1)[0]
+    """Field manager of a client that names none: the program that its user agent names."""
+    agent = request.headers.get(b"user-agent", b"")
+    return _remembered_name(agent) if len(agent) <= REMEMBERED_BYTES else _program_name(agent)
+
+
+def _program_name(agent: bytes) -> str:
+    """The printable characters in front of the first slash, as many as a manager may have."""
+    name, size = "", 0
+    # As Go reads UTF-8: each byte that is none of it is one replacement character.
+    text = agent.partition(b"/")[0].decode("utf-8", "surrogateescape")
+    for char in _no_utf8.sub("\ufffd", text):
+        if not char.isprintable():
+            continue
+        size += len(char.encode())
+        if size > MANAGER_BYTES:
+            break
+        name += char
+    return name
+
+
+_remembered_name = lru_cache(256)(_program_name)
+_no_utf8 = re.compile("[\udc80-\udcff]")
 
 
 def delete_query(request: Request) -> Object:

@@ -297,3 +297,28 @@ def test_managers_are_measured_in_bytes() -> None:
         'fieldManager: Invalid value: "é\\x01x\\n": invalid character U+0001 (at position 2)',
         'fieldManager: Invalid value: "é\\x01x\\n": invalid character U+000A (at position 4)',
     ]
+
+
+@pytest.mark.parametrize(
+    ("agent", "manager"),
+    [
+        (b"", ""),
+        (b"/1.0", ""),
+        (b"kubectl/v1.36.0 (linux/amd64)", "kubectl"),
+        (b"no slash", "no slash"),
+        (b"a\tb\x7fc\xc2\xa0d/1", "abcd"),
+        ("ä€😀/1".encode(), "ä€😀"),
+        (b"a\xff\xc3/1", "a\ufffd\ufffd"),
+        (b"x" * 129, "x" * 128),
+        (b"x" * 127 + "ä".encode() + b"y", "x" * 127),
+        (b"\x01" * 300 + b"x" * 200, "x" * 128),
+    ],
+)
+def test_the_manager_of_a_client_that_names_none(agent: bytes, manager: str) -> None:
+    """What the user agent has in front of a slash, made fit for a field manager."""
+    asked = request()
+    asked.headers = {b"user-agent": agent}
+    assert [options.default_manager(asked) for _ in range(2)] == [manager] * 2
+    assert options.write_options(asked, "CreateOptions").field_manager == manager
+    asked.headers = {}
+    assert options.default_manager(asked) == ""
