@@ -80,13 +80,10 @@ class FieldSet:
         try:
             text = orjson.dumps(fields)
         except TypeError:  # numbers that orjson does not print, or nested deeper than it goes
-            text = b""
-        if text and len(text) <= _CACHED_TEXT_LIMIT:
-            return _parsed(text)
-        try:
+            return cls(_parse_deep(fields))
+        if len(text) > _CACHED_TEXT_LIMIT:
             return cls(_parse_root(fields))
-        except RecursionError:
-            raise ValueError("fieldsV1 is nested too deep") from None
+        return _parsed(text)
 
     def to_fields_v1(self) -> dict[str, Any]:
         """The ``fieldsV1`` member: a new dict, with members in canonical order."""
@@ -302,6 +299,20 @@ def _parse_root(fields: Any) -> Node:
     member, below = _parse(fields)
     del member  # the path of the root is in no set
     return below
+
+
+def _parse_deep(fields: Any) -> Node:
+    """The nodes of a set, if what was read can be written again.
+
+    Raises:
+        ValueError: it cannot be read, or is nested too deep for either.
+    """
+    try:
+        root = _parse_root(fields)
+        _write(root)
+    except RecursionError:
+        raise ValueError("fieldsV1 is nested too deep") from None
+    return root
 
 
 def _parse(fields: Any) -> tuple[bool, Node]:

@@ -137,6 +137,7 @@ def nested(depth):
         {"f:a": 10**20},
         {"x": {}},
         {"k:1": {}},
+        nested(700),
         nested(5000),
     ],
 )
