@@ -11,9 +11,8 @@ between (see `resources.lifecycle`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVarTuple
-from urllib.parse import unquote
 
 import trio
 
@@ -35,13 +34,14 @@ from kubetrio.api.serializers import dump
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
-from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo
+from kubetrio.auth.identity import MASTERS, Attributes, Decision
+from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.status import ApiError, bad_request, internal_error, timeout
+from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import Metrics, RequestKey
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
@@ -340,44 +340,14 @@ def audit(api: Api, request: Request) -> Answer:
     return None
 
 
-SERVICE_ACCOUNT = "system:serviceaccount:"
-IMPERSONATION = frozenset({b"impersonate-user", b"impersonate-group", b"impersonate-uid"})
-
-
 def impersonate(api: Api, request: Request) -> Answer:
     """Act as somebody else, when the user may (docs: "User impersonation")."""
     del api
-    headers = request.headers
-    if IMPERSONATION.isdisjoint(headers):
+    if ORDINARY.issuperset(request.headers):
         return None
-    groups = tuple(request.header_list(b"impersonate-group"))
-    name = request.header(b"impersonate-user")
-    if not name:
-        if groups or b"impersonate-uid" in headers:
-            shown = ", ".join(f'"{group}"' for group in groups)
-            uid = request.header(b"impersonate-uid")
-            raise bad_request(
-                f'requested &user.DefaultInfo{{Name:"", UID:"{uid}", Groups:[]string{{{shown}}}, '
-                "Extra:map[string][]string(nil)} without impersonating a user name"
-            )
-        return None
-    if MASTERS not in request.user.groups:
-        # Nobody else may yet; the verb in the message is that of constrained impersonation.
-        attributes = attributes_of(request)
-        raise authorization.forbidden(
-            replace(attributes, verb=f"impersonate-on:user-info:{attributes.verb}")
-        )
-    extra: dict[str, tuple[str, ...]] = {}
-    for key, value in request.raw_headers:
-        if key.startswith(b"impersonate-extra-"):
-            label = unquote(key.removeprefix(b"impersonate-extra-").decode("latin-1"))
-            extra[label] = (*extra.get(label, ()), value.decode("latin-1"))
-    if not groups and name.startswith(SERVICE_ACCOUNT):
-        namespace = name.removeprefix(SERVICE_ACCOUNT).partition(":")[0]
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-    if name != "system:anonymous" and "system:authenticated" not in groups:
-        groups = (*groups, "system:authenticated")
-    request.user = UserInfo(name, request.header(b"impersonate-uid"), groups, extra)
+    wanted = wanted_user(request.raw_headers)
+    if wanted is not None:
+        request.user = impersonated(wanted, attributes_of(request))
     return None
 
 

@@ -151,6 +151,13 @@ async def test_others_may_not(server: InProcess) -> None:
         assert b'User \\"somebody\\" cannot impersonate' in answer.body
 
 
+async def test_attributes_alone_are_nobody(client: Client) -> None:
+    """A header of impersonation is seen under any name."""
+    answer = await client.request("GET", "/version", {"Impersonate-Extra-foo": "x"})
+    assert answer.status == 400
+    assert "without impersonating a user name" in answer.json()["message"]
+
+
 # ---------------------------------------------------------------- audit identity, errors
 
 
