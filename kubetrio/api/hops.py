@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit, urlunsplit
 
 from kubetrio.api.targets import clean_path
+from kubetrio.auth.tokens import is_token_protocol
 
 HOP_BY_HOP = frozenset(
     {
@@ -20,7 +21,6 @@ SECRET = frozenset(
     {b"authorization", b"impersonate-user", b"impersonate-group", b"impersonate-uid"}
 )
 SECRET_PREFIX = b"impersonate-extra-"
-TOKEN_PROTOCOL = "base64url.bearer.authorization.k8s.io."  # noqa: S105  (a prefix of tokens)
 CORS = frozenset(
     b"access-control-allow-" + what for what in (b"credentials", b"headers", b"methods", b"origin")
 )
@@ -54,7 +54,7 @@ def without_secrets(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes,
 
 def _without_tokens(protocols: bytes) -> bytes:
     names = [name.strip() for name in protocols.decode("latin-1").split(",")]
-    return ", ".join(n for n in names if not n.startswith(TOKEN_PROTOCOL)).encode("latin-1")
+    return ", ".join(n for n in names if not is_token_protocol(n)).encode("latin-1")
 
 
 def forwarded_for(headers: Iterable[tuple[bytes, bytes]], peer: str) -> list[tuple[bytes, bytes]]:

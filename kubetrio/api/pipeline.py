@@ -21,7 +21,7 @@ from kubetrio.api.bodies import decode_body
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.compress import compress, compresses
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
-from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
+from kubetrio.api.request import CONNECTED, Request, is_websocket, parse_query, resolve
 from kubetrio.api.response import (
     AnyResponse,
     Response,
@@ -324,8 +324,13 @@ def parse(api: Api, request: Request) -> Answer:
 
 def authenticate(api: Api, request: Request) -> Answer:
     """Credentials to a user, or 401."""
+    headers = request.headers
+    protocols = headers.get(b"sec-websocket-protocol")
     request.user = api.authenticator.authenticate(
-        request.certificate, request.headers.get(b"authorization", b"")
+        request.certificate,
+        headers.get(b"authorization", b""),
+        protocols if protocols and is_websocket(headers) else None,
+        request.warn,
     )
     return None
 

@@ -22,7 +22,7 @@ from kubetrio.auth.issuing import DEFAULT_ISSUER
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
 from kubetrio.machinery.names import GroupKind
-from kubetrio.machinery.status import ApiError, Cause, bad_request, invalid
+from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.validation.model import Check
 from kubetrio.resources.validation.selectors import field_requirement, label_requirement
@@ -106,10 +106,8 @@ async def token(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     if not text:
         raise bad_request("token is required for TokenReview in authentication")
     status: Object = {}
-    try:
-        header = b"Bearer " + text.encode("utf-8", "surrogatepass")
-        user = api.authenticator.authenticate(None, header)
-    except ApiError:
+    user = api.authenticator.user_of(text.encode("utf-8", "surrogatepass"))
+    if user is None:
         status.update(user={}, error=BAD_TOKEN)
     else:
         issuer = api.issuer.issuer if api.issuer is not None else DEFAULT_ISSUER

@@ -1,4 +1,4 @@
-"""Bearer tokens: the ``Authorization`` header and the static token file.
+"""Bearer tokens: the ``Authorization`` header, WebSockets, and the static token file.
 
 The file is CSV as RFC 4180 has it, read with the strictness of kube-apiserver's reader: fields
 are not trimmed, a quote may only stand at both ends of a field, empty lines are skipped, and
@@ -11,6 +11,8 @@ Source: Kubernetes documentation "Authenticating", section "Static token file".
 
 from __future__ import annotations
 
+import re
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -21,6 +23,9 @@ from kubetrio.auth.identity import UserInfo
 EXTRA_SPACE_WARNING = (
     "the provided Authorization header contains extra space before the bearer token, and is ignored"
 )
+
+TOKEN_PROTOCOL = "base64url.bearer.authorization.k8s.io."  # noqa: S105  (a prefix of tokens)
+_BASE64URL = re.compile("[A-Za-z0-9_-]*")
 
 _QUOTE = b'"'
 _COMMA = b","
@@ -59,6 +64,44 @@ def parse_bearer(header: bytes) -> Bearer:
     if not parts[1]:
         return Bearer(None, EXTRA_SPACE_WARNING)
     return Bearer(parts[1])
+
+
+class BadProtocol(ValueError):
+    """A subprotocol is meant to be a token and is none."""
+
+
+def is_token_protocol(name: str) -> bool:
+    """Whether the name of a subprotocol of WebSockets carries a token."""
+    return name.startswith(TOKEN_PROTOCOL)
+
+
+def protocol_token(protocols: bytes) -> bytes:
+    """The token among the subprotocols of a WebSocket; empty when there is none.
+
+    Args:
+        protocols: value of ``Sec-WebSocket-Protocol``.
+
+    Raises:
+        BadProtocol: the token is not base64url without padding of UTF-8, there are several, or
+            there is no other subprotocol that could be agreed on.
+    """
+    names = [name.strip() for name in protocols.decode("latin-1").split(",")]
+    tokens = [name for name in names if is_token_protocol(name)]
+    if not tokens:
+        return b""
+    if len(tokens) > 1:
+        raise BadProtocol("several tokens")
+    text = tokens[0].removeprefix(TOKEN_PROTOCOL)
+    if not _BASE64URL.fullmatch(text) or len(text) % 4 == 1:
+        raise BadProtocol("not base64url")
+    token = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        raise BadProtocol("not UTF-8") from None
+    if token and len(names) == 1:
+        raise BadProtocol("no other subprotocol")
+    return token
 
 
 @dataclass(frozen=True, slots=True)

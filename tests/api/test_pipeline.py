@@ -12,6 +12,7 @@ from kubetrio.api import pipeline
 from kubetrio.api.pipeline import AUDIT_ID_MAX, STAGES, metric_verb
 from kubetrio.api.request import Request, resolve
 from kubetrio.auth.identity import UserInfo
+from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Config
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
@@ -100,6 +101,40 @@ async def test_bearer_tokens(tokens: Config, header: str, status: int) -> None:
         assert answer.status == status
         if status != 200:
             assert answer.json()["kind"] == "Status"
+
+
+@pytest.mark.parametrize(
+    ("protocols", "more", "status"),
+    [
+        (f"{TOKEN_PROTOCOL}c2VjcmV0, base64.binary.k8s.io", {}, 200),
+        (f"{TOKEN_PROTOCOL}d3Jvbmc, base64.binary.k8s.io", {}, 401),
+        (f"{TOKEN_PROTOCOL}c2VjcmV0", {}, 401),
+        (f"{TOKEN_PROTOCOL}c2VjcmV0, base64.binary.k8s.io", {"Connection": "close"}, 403),
+        (f"{TOKEN_PROTOCOL}c2VjcmV0, base64.binary.k8s.io", {"Upgrade": "h2c"}, 403),
+        ("base64.binary.k8s.io", {}, 403),
+    ],
+)
+async def test_tokens_of_websockets(
+    tokens: Config, protocols: str, more: dict[str, str], status: int
+) -> None:
+    """Scripts in browsers cannot set other headers."""
+    headers = {"Connection": "keep-alive, Upgrade", "Upgrade": "WebSocket", **more}
+    headers["Sec-WebSocket-Protocol"] = protocols
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    async with open_api(config=tokens) as server:
+        response = await server.api.handle(Request("GET", CONFIGMAPS, "", dict(raw), raw))
+        assert response.status == status
+
+
+async def test_a_token_behind_two_blanks_is_none(tokens: Config) -> None:
+    """And its sender is told."""
+    async with open_api(config=tokens) as server, server.connect(certificate=None) as client:
+        answer = await client.request("GET", CONFIGMAPS, {"Authorization": "Bearer  secret"})
+        assert answer.status == 403
+        assert answer.head.get(b"warning") == (
+            b'299 - "the provided Authorization header contains extra space before the bearer '
+            b'token, and is ignored"'
+        )
 
 
 async def test_without_anonymous_clients_everybody_says_who(tokens: Config) -> None:

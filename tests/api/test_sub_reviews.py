@@ -1,12 +1,15 @@
-"""Questions of access reviews that cannot be asked."""
+"""Questions of access reviews that cannot be asked, and of whom a token is."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubetrio.api.sub_reviews import spec_causes
+from kubetrio.config import Config
+from kubetrio.testing.server import open_api
 
 FIELDS = "spec.resourceAttributes.fieldSelector"
 LABELS = "spec.resourceAttributes.labelSelector"
@@ -77,3 +80,20 @@ def test_a_selector_is_written_in_one_way() -> None:
         ),
         f"{FIELDS}.requirements[0].key: Required value: must be specified",
     ]
+
+
+@pytest.mark.parametrize(
+    ("token", "user"), [("secret", "alice"), (" secret", ""), ("secret x", ""), ("wrong", "")]
+)
+async def test_whose_token_this_is(tmp_path: Path, token: str, user: str) -> None:
+    """Blanks are part of it."""
+    file = tmp_path / "tokens.csv"
+    file.write_text("secret,alice,1\n")
+    config = Config(data_dir=tmp_path / "data", durability="normal", token_auth_file=file)
+    review = {"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1"}
+    async with open_api(config=config) as server, server.connect() as client:
+        path = "/apis/authentication.k8s.io/v1/tokenreviews"
+        answer = await client.request("POST", path, json={**review, "spec": {"token": token}})
+        status = answer.json()["status"]
+        assert status.get("authenticated", False) is bool(user)
+        assert status["user"].get("username", "") == user

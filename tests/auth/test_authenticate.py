@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from kubetrio.auth.authenticate import KNOWN_HEADERS, Authenticator
 from kubetrio.auth.identity import ANONYMOUS, AUTHENTICATED, UserInfo
-from kubetrio.auth.tokens import parse_token_file
+from kubetrio.auth.tokens import EXTRA_SPACE_WARNING, TOKEN_PROTOCOL, parse_token_file
 from kubetrio.machinery.status import ApiError
 
 TOKENS = parse_token_file(b'secret,alice,7,"devs"\nother,bob,8\n', "tokens.csv")
@@ -47,6 +49,36 @@ def test_without_credentials_of_a_known_kind(authenticator: Authenticator, heade
     with pytest.raises(ApiError) as caught:
         Authenticator(TOKENS, anonymous=False).authenticate(None, header)
     assert caught.value.code == 401
+
+
+PROTOCOLS = f"{TOKEN_PROTOCOL}c2VjcmV0, binary.k8s.io".encode()
+
+
+@pytest.mark.parametrize("header", [b"", b"Basic YTpi", b"Bearer wrong"])
+def test_a_websocket_may_bring_its_token(authenticator: Authenticator, header: bytes) -> None:
+    """A header that is no good is not held against it."""
+    assert authenticator.authenticate(None, header, PROTOCOLS).name == "alice"
+
+
+@pytest.mark.parametrize("header", [b"", b"Bearer wrong"])
+@pytest.mark.parametrize("text", ["d3Jvbmc", "=", "c2VjcmV0="])
+def test_bad_tokens_of_websockets(authenticator: Authenticator, header: bytes, text: str) -> None:
+    """Nobody becomes anonymous by a bad token."""
+    protocols = f"{TOKEN_PROTOCOL}{text}, binary.k8s.io".encode()
+    with pytest.raises(ApiError) as caught:
+        authenticator.authenticate(None, header, protocols)
+    assert caught.value.code == 401
+
+
+def test_what_is_ignored_is_told() -> None:
+    """Also to those who are refused."""
+    for anonymous in (True, False):
+        told: list[str] = []
+        with suppress(ApiError):
+            Authenticator(TOKENS, anonymous=anonymous).authenticate(
+                None, b"Bearer  secret", None, told.extend
+            )
+        assert told == [EXTRA_SPACE_WARNING]
 
 
 def test_what_is_remembered_is_bounded(authenticator: Authenticator) -> None:

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from kubetrio.auth.identity import UserInfo
 from kubetrio.auth.tokens import (
     EXTRA_SPACE_WARNING,
+    TOKEN_PROTOCOL,
+    BadProtocol,
     Bearer,
     TokenFileError,
     parse_bearer,
     parse_token_file,
+    protocol_token,
 )
 
 
@@ -43,6 +46,31 @@ def test_bearer_rules(header: bytes, token: bytes | None) -> None:
 def test_extra_space_is_no_token_and_warns() -> None:
     """Two spaces make an empty token: no credentials, and the client is told."""
     assert parse_bearer(b"Bearer  abc") == Bearer(None, EXTRA_SPACE_WARNING)
+
+
+@pytest.mark.parametrize(
+    ("protocols", "token"),
+    [
+        ("", b""),
+        ("v4.channel.k8s.io, base64.binary.k8s.io", b""),
+        (f"{TOKEN_PROTOCOL}YWI, binary.k8s.io", b"ab"),
+        (f"binary.k8s.io ,{TOKEN_PROTOCOL}_-A", None),  # not UTF-8
+        (f"binary.k8s.io,{TOKEN_PROTOCOL}w78_", "\u00ff?".encode()),
+        (f"{TOKEN_PROTOCOL}, binary.k8s.io", b""),
+        (f"{TOKEN_PROTOCOL}YWI=, binary.k8s.io", None),
+        (f"{TOKEN_PROTOCOL}YWIYW, binary.k8s.io", None),
+        (f"{TOKEN_PROTOCOL}Y+I, binary.k8s.io", None),
+        (f"{TOKEN_PROTOCOL}YWI", None),
+        (f"{TOKEN_PROTOCOL}YWI, {TOKEN_PROTOCOL}YWI, binary.k8s.io", None),
+    ],
+)
+def test_tokens_among_subprotocols(protocols: str, token: bytes | None) -> None:
+    """One, encoded without padding, and another subprotocol to agree on; None for a bad one."""
+    if token is None:
+        with pytest.raises(BadProtocol):
+            protocol_token(protocols.encode())
+    else:
+        assert protocol_token(protocols.encode()) == token
 
 
 def test_columns() -> None:

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ import trio
 from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import StreamResponse
+from kubetrio.auth.tokens import TOKEN_PROTOCOL
+from kubetrio.config import Config
 from kubetrio.http.app import stream_body
 from kubetrio.testing.client import ADMIN
 from kubetrio.testing.server import InProcess, listening, open_api
@@ -176,6 +179,23 @@ async def test_the_first_known_subprotocol_is_taken(served: Served) -> None:
         assert socket.subprotocol == BASE64
     async with served.open(WATCH, protocols=["x.example.test"]) as socket:
         assert socket.subprotocol is None
+
+
+async def test_a_token_is_no_subprotocol_to_agree_on(certificates: pki.Pki, tmp_path: Path) -> None:
+    """It says who asks, and the other one is chosen."""
+    file = tmp_path / "tokens.csv"
+    file.write_text('secret,admin,1,"system:masters"\n')
+    config = Config(data_dir=tmp_path / "data", durability="normal", token_auth_file=file)
+    token = TOKEN_PROTOCOL + base64.urlsafe_b64encode(b"secret").decode().rstrip("=")
+    async with (
+        open_api(config=config) as server,
+        listening(server.api.handle, server.env, certificates) as listener,
+    ):
+        served = Served(server, listener.port, certificates)
+        async with served.open(WATCH, protocols=[token, BASE64], anonymous=True) as socket:
+            assert socket.subprotocol == BASE64
+        wrong = served.open(WATCH, protocols=[f"{token}A", BASE64], anonymous=True)
+        assert (await refusal(wrong)).status_code == 401
 
 
 @pytest.mark.parametrize("protocol", [None, BINARY, BASE64])
