@@ -2,7 +2,8 @@
 
 A stage fills in its part of the request, or answers and ends the walk; one that has to wait for
 something does the rest of it in the coroutine that it returns.  Errors are `ApiError` and become
-responses in one place; anything else is a bug, answered with 500 and logged.
+responses in one place; anything else is a bug, answered with 500 and logged.  Every answer has an
+identity, also that of a request which ends before the stage that gives it one.
 
 `admit_and_store` is one stage because an update runs admission again each time another write came
 between (see `resources.lifecycle`).
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from kubetrio.api.documents import Documents
 
 log = Log("kubetrio.api")
-AUDIT_ID_MAX = 64
 ENCODED_BYTES = 16 * 1024 * 1024
 NO_CACHE = (b"Cache-Control", b"no-cache, private")
 
@@ -182,8 +182,12 @@ class Api:
                 keep_seat(response, self.release_seat(request))
                 streams = True
         except ApiError as error:
+            if not request.audit_id:  # it ended before its stage
+                audit(self, request)
             response = error_response(error, negotiate.negotiate_error(request.header(b"accept")))
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
+            if not request.audit_id:
+                audit(self, request)
             log.error(error, "request failed", path=request.raw_path, audit=request.audit_id)
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
         except BaseException:  # cancelled: nobody waits for an answer
@@ -337,11 +341,8 @@ def authenticate(api: Api, request: Request) -> Answer:
 
 def audit(api: Api, request: Request) -> Answer:
     """Give the request an identity that its answer carries (the log of it comes later)."""
-    sent = request.headers.get(b"audit-id")
-    if sent and len(sent) <= AUDIT_ID_MAX:
-        request.audit_id = sent.decode("latin-1")
-    else:
-        request.audit_id = api.audit_ids.next()
+    sent = b"audit-id" in request.headers and request.header_list(b"audit-id")[0]
+    request.audit_id = sent or api.audit_ids.next()
     return None
 
 

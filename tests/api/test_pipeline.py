@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubetrio.api import pipeline
-from kubetrio.api.pipeline import AUDIT_ID_MAX, STAGES, metric_verb
+from kubetrio.api.pipeline import STAGES, metric_verb
 from kubetrio.api.request import Request, resolve
 from kubetrio.auth.identity import UserInfo
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
@@ -197,15 +197,37 @@ async def test_attributes_alone_are_nobody(client: Client) -> None:
 
 
 async def test_every_answer_has_an_identity(client: Client) -> None:
-    """A new one each, unless the client brings one that is not too long."""
+    """A new one each, unless the client brings one."""
     first = (await client.request("GET", "/version")).head.get(b"audit-id")
     second = (await client.request("GET", "/version")).head.get(b"audit-id")
     assert first
     assert first != second
-    mine = await client.request("GET", "/version", {"Audit-Id": "mine"})
-    assert mine.head.get(b"audit-id") == b"mine"
-    long = await client.request("GET", "/version", {"Audit-Id": "x" * (AUDIT_ID_MAX + 1)})
-    assert long.head.get(b"audit-id") != b"x" * (AUDIT_ID_MAX + 1)
+    for mine in ("mine", "x" * 1000):
+        answer = await client.request("GET", "/version", {"Audit-Id": mine})
+        assert answer.head.get(b"audit-id") == mine.encode()
+    assert (await client.request("GET", "/version", {"Audit-Id": ""})).head.get(b"audit-id")
+
+
+async def test_of_several_identities_the_first_counts(client: Client) -> None:
+    """An identity is one header."""
+    await client.send(b"GET /version HTTP/1.1\r\nHost: a\r\nAudit-Id: one\r\nAudit-Id: two\r\n\r\n")
+    assert (await client.receive()).head.get(b"audit-id") == b"one"
+
+
+@pytest.mark.parametrize(
+    ("target", "token", "status"), [("/version", "wrong", 401), ("/version?timeout=zz", "", 400)]
+)
+async def test_answers_that_come_early_have_one_too(
+    client: Client, server: InProcess, target: str, token: str, status: int
+) -> None:
+    """Also those to nobody known, and to what cannot be read."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with server.connect(certificate=None) as anonymous:
+        answer = await anonymous.request("GET", target, headers)
+        assert answer.status == status
+        assert answer.head.get(b"audit-id")
+        answer = await anonymous.request("GET", target, {**headers, "Audit-Id": "mine"})
+        assert answer.head.get(b"audit-id") == b"mine"
 
 
 async def test_a_bug_costs_one_request(
