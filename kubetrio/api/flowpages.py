@@ -13,7 +13,7 @@ from typing import Any
 
 import trio
 
-from kubetrio.api.request import Request, truthy
+from kubetrio.api.request import Request
 from kubetrio.api.response import (
     JSON,
     AnyResponse,
@@ -79,17 +79,7 @@ class FlowPages:
         path = request.info.path
         if not path.startswith(ROOT):
             return page_not_found()
-        if request.method not in ("GET", "HEAD"):
-            raise method_not_allowed()
         match path.removeprefix(ROOT):
-            case "":
-                return Response(301, b"", b"", ((b"Location", f"{ROOT}/".encode()),))
-            case "/":
-                return self._html()
-            case "/state":
-                return json_response(self.state())
-            case "/ws":
-                return StreamResponse(200, self._stream(request), JSON, long_running=True)
             case "/dump_priority_levels":
                 rows = observe.priority_level_rows(self._gate.snapshot().statistics)
                 return text_response(observe.table(observe.PRIORITY_LEVEL_COLUMNS, rows))
@@ -98,8 +88,24 @@ class FlowPages:
                 return text_response(observe.table(observe.QUEUE_COLUMNS, found))
             case "/dump_requests":
                 return self._requests(request)
+            case "" | "/" | "/state" | "/ws" as page:
+                return self._own(page, request)
             case _:
                 return page_not_found()
+
+    def _own(self, page: str, request: Request) -> AnyResponse:
+        """One of the pages that kube-apiserver does not have."""
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        match page:
+            case "":
+                return Response(301, b"", b"", ((b"Location", f"{ROOT}/".encode()),))
+            case "/":
+                return self._html()
+            case "/state":
+                return json_response(self.state())
+            case _:
+                return StreamResponse(200, self._stream(request), JSON, long_running=True)
 
     def _html(self) -> Response:
         if not self._page:
@@ -137,7 +143,7 @@ class FlowPages:
         return self._shown
 
     def _requests(self, request: Request) -> Response:
-        details = truthy(request.query.get("includeRequestDetails") or "0")
+        details = bool(request.query.get("includeRequestDetails"))
         columns: tuple[str, ...] = observe.REQUEST_COLUMNS
         if details:
             columns += observe.REQUEST_DETAIL_COLUMNS

@@ -154,7 +154,7 @@ def priority_level_rows(statistics: DispatcherStatistics) -> Iterable[tuple[str,
         queues = level.queues
         yield (
             level.name,
-            str(queues.active_queues),
+            str(queues.waiting_queues),
             _boolean(queues.idle),
             _boolean(level.quiescing),
             str(queues.waiting),
@@ -224,7 +224,7 @@ def _details(about: object) -> tuple[str, ...]:
         about.path,
         about.namespace,
         about.name,
-        about.api_version,
+        f"{about.api_group}/{about.api_version}".removeprefix("/"),
         about.resource,
         about.subresource,
     )

@@ -87,6 +87,32 @@ async def test_dumps() -> None:
         assert cells(lines[1])[11:13] == ["get", f"{ROOT}/dump_requests"]
 
 
+@pytest.mark.parametrize(
+    ("query", "details"),
+    [
+        ("", False),
+        ("?includeRequestDetails=", False),
+        ("?includeRequestDetails=0", True),
+        ("?includeRequestDetails=false", True),
+    ],
+)
+async def test_details_are_asked_for_by_any_value(query: str, details: bool) -> None:
+    """Whatever it says."""
+    async with open_api() as server, server.connect() as client:
+        answer = await client.request("GET", f"{ROOT}/dump_requests{query}")
+        assert (b"UserName" in answer.body.splitlines()[0]) is details
+
+
+async def test_dumps_do_not_ask_for_the_method() -> None:
+    """No more than kube-apiserver does; a path of nobody is nobody's."""
+    async with open_api() as server, server.connect() as client:
+        for page in ("dump_priority_levels", "dump_queues", "dump_requests"):
+            answer = await client.request("POST", f"{ROOT}/{page}")
+            assert answer.status == 200
+            assert answer.body.startswith(b"PriorityLevelName,")
+        assert (await client.request("POST", f"{ROOT}/none")).status == 404
+
+
 async def test_pages_are_not_for_everybody() -> None:
     """The pages are authorized like any path."""
     async with open_api() as server, server.connect(certificate=ALICE) as client:
