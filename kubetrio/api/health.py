@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response, page_not_found, text_response
+from kubetrio.machinery.fielderrors import quote
 
+NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
 Check = Callable[[], str | None]
 """Returns None when all is well, else why not (kept out of the answer)."""
 
@@ -47,7 +49,7 @@ class Health:
             reason = checks[name]()
             if reason is None:
                 return text_response("ok")
-            return text_response(f"internal server error: {reason}\n", 500)
+            return text_response(f"internal server error: {reason}\n", 500, NOSNIFF)
         excluded = set(request.query_list("exclude"))
         lines: list[str] = []
         failed: list[str] = []
@@ -61,10 +63,11 @@ class Health:
                 lines.append(f"[-]{check_name} failed: reason withheld\n")
         unknown = sorted(excluded - set(checks))
         if unknown:
-            names = ", ".join(f'"{value}"' for value in unknown)
+            names = ",".join(map(quote, unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
         if failed:
-            return text_response("".join(lines) + f"{endpoint} check failed\n", 500)
+            return text_response("".join(lines) + f"{endpoint} check failed\n", 500, NOSNIFF)
         if "verbose" in request.query:
-            return text_response("".join(lines) + f"{endpoint} check passed\n")
-        return text_response("ok")
+            text = "".join(lines) + f"{endpoint} check passed\n"
+            return text_response(text, headers=NOSNIFF)
+        return text_response("ok", headers=NOSNIFF)

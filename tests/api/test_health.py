@@ -50,13 +50,30 @@ def test_a_failure_is_listed_and_its_reason_withheld(health: Health) -> None:
 
 def test_excluded_checks_do_not_count(health: Health) -> None:
     """And an unknown exclusion is told."""
-    answer = ask(health, "/readyz", "verbose&exclude=bad&exclude=none")
+    answer = ask(health, "/readyz", "verbose&exclude=bad&exclude=none&exclude=a%22b")
     assert answer.status == 200
     assert answer.body == (
         b"[+]ping ok\n[+]bad excluded: ok\n"
-        b'warn: some health checks cannot be excluded: no matches for "none"\n'
+        b'warn: some health checks cannot be excluded: no matches for "a\\"b","none"\n'
         b"readyz check passed\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "told"),
+    [
+        ("/healthz", "", True),
+        ("/livez", "verbose", True),
+        ("/readyz", "exclude=bad", True),
+        ("/readyz", "", True),
+        ("/readyz/bad", "", True),
+        ("/readyz/ping", "", False),
+    ],
+)
+def test_types_are_not_to_be_guessed(health: Health, path: str, query: str, told: bool) -> None:
+    """Everything says so but a single check that passes."""
+    header = (b"X-Content-Type-Options", b"nosniff")
+    assert (header in ask(health, path, query).headers) is told
 
 
 @pytest.mark.parametrize(
