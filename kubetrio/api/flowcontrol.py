@@ -16,7 +16,7 @@ from kubetrio.api.response import TEXT, AnyResponse, Channel, Response, StreamRe
 from kubetrio.auth.identity import MASTERS
 from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.dispatcher import Dispatcher, wait_limit
-from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery
+from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery, tells_watchers
 from kubetrio.flow.gate import Gate
 from kubetrio.flow.objects import ObjectCounts
 from kubetrio.flow.passages import Entry
@@ -195,7 +195,7 @@ class PriorityAndFairness:
             return None
         if info.verb in LISTS:
             return _About(resource)
-        if info.verb not in WRITES:
+        if info.verb not in WRITES or not tells_watchers(info.resource, info.subresource):
             return None
         folder = resource.prefix(info.namespace if resource.namespaced else "")
         return _About(resource, tuple(prefixes(folder)[1:]))  # the first is no folder
@@ -214,7 +214,7 @@ class PriorityAndFairness:
         if info.name:
             watchers += self._hub.watchers_of(about.folders[0] + info.name)
         entry.tally.watchers.observe(watchers)
-        return self._estimator.writing(info.verb, (info.resource, info.subresource), watchers)
+        return self._estimator.writing(info.verb, watchers, entry.classified.max_seats)
 
 
 def digest(request: Any) -> RequestDigest:

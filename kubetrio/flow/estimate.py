@@ -6,8 +6,8 @@
   from storage reads half of all objects at least if it selects.
 - A **watch** that begins with existing objects is a list until they are sent.
 - A **write** occupies one seat while it runs.  Telling the watchers it wakes is work too, done
-  after the response: one seat for 5 ms for every 10 watchers, reshaped to at most 10 seats for
-  proportionally longer.  Below 10 watchers that is not worth accounting.
+  after the response: one seat for 5 ms for every 10 watchers, reshaped to at most 10 seats, or
+  what the level allows, for proportionally longer.  Below 10 watchers that is not worth accounting.
 
 Source: KEP-1040, "Width of the request"; numbers as of kube-apiserver 1.36.
 """
@@ -23,8 +23,6 @@ INFINITE_OBJECTS = 1_000_000_000
 LARGEST_OBJECT_BYTES = 1_500_000
 
 _MUTATING = frozenset({"create", "update", "patch", "delete"})
-# Writes that nobody can watch.
-_UNWATCHED = frozenset({("serviceaccounts", "token")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +106,11 @@ def watch_is_initialised(query: ListQuery) -> bool:
     return bool(query.send_initial_events) or query.resource_version in ("", "0")
 
 
+def tells_watchers(resource: str, subresource: str) -> bool:
+    """Whether a write to a resource stores something that those who watch it are told of."""
+    return (resource, subresource) != ("serviceaccounts", "token")
+
+
 class Estimator:
     """Turns what is known of a request into its width.
 
@@ -151,19 +154,22 @@ class Estimator:
         seats = rule(query, stored, cached=cached)
         return self._initial(max(config.minimum_seats, min(seats, bound)))
 
-    def writing(self, verb: str, target: tuple[str, str], watchers: int) -> Width:
+    def writing(self, verb: str, watchers: int, max_seats: int | None) -> Width:
         """Width of any other request; only writes are ever more than one seat.
 
         Args:
             verb: of the request.
-            target: resource and subresource (empty if none).
             watchers: open watches that would be told of the write.
+            max_seats: bound of the request's level, None if it has none.
         """
         config = self._config
-        if verb not in _MUTATING or watchers < config.watches_per_seat or target in _UNWATCHED:
+        if verb not in _MUTATING or watchers < config.watches_per_seat:
             return ONE_SEAT
+        bound = config.mutating_maximum_seats
+        if max_seats:
+            bound = min(bound, max_seats)
         seats = -(-watchers // config.watches_per_seat)
-        final = min(seats, config.mutating_maximum_seats)
+        final = min(seats, bound)
         return Width(1, final, seats * config.event_duration_s / final)
 
     def served_from_cache(self, query: ListQuery) -> bool:

@@ -219,6 +219,19 @@ async def test_each_watcher_a_write_may_wake_counts_once(
         assert [(one.count, one.total) for one in counted] == [(1, woken)]
 
 
+async def test_a_token_wakes_nobody() -> None:
+    """Making one tells no watcher, however many there are, and is no sample of them."""
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    async with open_api() as server:
+        server.api.hub.subscribe("/registry/serviceaccounts/", 0, _Deaf())
+        flow = server.api.flow
+        assert isinstance(flow, PriorityAndFairness)
+        async with server.connect() as client:
+            await client.request("POST", f"{path}/one/token", json={})
+        tallies = flow.gate.snapshot().tallies
+        assert not any(tally.watchers.count for tally in tallies.values())
+
+
 async def test_many_viewers_cost_as_much_as_one(autojump_clock: MockClock) -> None:
     """What streams send is worked out once for all who look at about the same time."""
     async with open_api() as server:

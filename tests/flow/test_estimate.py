@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery, Stored, Unsure
+from kubetrio.flow.estimate import (
+    Estimator,
+    EstimatorConfig,
+    ListQuery,
+    Stored,
+    Unsure,
+    tells_watchers,
+)
 from kubetrio.flow.seats import ONE_SEAT, Width
 
 SIZE = Estimator()
@@ -123,27 +130,39 @@ def test_consistent_lists_without_the_cache() -> None:
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "delete"])
 def test_writes(verb: str, watchers: int, width: Width) -> None:
     """One seat, then one for each ten watchers for 5 ms, reshaped to ten at most."""
-    assert SIZE.writing(verb, ("pods", ""), watchers) == width
+    assert SIZE.writing(verb, watchers, None) == width
+
+
+def test_level_bounds_the_width_of_writes() -> None:
+    """No write is wider than its level allows, nor than any may be."""
+    assert SIZE.writing("update", 100, 4) == Width(1, 4, 0.0125)
+    assert SIZE.writing("update", 200, 40) == Width(1, 10, 0.01)
+
+
+@pytest.mark.parametrize("verb", ["get", "deletecollection"])
+def test_other_requests_are_one_seat(verb: str) -> None:
+    """Whatever is not a write takes one seat."""
+    assert SIZE.writing(verb, 5000, None) is ONE_SEAT
 
 
 @pytest.mark.parametrize(
-    ("verb", "target"),
+    ("resource", "subresource", "watched"),
     [
-        ("create", ("serviceaccounts", "token")),
-        ("get", ("pods", "")),
-        ("deletecollection", ("", "")),
+        ("serviceaccounts", "token", False),
+        ("serviceaccounts", "", True),
+        ("pods", "status", True),
     ],
 )
-def test_other_requests_are_one_seat(verb: str, target: tuple[str, str]) -> None:
-    """Writes that nobody can watch, and whatever is not a write, take one seat."""
-    assert SIZE.writing(verb, target, 5000) is ONE_SEAT
+def test_writes_that_store_nothing(resource: str, subresource: str, watched: bool) -> None:
+    """A token is made, not stored: no watcher is told."""
+    assert tells_watchers(resource, subresource) is watched
 
 
-@given(st.integers(10, 10**6))
-def test_reshaping_keeps_the_work(watchers: int) -> None:
+@given(st.integers(10, 10**6), st.none() | st.integers(1, 20))
+def test_reshaping_keeps_the_work(watchers: int, bound: int | None) -> None:
     """Fewer final seats are held longer: 5 ms for each ten watchers in all."""
-    width = SIZE.writing("update", ("pods", ""), watchers)
-    assert width.final_seats <= 10
+    width = SIZE.writing("update", watchers, bound)
+    assert width.final_seats <= min(10, bound or 10)
     work = width.final_seats * width.additional_latency_s
     assert work == pytest.approx(-(-watchers // 10) * 0.005)
 
