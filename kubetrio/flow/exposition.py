@@ -11,6 +11,7 @@ from prometheus_client.core import (
     Metric,
 )
 
+from kubetrio.flow.config import EXEMPT
 from kubetrio.flow.observe import Histogram, Snapshot, Tally
 from kubetrio.flow.occupancy import RatioSnapshot
 from kubetrio.flow.report import LevelStatistics, SchemaStatistics
@@ -162,8 +163,9 @@ def _requests(snapshot: Snapshot) -> Iterator[Metric]:
         labels=(*FLOW, "type"),
     )
     for (schema, level), tally in snapshot.tallies.items():
-        _add(waited, ["true", schema, level], tally.waited)
-        _add(waited, ["false", schema, level], tally.given_up)
+        if level != EXEMPT:  # there is nothing that its requests could wait for
+            _add(waited, ["true", schema, level], tally.waited)
+            _add(waited, ["false", schema, level], tally.given_up)
         _add(executed, [schema, level, "regular"], tally.executed)
         _add(executed, [schema, level, "watch"], tally.watched)
     yield from (waited, executed)

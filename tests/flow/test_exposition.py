@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.config import (
+    EXEMPT,
     FlowSchema,
     LevelKind,
     PolicyRule,
@@ -32,6 +33,14 @@ REFERENCE: dict[str, dict[str, Any]] = {
 }
 # Progress meters have no epochs here, so this one never counts.
 NEVER_COUNTED = "apiserver_flowcontrol_epoch_advance_total"
+
+
+def tally() -> Tally:
+    """One request in each of its histograms."""
+    made = Tally()
+    for name in Tally.__slots__:
+        getattr(made, name).observe(1)
+    return made
 
 
 def busy() -> Snapshot:
@@ -59,10 +68,7 @@ def busy() -> Snapshot:
     assert dispatcher.arrive(2.0, RequestDigest("u", (), "get")) == Refused(Reason.QUEUE_FULL, 1)
     dispatcher.finish(3.0, first)  # the next one needs two seats
     dispatcher.adjust(10.0)
-    tally = Tally()
-    for name in Tally.__slots__:
-        getattr(tally, name).observe(1)
-    return Snapshot(11.0, 0.0, dispatcher.statistics(11.0), {("s", "a"): tally})
+    return Snapshot(11.0, 0.0, dispatcher.statistics(11.0), {("s", "a"): tally()})
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +153,18 @@ def test_numbers(scraped: dict[str, Metric]) -> None:
     assert value("current_inqueue_seats") == 4
     assert [value("rejected_requests", reason=why) for why in ("queue-full", "time-out")] == [1, 1]
     assert value("request_dispatch_no_accommodation") >= 1
+
+
+def test_exempt_requests_do_not_wait() -> None:
+    """They are counted as executed, but there is no time of waiting."""
+    tallies = {("exempt", EXEMPT): tally(), ("s", "a"): tally()}
+    statistics = busy().statistics
+    levels = {
+        family.name: {sample.labels["priority_level"] for sample in family.samples}
+        for family in families(Snapshot(11.0, 0.0, statistics, tallies))
+        if family.type == "histogram" and family.name.endswith("_seconds")
+    }
+    assert levels == {
+        "apiserver_flowcontrol_request_wait_duration_seconds": {"a"},
+        "apiserver_flowcontrol_request_execution_seconds": {"a", EXEMPT},
+    }
