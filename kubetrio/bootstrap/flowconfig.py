@@ -5,7 +5,8 @@ The *producer* keeps the mandatory and suggested objects, at start and every min
 =====================  ======================================================================
 object                 rule
 =====================  ======================================================================
-mandatory              made when missing; its spec and annotation are always set back
+mandatory              made when missing; its spec and annotation are always set back, but for the
+                       shares and the lendable part of the level ``exempt``
 suggested              made when missing; its spec is set back while the annotation
                        ``apf.kubernetes.io/autoupdate-spec`` is true; where that is absent or not
                        a boolean it becomes true if the generation is 1 (nobody changed the spec),
@@ -83,18 +84,24 @@ def desired(stored: Object | None, wanted: Object, *, mandatory: bool) -> Object
         return wanted
     meta = stored["metadata"]
     annotations = meta.get("annotations") or {}
+    told = BOOLEANS.get(annotations.get(AUTO_UPDATE, ""))
     automatic = True
     if not mandatory:
-        told = BOOLEANS.get(annotations.get(AUTO_UPDATE, ""))
         automatic = meta.get("generation") == 1 if told is None else told
     new = dict(stored)
-    # A user's own spelling of the boolean stays.
-    if mandatory or BOOLEANS.get(annotations.get(AUTO_UPDATE, "")) is None:
+    if told is not automatic:  # else a user's own spelling of the boolean stays
         text = "true" if automatic else "false"
         new["metadata"] = {**meta, "annotations": {**annotations, AUTO_UPDATE: text}}
-    if automatic:
+    if automatic and not _alike(stored["spec"], wanted["spec"]):
         new["spec"] = wanted["spec"]
     return None if new == stored else new
+
+
+def _alike(stored: Object, wanted: Object) -> bool:
+    """Whether specs are equal but for the shares of the exempt level, which users may set."""
+    if "exempt" in wanted and "exempt" in stored:
+        wanted = {**wanted, "exempt": stored["exempt"]}
+    return stored == wanted
 
 
 def obsolete(stored: Object, shipped: Sequence[str]) -> bool:

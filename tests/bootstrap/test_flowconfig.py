@@ -59,6 +59,35 @@ def test_mandatory(annotation: str | None) -> None:
     assert (new["spec"], new["metadata"]["annotations"][AUTO_UPDATE]) == ("ours", "true")
 
 
+@pytest.mark.parametrize("annotation", ["1", "t", "T", "TRUE", "True"])
+@pytest.mark.parametrize("mandatory", [True, False])
+def test_a_users_spelling_stays(annotation: str, mandatory: bool) -> None:
+    """Any text that reads as the right boolean is right."""
+    assert desired(thing("ours", annotation), WANTED, mandatory=mandatory) is None
+
+
+SHIPPED_EXEMPT = {"nominalConcurrencyShares": 0, "lendablePercent": 0}
+CHOSEN_EXEMPT = {"nominalConcurrencyShares": 7, "lendablePercent": 50}
+
+
+@pytest.mark.parametrize(
+    ("stored", "kept"),
+    [
+        ({"type": "Exempt", "exempt": CHOSEN_EXEMPT}, True),
+        ({"type": "Limited", "exempt": CHOSEN_EXEMPT}, False),
+        ({"type": "Exempt"}, False),
+    ],
+)
+def test_shares_of_the_exempt_level_are_the_users(stored: Object, kept: bool) -> None:
+    """All else of it is ours."""
+    shipped = {"type": "Exempt", "exempt": SHIPPED_EXEMPT}
+    new = desired(
+        {**thing("", "true"), "spec": stored}, {**WANTED, "spec": shipped}, mandatory=True
+    )
+    assert (new is None) is kept
+    assert new is None or new["spec"] == shipped
+
+
 def test_right_as_it_is() -> None:
     """Nothing is written that is right already."""
     assert desired(thing("ours", "true"), WANTED, mandatory=False) is None
@@ -106,6 +135,10 @@ async def test_maintenance() -> None:
             level["metadata"]["annotations"][AUTO_UPDATE] = "true" if automatic else "false"
             assert (await client.request("PUT", f"{LEVELS}/{name}", json=level)).status == 200
 
+        exempt = b'{"spec":{"exempt":{"nominalConcurrencyShares":7,"lendablePercent":50}}}'
+        media = {"Content-Type": "application/merge-patch+json"}
+        await keeper(server).start()
+        assert (await client.request("PATCH", f"{LEVELS}/exempt", media, exempt)).status == 200
         await change("system", automatic=True)
         await change("workload-low", automatic=False)
         old = {
@@ -121,7 +154,9 @@ async def test_maintenance() -> None:
         }
         assert shares["system"] == 30
         assert shares["workload-low"] == 77
-        assert "exempt" in shares
+        assert [one["spec"]["exempt"] for one in levels if "exempt" in one["spec"]] == [
+            {"nominalConcurrencyShares": 7, "lendablePercent": 50}
+        ]
         assert "old" not in shares
         assert len((await client.request("GET", SCHEMAS)).json()["items"]) == 11
 
