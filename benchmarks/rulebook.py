@@ -84,11 +84,10 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
     from kubetrio.admission.chain import Chain
     from kubetrio.api import bodies
     from kubetrio.api.encoders import stored_version
-    from kubetrio.api.fieldmanager import FieldManager
-    from kubetrio.api.request import Request, resolve
     from kubetrio.auth.identity import UserInfo
     from kubetrio.env import Env
     from kubetrio.resources.defaults import apply_defaults
+    from kubetrio.resources.fieldmanager import FieldManager
     from kubetrio.resources.lifecycle import Lifecycle
     from kubetrio.resources.writes import Target, WriteOptions
     from kubetrio.schema import builtin
@@ -97,10 +96,6 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
     resource = builtin.registry().get(spec.group, spec.version, spec.resource)
     if resource is None:
         raise BenchError(f"no resource {spec.resource}")
-    prefix = f"/apis/{spec.group}" if spec.group else "/api"
-    path = f"{prefix}/{spec.version}/namespaces/{NAMESPACE}/{spec.resource}"
-    request = Request("POST", path, "", {}, [])
-    request.info = resolve("POST", path, {})
     lifecycle = Lifecycle(MemoryStore(), Chain([]), Env())
     target = Target(resource=resource, namespace=NAMESPACE)
     options = WriteOptions(user=UserInfo("bench"), dry_run=True, field_manager="bench")
@@ -113,7 +108,7 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
         return obj
 
     def own(obj: Object) -> Object:
-        FieldManager(request, resource, "bench", NOW).created(obj)
+        FieldManager(resource, "bench", NOW).created(obj)
         return obj
 
     def write(obj: Object) -> bytes:

@@ -9,11 +9,11 @@ from typing import Any
 
 from kubetrio.api import bodies
 from kubetrio.api.encoders import request_version, stored_version
-from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.patching import Change, check_named
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.resources.defaults import apply_defaults
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.schema.annotated import read_annotations
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import compile_type

@@ -10,12 +10,12 @@ import orjson
 from kubetrio.api import options, patching
 from kubetrio.api.applying import applying_change
 from kubetrio.api.encoders import encoder_for
-from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb
 from kubetrio.machinery.status import not_found
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.scale import SCALABLE, SCALE, owners_of_scale, scale_of, with_scale
 from kubetrio.resources.translate import check_identity
 from kubetrio.resources.writes import Target, WriteOptions
@@ -67,7 +67,8 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
 
 
 def _field_manager(api: Api, request: Request, chosen: WriteOptions) -> FieldManager:
-    return FieldManager(request, SCALE, chosen.field_manager, format_time(api.env.now()))
+    now, subresource = format_time(api.env.now()), request.info.subresource
+    return FieldManager(SCALE, chosen.field_manager, now, subresource)
 
 
 async def _write(

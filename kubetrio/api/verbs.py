@@ -14,13 +14,13 @@ import orjson
 from kubetrio.api import options, patching
 from kubetrio.api.applying import applying_change
 from kubetrio.api.encoders import encoder_for, request_version, stored_version
-from kubetrio.api.fieldmanager import FieldManager
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
 from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Written
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.paging import RestOfList
@@ -196,7 +196,8 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
 def _field_manager(
     api: Api, request: Request, resource: ResourceType, chosen: WriteOptions
 ) -> FieldManager:
-    return FieldManager(request, resource, chosen.field_manager, format_time(api.env.now()))
+    now, subresource = format_time(api.env.now()), request.info.subresource
+    return FieldManager(resource, chosen.field_manager, now, subresource)
 
 
 def _who(request: Request, chosen: DeleteOptions) -> WriteOptions:

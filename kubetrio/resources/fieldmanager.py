@@ -1,4 +1,4 @@
-"""Field ownership of a request: who manages which fields (docs: "Server-Side Apply").
+"""Field ownership of a write: who manages which fields (docs: "Server-Side Apply").
 
 Tracked in the version of the request, after defaulting and before admission, as kube-apiserver
 does: what admission or the server adds later is owned by nobody.
@@ -10,13 +10,12 @@ from collections.abc import Hashable
 from functools import cache
 from typing import Any
 
-from kubetrio.api.request import Request
-from kubetrio.api.resetfields import kept_fields
 from kubetrio.machinery import managedfields
 from kubetrio.machinery.managedfields import Applied, Write
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.ownership import Convert, Rules
 from kubetrio.machinery.typeschema import TypeSchema
+from kubetrio.resources.resetfields import kept_fields
 from kubetrio.schema import builtin, patchmeta
 from kubetrio.schema.annotated import TEMPLATE_GENERATION
 from kubetrio.schema.convert import convert
@@ -73,17 +72,18 @@ def shape(obj: Object) -> Hashable:
 
 
 class FieldManager:
-    """Tracks the fields one request sets.
+    """Tracks the fields one write sets.
 
     Args:
-        request: the request.
         resource: the resource, in the version of the request.
         manager: field manager, as given or from the user agent.
         now: time of the write, RFC 3339.
+        subresource: that is written, or empty.
     """
 
-    def __init__(self, request: Request, resource: ResourceType, manager: str, now: str) -> None:
-        subresource = request.info.subresource
+    def __init__(
+        self, resource: ResourceType, manager: str, now: str, subresource: str = ""
+    ) -> None:
         self._write = Write(
             schema=patchmeta.for_type(resource.schema_name),
             kind=resource.group_version_kind,

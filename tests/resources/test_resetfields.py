@@ -5,8 +5,8 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from kubetrio.api.resetfields import kept_fields
 from kubetrio.machinery.fieldset import FieldSet
+from kubetrio.resources.resetfields import kept_fields
 from kubetrio.schema import builtin
 from kubetrio.testing.client import Client
 

@@ -8,20 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.api import fieldmanager
-from kubetrio.api.fieldmanager import FieldManager, shape
-from kubetrio.api.request import Request, resolve
+from kubetrio.resources import fieldmanager
+from kubetrio.resources.fieldmanager import FieldManager, shape
 from kubetrio.schema import builtin
 
 CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
-PATH = "/api/v1/namespaces/ns/configmaps"
 
 
 def created(data: dict[str, str], manager: str = "me") -> Any:
-    request = Request("POST", PATH, "", {}, [])
-    request.info = resolve("POST", PATH, {})
     obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "n"}, "data": data}
-    FieldManager(request, CONFIGMAPS, manager, "2023-11-14T22:13:20Z").created(obj)
+    FieldManager(CONFIGMAPS, manager, "2023-11-14T22:13:20Z").created(obj)
     return obj["metadata"]["managedFields"]  # type: ignore[index]
 
 
@@ -50,7 +46,7 @@ def test_a_remembered_shape_owns_the_same(data: dict[str, str]) -> None:
     assert first == second == created(data)
 
 
-def test_the_manager_is_that_of_the_request() -> None:
+def test_the_manager_is_that_of_the_write() -> None:
     """Also when the shape was seen with another one."""
     assert [created({"a": "1"}, who)[0]["manager"] for who in ("one", "two")] == ["one", "two"]
 
@@ -61,12 +57,9 @@ GENERATION = "f:deprecated.daemonset.template.generation"
 def test_what_only_the_internal_version_has_belongs_to_the_writer() -> None:
     """A DaemonSet's template generation: an annotation outside, and not in this object."""
     daemon_sets = builtin.registry().resources["apps", "v1", "daemonsets"]
-    path = "/apis/apps/v1/namespaces/ns/daemonsets"
-    request = Request("POST", path, "", {}, [])
-    request.info = resolve("POST", path, {})
     spec = {"template": {"spec": {"containers": [{"name": "c"}]}}}
     obj: dict[str, Any] = {"kind": "DaemonSet", "apiVersion": "apps/v1", "spec": spec}
-    manager = FieldManager(request, daemon_sets, "me", "2023-11-14T22:13:20Z")
+    manager = FieldManager(daemon_sets, "me", "2023-11-14T22:13:20Z")
     manager.created(obj)
     (entry,) = obj["metadata"]["managedFields"]
     assert entry["fieldsV1"]["f:metadata"] == {"f:annotations": {".": {}, GENERATION: {}}}
@@ -74,7 +67,7 @@ def test_what_only_the_internal_version_has_belongs_to_the_writer() -> None:
     # Who leaves it out of an update sets it back.
     kept = {GENERATION.removeprefix("f:"): "1"}
     live = {**obj, "metadata": {**obj["metadata"], "annotations": kept}}
-    other = FieldManager(request, daemon_sets, "you", "2023-11-14T22:13:21Z")
+    other = FieldManager(daemon_sets, "you", "2023-11-14T22:13:21Z")
     for meta, owners in [({"annotations": kept}, ["me"]), ({}, ["me", "you"])]:
         new: dict[str, Any] = {**obj, "metadata": dict(meta)}
         other.updated(live, new)
