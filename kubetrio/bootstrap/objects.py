@@ -16,6 +16,7 @@ from kubetrio.auth.identity import MASTERS, UserInfo
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.defaults import apply_defaults
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema import builtin
@@ -45,6 +46,12 @@ PRIORITY_CLASSES = {
         "Used for system critical pods that must run in the cluster, but can be moved to another "
         "node if necessary."
     ),
+}
+# Members of specs that the server fills in when it creates an object: whoever made it did not send
+# them and does not own them.
+FILLED_IN = {
+    "Namespace": frozenset({"finalizers"}),
+    "Service": frozenset({"clusterIPs", "ipFamilies"}),
 }
 RANGE_READY = "Kubernetes default Service CIDR is ready"
 
@@ -127,6 +134,9 @@ class Bootstrap:
         who = WriteOptions(user=SERVER, field_manager="kube-apiserver", own=True)
         found = await self._store.get(target.key)
         if found is None:
+            sent = _sent(wanted)
+            FieldManager(resource, who.field_manager, self._now).created(sent)
+            wanted["metadata"] = sent["metadata"]
             try:
                 await self._lifecycle.create(target, wanted, who)
             except ApiError as error:
@@ -139,11 +149,26 @@ class Bootstrap:
         if all(old.get(key) == wanted[key] for key in wanted if key != "metadata"):
             return
 
+        fields = FieldManager(resource, who.field_manager, self._now)
+
         async def change(stored: Object | None) -> Object:
             base = stored or wanted
-            return {**base, **{k: v for k, v in wanted.items() if k != "metadata"}}
+            new = {**base, **{k: v for k, v in wanted.items() if k != "metadata"}}
+            new["metadata"] = dict(base["metadata"])
+            fields.updated(base, new)
+            return new
 
         await self._lifecycle.update(target, change, who)
+
+
+def _sent(wanted: Object) -> Object:
+    """What a client would have sent to get an object."""
+    sent = {key: value for key, value in wanted.items() if key != "status"}
+    sent["metadata"] = dict(wanted["metadata"])
+    filled_in = FILLED_IN.get(wanted["kind"])
+    if filled_in:
+        sent["spec"] = {k: v for k, v in wanted["spec"].items() if k not in filled_in}
+    return sent
 
 
 def service_ip(cidr: str) -> str:

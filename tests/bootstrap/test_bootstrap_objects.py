@@ -72,6 +72,64 @@ async def test_an_apiservice_for_each_group_and_version(server: InProcess, clien
     assert {"v1.", "v1.apps", "v1.batch", "v2.autoscaling"} <= names
 
 
+LABEL = "f:kubernetes.io/metadata.name"
+SELECTED = "f:kubernetes.io/service-name"
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (f"{CORE}/namespaces/kube-system", {"f:metadata": {"f:labels": {".": {}, LABEL: {}}}}),
+        (
+            SERVICE,
+            {
+                "f:metadata": {"f:labels": {".": {}, "f:component": {}, "f:provider": {}}},
+                "f:spec": {
+                    "f:clusterIP": {},
+                    "f:internalTrafficPolicy": {},
+                    "f:ipFamilyPolicy": {},
+                    "f:ports": {
+                        ".": {},
+                        'k:{"port":443,"protocol":"TCP"}': {
+                            ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {},
+                            "f:targetPort": {},
+                        },
+                    },
+                    "f:sessionAffinity": {},
+                    "f:type": {},
+                },
+            },
+        ),
+        (
+            "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical",
+            {"f:description": {}, "f:preemptionPolicy": {}, "f:value": {}},
+        ),
+    ],
+)  # fmt: skip
+async def test_they_are_the_servers(client: Client, path: str, fields: Any) -> None:
+    """What it sent, as of any client; what is filled in behind that is nobody's."""
+    (entry,) = (await get(client, path))["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == fields
+    assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
+
+
+async def test_conflicts_name_the_server(client: Client) -> None:
+    """And not somebody before the first apply."""
+    name = "system-node-critical"
+    applied = {
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {"name": name}, "value": 2_000_001_000, "description": "mine",
+    }  # fmt: skip
+    answer = await client.request(
+        "PATCH",
+        f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}?fieldManager=me",
+        {"Content-Type": "application/apply-patch+yaml"},
+        json=applied,
+    )
+    assert answer.status == 409
+    assert 'conflict with "kube-apiserver" using scheduling' in answer.json()["message"]
+
+
 async def test_a_second_start_writes_nothing(tmp_path: Path) -> None:
     """What exists is left alone."""
     config = Config(data_dir=tmp_path, secure_port=PORT, advertise_address=ADDRESS)
@@ -95,3 +153,8 @@ async def test_another_address_is_corrected(tmp_path: Path) -> None:
         subset = (await get(client, path))["subsets"][0]
         assert subset["addresses"] == [{"ip": "192.0.2.77"}]
         assert (await get(client, namespace))["metadata"]["labels"]["mine"] == "yes"
+        (entry,) = (await get(client, path))["metadata"]["managedFields"]
+        assert (entry["manager"], entry["fieldsV1"].keys()) == (
+            "kube-apiserver",
+            {"f:metadata", "f:subsets"},
+        )
