@@ -38,6 +38,7 @@ from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema import builtin
@@ -224,13 +225,20 @@ class FlowConfig:
         return {obj["metadata"]["name"]: obj for obj in objects}
 
     async def _ensure(self, kind: str, name: str, wanted: Object, mandatory: bool) -> None:
-        target = Target(resource=self._resources[kind], namespace="", name=name)
+        resource = self._resources[kind]
+        target = Target(resource=resource, namespace="", name=name)
+        fields = FieldManager(resource, PRODUCER.field_manager, format_time(self._env.now()))
 
         async def change(stored: Object | None) -> Object:
-            return desired(stored, wanted, mandatory=mandatory) or stored or wanted
+            base = stored or wanted
+            new = desired(stored, wanted, mandatory=mandatory) or base
+            new = {**new, "metadata": dict(new["metadata"])}
+            fields.updated(base, new)
+            return new
 
         try:
             if await self._store.get(target.key) is None:
+                fields.created(wanted)
                 await self._lifecycle.create(target, wanted, PRODUCER)
             else:
                 await self._lifecycle.update(target, change, PRODUCER)
@@ -274,7 +282,8 @@ class FlowConfig:
     async def _tell(self, schema: Object, level: str, *, dangling: bool) -> float | None:
         """Write the condition of one schema if it is not right."""
         name = schema["metadata"]["name"]
-        wanted = dangling_condition(level, format_time(self._env.now()), dangling=dangling)
+        time = format_time(self._env.now())
+        wanted = dangling_condition(level, time, dangling=dangling)
         if _has_condition(schema, wanted):
             return None
         now = trio.current_time()
@@ -284,15 +293,20 @@ class FlowConfig:
         if len(written) >= STATUS_WRITES_A_MINUTE:
             return self._env.rng.uniform(*STATUS_DELAY_S)
         written.append(now)
-        target = Target(
-            resource=self._resources["FlowSchema"], namespace="", name=name, subresource="status"
-        )
+        resource = self._resources["FlowSchema"]
+        target = Target(resource=resource, namespace="", name=name, subresource="status")
+        fields = FieldManager(resource, CONSUMER.field_manager, time, target.subresource)
+        configuration = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {"name": name},
+            "status": {"conditions": [wanted]},
+        }
 
         async def change(stored: Object | None) -> Object:
-            base = stored or schema
-            status = dict(base.get("status") or {})
-            others = [one for one in status.get("conditions") or () if one["type"] != "Dangling"]
-            return {**base, "status": {**status, "conditions": [*others, wanted]}}
+            applied = fields.applied(stored or schema, configuration, force=True)
+            meta = {k: v for k, v in applied.obj["metadata"].items() if k != "resourceVersion"}
+            return {**applied.obj, "metadata": {**meta, "managedFields": applied.entries}}
 
         try:
             await self._lifecycle.update(target, change, CONSUMER)

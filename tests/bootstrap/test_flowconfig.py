@@ -123,6 +123,67 @@ async def test_fresh_server() -> None:
         assert answer.head.get(b"x-kubernetes-pf-flowschema-uid") == uids["exempt"].encode()
 
 
+PRODUCER = "api-priority-and-fairness-config-producer-v1"
+CONSUMER = "api-priority-and-fairness-config-consumer-v1"
+DANGLING = 'k:{"type":"Dangling"}'
+OF_CONDITION = {"lastTransitionTime", "message", "reason", "status", "type"}
+
+
+def owners(obj: Object) -> dict[tuple[str, str, str], Object]:
+    """Owned fields by manager, operation and subresource."""
+    return {
+        (entry["manager"], entry["operation"], entry.get("subresource", "")): entry["fieldsV1"]
+        for entry in obj["metadata"]["managedFields"]
+    }
+
+
+async def test_producer_and_consumer_are_field_managers() -> None:
+    """One updates objects, the other applies a condition."""
+    async with open_api() as server, server.connect() as client:
+        level = (await client.request("GET", f"{LEVELS}/exempt")).json()
+        assert owners(level).keys() == {(PRODUCER, "Update", "")}
+        found = owners((await client.request("GET", f"{SCHEMAS}/exempt")).json())
+        made, told = found[PRODUCER, "Update", ""], found[CONSUMER, "Apply", "status"]
+        assert len(found) == 2
+        assert made.keys() == {"f:metadata", "f:spec"}
+        condition = told["f:status"]["f:conditions"][DANGLING]
+        assert condition.keys() == {".", *(f"f:{name}" for name in OF_CONDITION)}
+
+
+async def test_what_is_set_back_changes_hands() -> None:
+    """The producer takes what it changes from who changed it before."""
+    async with open_api() as server, server.connect() as client:
+        patch = b'{"spec":{"limited":{"nominalConcurrencyShares":77}}}'
+        media = {"Content-Type": "application/merge-patch+json"}
+        path = f"{LEVELS}/system"
+        answer = await client.request("PATCH", f"{path}?fieldManager=me", media, patch)
+        assert ("me", "Update", "") in owners(answer.json())
+        await keeper(server).produce()
+        assert owners((await client.request("GET", path)).json()).keys() == {
+            (PRODUCER, "Update", "")
+        }
+
+
+async def test_conditions_of_others_stay_where_they_are() -> None:
+    """The condition of ours is changed in its place, and taken from who wrote it."""
+    async with open_api() as server, server.connect() as client:
+        path = f"{SCHEMAS}/probes/status"
+        schema = (await client.request("GET", path)).json()
+        (ours,) = schema["status"]["conditions"]
+        other = {**ours, "type": "Other"}
+        schema["status"]["conditions"] = [{**ours, "status": "True"}, other]
+        answer = await client.request("PUT", f"{path}?fieldManager=me", json=schema)
+        assert answer.status == 200
+        await keeper(server).consume()
+        schema = (await client.request("GET", path)).json()
+        shown = [(one["type"], one["status"]) for one in schema["status"]["conditions"]]
+        assert shown == [("Dangling", "False"), ("Other", "False")]
+        found = owners(schema)
+        assert DANGLING in found[CONSUMER, "Apply", "status"]["f:status"]["f:conditions"]
+        mine = found["me", "Update", "status"]["f:status"]["f:conditions"]
+        assert mine.keys() == {'k:{"type":"Other"}'}
+
+
 async def test_maintenance() -> None:
     """Deleted objects come back, changed suggested ones are set back unless they are a user's."""
     async with open_api() as server, server.connect() as client:
