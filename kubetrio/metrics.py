@@ -7,6 +7,7 @@ counters.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ DURATION_BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
     45, 60,
 )  # fmt: skip
+SLI_UNSHOWN = 2  # the shortest of them, which the time without waits has no buckets for
 SIZE_BUCKETS = tuple(1000.0 * 10**n for n in range(7))
 
 
@@ -81,27 +83,77 @@ class _Histogram:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def cumulative(self) -> list[tuple[str, float]]:
-        """Buckets as Prometheus has them."""
+    def add(self, other: _Histogram, times: int = 1) -> None:
+        """Count what another one with the same bounds counted; with -1 as if it had not."""
+        self.counts = [n + times * m for n, m in zip(self.counts, other.counts, strict=True)]
+        self.total += times * other.total
+
+    def cumulative(self, unshown: int = 0) -> list[tuple[str, float]]:
+        """Buckets as Prometheus has them, without the first so many."""
         found, running = [], 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
             running += count
             found.append((go_float(bound), float(running)))
-        return found
+        return found[unshown:]
 
 
 class _Series:
-    """What is counted for one `RequestKey`."""
+    """What is counted for one `RequestKey`.
 
-    __slots__ = ("count", "duration", "size")
+    Attributes:
+        count: requests.
+        duration: their times, in seconds.
+        size: bytes of their bodies, where known.
+        queued: of those that waited for a seat, the times; None as long as there are none.
+        served: the same without the wait.
+    """
+
+    __slots__ = ("count", "duration", "queued", "served", "size")
 
     def __init__(self) -> None:
         self.count = 0
         self.duration = _Histogram(DURATION_BUCKETS)
         self.size = _Histogram(SIZE_BUCKETS)
+        self.queued: _Histogram | None = None
+        self.served: _Histogram | None = None
+
+    def own_time(self) -> _Histogram:
+        """Times without waits for a seat: most requests have none, so few are counted twice."""
+        made = _Histogram(DURATION_BUCKETS)
+        made.add(self.duration)
+        if self.queued is not None and self.served is not None:
+            made.add(self.queued, -1)
+            made.add(self.served)
+        return made
 
 
 LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+
+
+def _labels(key: RequestKey) -> tuple[str, ...]:
+    """Values of `LABELS`."""
+    return (*key[:1], *key[2:7], "apiserver")
+
+
+def _histograms(
+    name: str,
+    text: str,
+    names: Sequence[str],
+    rows: Iterable[tuple[tuple[str, ...], _Histogram]],
+    *,
+    unshown: int = 0,
+) -> Metric:
+    """A family of histograms; those with equal labels, as of several codes, become one."""
+    merged: dict[tuple[str, ...], _Histogram] = {}
+    for labels, histogram in rows:
+        into = merged.get(labels)
+        if into is None:
+            into = merged[labels] = _Histogram(histogram.bounds)
+        into.add(histogram)
+    family = HistogramMetricFamily(name, text, labels=names)
+    for labels, histogram in merged.items():
+        family.add_metric(labels, histogram.cumulative(unshown), histogram.total)
+    return family
 
 
 class Metrics:
@@ -114,9 +166,16 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._requests: dict[RequestKey, _Series] = {}
+        self._terminated: dict[RequestKey, int] = {}
         self.inflight = Gauge(
             "apiserver_current_inflight_requests",
             "Requests being served.",
+            ("request_kind",),
+            registry=self.registry,
+        )
+        self.inqueue = Gauge(
+            "apiserver_current_inqueue_requests",
+            "Requests waiting for a seat.",
             ("request_kind",),
             registry=self.registry,
         )
@@ -146,9 +205,30 @@ class Metrics:
         if size >= 0:
             series.size.observe(size)
 
+    def waited(self, key: RequestKey, seconds: float, wait: float) -> None:
+        """Note that a request that was observed waited for a seat.
+
+        Args:
+            key: its labels.
+            seconds: how long it took in all.
+            wait: how much of that it waited.
+        """
+        series = self._requests[key]
+        if series.queued is None or series.served is None:
+            series.queued, series.served = (
+                _Histogram(DURATION_BUCKETS),
+                _Histogram(DURATION_BUCKETS),
+            )
+        series.queued.observe(seconds)
+        series.served.observe(max(seconds - wait, 0.0))
+
+    def terminated(self, key: RequestKey) -> None:
+        """Count a request that was ended to protect the server: refused, or out of time."""
+        self._terminated[key] = self._terminated.get(key, 0) + 1
+
     def open_streams(self, key: RequestKey) -> Gauge:
         """The number of open requests of a kind that have no end of their own."""
-        return self.longrunning.labels(*key[:1], *key[2:7], "apiserver")
+        return self.longrunning.labels(*_labels(key))
 
     def _request_families(self) -> Iterable[Metric]:
         total = CounterMetricFamily(
@@ -156,26 +236,40 @@ class Metrics:
             "Requests by verb, resource and HTTP status code.",
             labels=(*LABELS, "dry_run", "code"),
         )
-        duration = HistogramMetricFamily(
-            "apiserver_request_duration_seconds",
-            "Time from the parsed head of a request to its answer.",
-            labels=(*LABELS, "dry_run", "code"),
-        )
-        sizes = HistogramMetricFamily(
-            "apiserver_response_sizes", "Bytes of response bodies.", labels=(*LABELS, "code")
+        terminations = CounterMetricFamily(
+            "apiserver_request_terminations_total",
+            "Requests ended to protect the server.",
+            labels=(*LABELS, "code"),
         )
         for key, series in self._requests.items():
-            labels = (*key[:1], *key[2:7], "apiserver")
-            code = str(key.code)
-            total.add_metric((*labels, key.dry_run, code), series.count)
-            for family, more, histogram in (
-                (duration, (key.dry_run, code), series.duration),
-                (sizes, (code,), series.size),
-            ):
-                family.add_metric((*labels, *more), histogram.cumulative(), histogram.total)
+            total.add_metric((*_labels(key), key.dry_run, str(key.code)), series.count)
+        ended = Counter[tuple[str, ...]]()
+        for key, count in self._terminated.items():
+            ended[*_labels(key), str(key.code)] += count
+        for labels, count in ended.items():
+            terminations.add_metric(labels, count)
+        requests = self._requests.items()
         yield total
-        yield duration
-        yield sizes
+        yield terminations
+        yield _histograms(
+            "apiserver_request_duration_seconds",
+            "Time from the parsed head of a request to its answer.",
+            (*LABELS, "dry_run"),
+            (((*_labels(key), key.dry_run), series.duration) for key, series in requests),
+        )
+        yield _histograms(
+            "apiserver_request_sli_duration_seconds",
+            "The same without the wait for a seat.",
+            LABELS,
+            ((_labels(key), series.own_time()) for key, series in requests),
+            unshown=SLI_UNSHOWN,
+        )
+        yield _histograms(
+            "apiserver_response_sizes",
+            "Bytes of response bodies.",
+            LABELS,
+            ((_labels(key), series.size) for key, series in requests),
+        )
 
     def exposition(self) -> bytes:
         """Prometheus text format."""
@@ -187,3 +281,19 @@ def gauge(name: str, text: str, value: float) -> Metric:
     family = GaugeMetricFamily(name, text)
     family.add_metric([], value)
     return family
+
+
+def object_families(counts: Iterable[tuple[str, str, int]]) -> Iterable[Metric]:
+    """Stored objects by kind, under the old and the new name.
+
+    Args:
+        counts: group, plural name and number of each.
+    """
+    old = GaugeMetricFamily("apiserver_storage_objects", "The same.", labels=("resource",))
+    new = GaugeMetricFamily(
+        "apiserver_resource_objects", "Stored objects.", labels=("group", "resource")
+    )
+    for group, resource, count in counts:
+        old.add_metric([f"{resource}.{group}" if group else resource], count)
+        new.add_metric([group, resource], count)
+    yield from (new, old)

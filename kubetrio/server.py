@@ -8,9 +8,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 
 import trio
 
@@ -58,7 +59,7 @@ from kubetrio.http.h1 import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.logs import Log
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.metrics import Metrics, gauge
+from kubetrio.metrics import Metrics, gauge, object_families
 from kubetrio.resources.allocation import ServiceAllocator
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Allocator, Lifecycle
@@ -264,16 +265,22 @@ def _backends(config: Config, env: Env) -> Backends:
     )
 
 
+def _number(read: Callable[[], tuple[int, int]], at: int) -> int:
+    return read()[at]
+
+
 def _observe_flow(api: Api) -> None:
     """Pages and metrics of flow control."""
     flow = api.flow
-    inflight = api.metrics.inflight
-    inflight.labels("readOnly").set_function(lambda: flow.executing()[0])
-    inflight.labels("mutating").set_function(lambda: flow.executing()[1])
+    inflight, inqueue = api.metrics.inflight, api.metrics.inqueue
+    for at, kind in enumerate(("readOnly", "mutating")):
+        inflight.labels(kind).set_function(partial(_number, flow.executing, at))
+        inqueue.labels(kind).set_function(partial(_number, flow.queued, at))
     if isinstance(flow, PriorityAndFairness):
         gate = flow.gate
         api.documents.flow_pages = FlowPages(gate, api.streams)
         api.metrics.gathered.add(lambda: families(gate.snapshot()))
+        api.metrics.gathered.add(lambda: object_families(flow.stored_objects()))
 
 
 def _admission(store: Store, authorizer: authorization.Chain) -> AdmissionChain:

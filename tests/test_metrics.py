@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kubetrio.metrics import DURATION_BUCKETS, Metrics, RequestKey, gauge, go_float
+from kubetrio.metrics import (
+    DURATION_BUCKETS,
+    Metrics,
+    RequestKey,
+    gauge,
+    go_float,
+    object_families,
+)
+from kubetrio.schema import builtin
 
 GET = RequestKey("GET", "", "apps", "v1", "deployments", "", "resource", 200)
 LABELS = {
@@ -45,6 +54,86 @@ def test_durations_are_cumulative() -> None:
     assert len(counts) == len(DURATION_BUCKETS) + 1
     assert (counts["0.005"], counts["0.025"], counts["60"], counts["+Inf"]) == (1, 2, 2, 3)
     assert samples(metrics, "apiserver_request_duration_seconds_sum")[0][1] == 100.011
+
+
+def test_times_and_sizes_tell_nothing_of_codes() -> None:
+    """Answers of different codes are one series; dry runs tell times apart, not sizes."""
+    metrics = Metrics()
+    for code, dry_run in ((200, ""), (404, ""), (200, "All")):
+        metrics.observe(GET._replace(code=code, dry_run=dry_run), 0.01, 100)
+        metrics.terminated(GET._replace(code=429, dry_run=dry_run))
+    assert samples(metrics, "apiserver_request_duration_seconds_count") == [
+        ({**LABELS, "dry_run": ""}, 2.0),
+        ({**LABELS, "dry_run": "All"}, 1.0),
+    ]
+    for name in ("apiserver_response_sizes", "apiserver_request_sli_duration_seconds"):
+        assert samples(metrics, f"{name}_count") == [(LABELS, 3.0)]
+    ended = samples(metrics, "apiserver_request_terminations_total")
+    assert ended == [({**LABELS, "code": "429"}, 3.0)]
+
+
+def test_the_wait_for_a_seat_is_not_the_servers_own_time() -> None:
+    """It is taken off the times of those who waited."""
+    metrics = Metrics()
+    metrics.observe(GET, 0.01, 0)
+    metrics.observe(GET, 10.0, 0)
+    metrics.waited(GET, 10.0, 9.7)
+    name = "apiserver_request_sli_duration_seconds"
+    counts = {labels["le"]: value for labels, value in samples(metrics, f"{name}_bucket")}
+    assert (counts["0.05"], counts["0.2"], counts["0.4"], counts["+Inf"]) == (1, 1, 2, 2)
+    assert samples(metrics, f"{name}_sum")[0][1] == pytest.approx(0.31)
+    assert samples(metrics, "apiserver_request_duration_seconds_sum")[0][1] == 10.01
+
+
+REQUEST_METRICS = (
+    "apiserver_request_total",
+    "apiserver_request_terminations_total",
+    "apiserver_request_duration_seconds",
+    "apiserver_request_sli_duration_seconds",
+    "apiserver_response_sizes",
+    "apiserver_longrunning_requests",
+    "apiserver_current_inflight_requests",
+    "apiserver_current_inqueue_requests",
+    "apiserver_resource_objects",
+    "apiserver_storage_objects",
+)
+
+
+@pytest.mark.parametrize("name", REQUEST_METRICS)
+def test_as_kube_apiserver_exposes_it(name: str) -> None:
+    """Type, names of labels and bounds of buckets."""
+    metrics, fact = Metrics(), builtin.load("metrics")[name]
+    metrics.observe(GET, 0.1, 1)
+    metrics.terminated(GET)
+    metrics.open_streams(GET)
+    metrics.inflight.labels("readOnly")
+    metrics.inqueue.labels("readOnly")
+    metrics.gathered.add(lambda: object_families([("apps", "deployments", 3)]))
+    text = metrics.exposition().decode()
+    (family,) = (
+        one
+        for one in text_string_to_metric_families(text)
+        if one.name == name.removesuffix("_total")
+    )
+    assert family.type == fact["type"]
+    assert all(set(one.labels) - {"le"} == set(fact["labels"]) for one in family.samples)
+    bounds = [one.labels["le"] for one in family.samples if "le" in one.labels]
+    wanted = [*map(go_float, fact["buckets"]), "+Inf"] if "buckets" in fact else []
+    assert bounds == wanted
+
+
+def test_stored_objects_are_named_by_resource_and_group() -> None:
+    """The old name has both in one label."""
+    metrics = Metrics()
+    metrics.gathered.add(lambda: object_families([("apps", "deployments", 3), ("", "pods", 0)]))
+    assert samples(metrics, "apiserver_storage_objects") == [
+        ({"resource": "deployments.apps"}, 3.0),
+        ({"resource": "pods"}, 0.0),
+    ]
+    assert samples(metrics, "apiserver_resource_objects")[0] == (
+        {"group": "apps", "resource": "deployments"},
+        3.0,
+    )
 
 
 def test_sizes_that_are_not_known_do_not_count() -> None:

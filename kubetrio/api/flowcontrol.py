@@ -6,7 +6,7 @@ with ``--enable-priority-and-fairness=false``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
@@ -16,7 +16,7 @@ from kubetrio.api.response import TEXT, AnyResponse, Channel, Response, StreamRe
 from kubetrio.auth.identity import MASTERS
 from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.dispatcher import Dispatcher, wait_limit
-from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery, tells_watchers
+from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery, Stored, tells_watchers
 from kubetrio.flow.gate import Gate
 from kubetrio.flow.objects import ObjectCounts
 from kubetrio.flow.passages import Entry
@@ -66,6 +66,10 @@ class FlowControl(Protocol):
 
     def executing(self) -> tuple[int, int]:
         """Requests executing now: read-only, mutating."""
+        ...
+
+    def queued(self) -> tuple[int, int]:
+        """Requests waiting now: read-only, mutating."""
         ...
 
     def close(self) -> None:
@@ -182,6 +186,18 @@ class PriorityAndFairness:
         """See `FlowControl`."""
         return self.gate.executing()
 
+    def queued(self) -> tuple[int, int]:
+        """See `FlowControl`."""
+        return self.gate.queued()
+
+    def stored_objects(self) -> Iterable[tuple[str, str, int]]:
+        """Group, plural name and number of what is stored, each kind once."""
+        kinds = {one.storage_prefix: one for one in self._registry.resources.values()}
+        for prefix, resource in kinds.items():
+            stored = self.counts.stored(prefix)
+            if isinstance(stored, Stored):
+                yield resource.stored_as.group, resource.resource, stored.objects
+
     def close(self) -> None:
         """See `FlowControl`."""
         self.gate.close()
@@ -297,6 +313,10 @@ class MaxInFlight:
     def executing(self) -> tuple[int, int]:
         """See `FlowControl`."""
         return self._executing[0], self._executing[1]
+
+    def queued(self) -> tuple[int, int]:
+        """See `FlowControl`."""
+        return 0, 0
 
     def close(self) -> None:
         """See `FlowControl`; nothing waits."""

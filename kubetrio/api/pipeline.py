@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from kubetrio.api.documents import Documents
 
 log = Log("kubetrio.api")
+NO_WAIT_S = 0.001  # a shorter wait is too little to be told from none
 ENCODED_BYTES = 16 * 1024 * 1024
 NO_CACHE = (b"Cache-Control", b"no-cache, private")
 
@@ -209,6 +210,7 @@ class Api:
         limit = self.config.request_timeout_s
         with trio.move_on_after(limit if named is None else min(named, limit)) as request.timer:
             return await self._walk(request)
+        self.metrics.terminated(request_key(request, 504))
         raise timeout("request did not complete within the allotted timeout")
 
     async def _walk(self, request: Request) -> AnyResponse:
@@ -239,25 +241,15 @@ class Api:
         return counted
 
     def _finish(self, request: Request, response: AnyResponse, now: float) -> None:
-        info = request.info
         size = len(response.body) if isinstance(response, Response) else -1
-        # Labels of things that exist only: a client must not be able to make time series.
-        known = request.resource is not None
-        key = RequestKey(
-            metric_verb(request),
-            "All" if request.query and request.query.get("dryRun") else "",
-            info.group if known else "",
-            info.version if known else "",
-            info.resource if known else "",
-            info.subresource if known else "",
-            _scope(request),
-            response.status,
-        )
+        key = request_key(request, response.status)
         if isinstance(response, TunnelResponse):
             response.run = self._counted(key, response.run)
         if isinstance(response, StreamResponse) and response.long_running:
             response.run = self._counted(key, response.run)
         self.metrics.observe(key, now - request.started, size)
+        if request.waited:
+            self.metrics.waited(key, now - request.started, request.waited)
 
 
 class AuditIds:
@@ -302,6 +294,23 @@ def metric_verb(request: Request) -> str:
     if request.info.is_resource and request.resource is not None:
         return METRIC_VERBS.get(request.info.verb, "other")
     return request.method if request.method in KNOWN_METHODS else "other"
+
+
+def request_key(request: Request, status: int) -> RequestKey:
+    """Labels of a request that is answered with a status code."""
+    info = request.info
+    # Of things that exist only: a client must not be able to make time series.
+    known = request.resource is not None
+    return RequestKey(
+        metric_verb(request),
+        "All" if request.query and request.query.get("dryRun") else "",
+        info.group if known else "",
+        info.version if known else "",
+        info.resource if known else "",
+        info.subresource if known else "",
+        _scope(request),
+        status,
+    )
 
 
 def _scope(request: Request) -> str:
@@ -359,8 +368,22 @@ def impersonate(api: Api, request: Request) -> Answer:
 
 def flow_control(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Wait for a seat (API Priority and Fairness)."""
-    flow = api.flow
-    return None if flow.passes(request) else flow.admit(request)
+    return None if api.flow.passes(request) else _admit(api, request)
+
+
+async def _admit(api: Api, request: Request) -> Answer:
+    """Wait for a seat, and count the time, or the refusal."""
+    refused = await api.flow.admit(request)
+    waited = trio.current_time() - request.started
+    if waited > NO_WAIT_S:
+        request.waited = waited
+    if refused is not None:
+        info = request.info
+        resource = api.registry.resources.get((info.group, info.version, info.resource))
+        if resource is not None and info.subresource in ("", *resource.subresources):
+            request.resource = resource  # it is counted as what it would have become
+        api.metrics.terminated(request_key(request, refused.status))
+    return refused
 
 
 def authorize(api: Api, request: Request) -> Answer:

@@ -188,6 +188,7 @@ class Request:
             be cancelled and called again.
         unsized: whether there may be a body that no header tells of (HTTP/2).
         upgrade: whether another protocol is asked for, and the connection can become that one's.
+        waited: seconds for which it waited for a seat.
         timer: bounds the request until its answer begins.
     """
 
@@ -217,6 +218,7 @@ class Request:
     body: Any = field(init=False, default=None)
     patch_type: str = field(init=False, default="")
     started: float = field(init=False, default=0.0)
+    waited: float = field(init=False, default=0.0)
     advice: Advice | None = field(init=False, default=None)
 
     def warn(self, texts: Iterable[str]) -> None:

@@ -358,6 +358,11 @@ class Dispatcher:
         """Requests executing: read-only, mutating."""
         return self._read_write.executing()
 
+    @property
+    def queued(self) -> tuple[int, int]:
+        """Requests waiting: read-only, mutating."""
+        return self._read_write.waiting()
+
     def abandon(self, t: float, ticket: Ticket, reason: Reason) -> Abandoned:
         """Take a waiting request out of its queue.
 

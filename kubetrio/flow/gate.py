@@ -510,3 +510,7 @@ class Gate:
         """Requests executing now: read-only, mutating."""
         self.passages.settle(trio.current_time())
         return self._dispatcher.executing
+
+    def queued(self) -> tuple[int, int]:
+        """Requests waiting now: read-only, mutating."""
+        return self._dispatcher.queued

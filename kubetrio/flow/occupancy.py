@@ -231,6 +231,10 @@ class ReadWriteOccupancy:
         """Requests executing now: read-only, mutating."""
         return self._numbers[2], self._numbers[3]
 
+    def waiting(self) -> tuple[int, int]:
+        """Requests waiting now: read-only, mutating."""
+        return self._numbers[0], self._numbers[1]
+
     def set_denominators(self, t: float, waiting: int, executing: int) -> None:
         """From now on measure against these, both at least 1."""
         self._spend(t)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import trio
 
@@ -68,3 +70,6 @@ async def test_a_limit_is_kept(client: Client, autojump_clock: trio.testing.Mock
     answer = await client.request("GET", f"{PODS}?resourceVersion=999999&timeout=500ms")
     assert (answer.status, answer.json()["reason"]) == (504, "Timeout")
     assert trio.current_time() - begun == pytest.approx(0.5)
+    text = (await client.request("GET", "/metrics")).body.decode()
+    (line,) = re.findall(r"^apiserver_request_terminations_total{(.*)} 1.0$", text, re.MULTILINE)
+    assert {'code="504"', 'resource="pods"', 'verb="LIST"'} <= set(line.split(","))

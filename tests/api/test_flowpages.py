@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 import trio
+from prometheus_client.parser import text_string_to_metric_families
 from trio.testing import MockClock
 
 from kubetrio.api.flowcontrol import MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import ROOT, STREAM_PERIOD_S, stamp
+from kubetrio.api.request import Request
 from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.flow.observe import go_duration, table
 from kubetrio.schema import builtin
+from kubetrio.testing.client import ADMIN
 from kubetrio.testing.server import open_api
 from kubetrio.watch.hub import Batch
 
@@ -33,6 +36,7 @@ REQUEST_COLUMNS = (
     " InitialSeats FinalSeats AdditionalLatency StartTime"
 )
 DETAIL_COLUMNS = " UserName Verb APIPath Namespace Name APIVersion Resource SubResource"
+TERMINATIONS = "apiserver_request_terminations"
 UIDS = (b"x-kubernetes-pf-flowschema-uid", b"x-kubernetes-pf-prioritylevel-uid")
 
 
@@ -185,7 +189,18 @@ async def test_max_in_flight(tmp_path: Path) -> None:
             assert answer.status == 429
             assert answer.body == b"Too many requests, please try again later.\n"
             assert answer.head.get(b"retry-after") == b"1"
+            assert (await client.request("GET", "/api/v1/pods?watch=0")).status == 429
+            assert (await client.request("GET", "/api/v1/pods/invented/too/much")).status == 429
             assert (await root.request("GET", "/version")).status == 200
+            text = (await root.request("GET", "/metrics")).body.decode()
+            ended = sorted(
+                (labels["verb"], labels["resource"], sample.value)
+                for family in text_string_to_metric_families(text)
+                for sample in family.samples
+                if (labels := sample.labels) and sample.name == f"{TERMINATIONS}_total"
+            )
+            assert ended == [("GET", "", 2.0), ("LIST", "pods", 1.0)]
+            assert "invented" not in text
             flow._executing[0] = 0
             answer = await client.request("GET", "/api/v1/secrets")
             assert answer.status == 403
@@ -230,6 +245,42 @@ async def test_a_token_wakes_nobody() -> None:
             await client.request("POST", f"{path}/one/token", json={})
         tallies = flow.gate.snapshot().tallies
         assert not any(tally.watchers.count for tally in tallies.values())
+
+
+async def test_time_in_a_queue_is_counted_apart(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that waited for seconds did not take the server so long."""
+    async with open_api() as server:
+        flow = server.api.flow
+        passes = flow.passes
+
+        async def late(request: Request) -> None:
+            await trio.sleep(5)
+            assert passes(request)
+
+        monkeypatch.setattr(flow, "passes", lambda _request: False)
+        monkeypatch.setattr(flow, "admit", late)
+        request = Request("GET", "/api/v1/pods", "", {}, [], certificate=ADMIN)
+        assert (await server.api.handle(request)).status == 200
+        text = server.api.metrics.exposition().decode()
+    sums = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.endswith("duration_seconds_sum") and sample.labels.get("resource") == "pods"
+    }
+    assert sums["apiserver_request_duration_seconds_sum"] == pytest.approx(5)
+    assert sums["apiserver_request_sli_duration_seconds_sum"] == pytest.approx(0)
+
+
+async def test_what_waits_and_what_is_stored_is_gathered() -> None:
+    """Numbers that exist anyway."""
+    async with open_api() as server, server.connect() as client:
+        text = (await client.request("GET", "/metrics")).body.decode()
+        assert 'apiserver_current_inqueue_requests{request_kind="mutating"} 0.0' in text
+        assert 'apiserver_resource_objects{group="",resource="namespaces"} 4.0' in text
+        assert 'apiserver_storage_objects{resource="deployments.apps"} 0.0' in text
 
 
 async def test_many_viewers_cost_as_much_as_one(autojump_clock: MockClock) -> None:
