@@ -22,7 +22,7 @@ from kubetrio.api.bodies import decode_body
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.compress import compress, compresses
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
-from kubetrio.api.request import CONNECTED, Request, is_websocket, parse_query, resolve
+from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
     AnyResponse,
     Response,
@@ -298,28 +298,15 @@ def metric_verb(request: Request) -> str:
 
 def request_key(request: Request, status: int) -> RequestKey:
     """Labels of a request that is answered with a status code."""
-    info = request.info
-    # Of things that exist only: a client must not be able to make time series.
-    known = request.resource is not None
-    return RequestKey(
-        metric_verb(request),
-        "All" if request.query and request.query.get("dryRun") else "",
-        info.group if known else "",
-        info.version if known else "",
-        info.resource if known else "",
-        info.subresource if known else "",
-        _scope(request),
-        status,
-    )
-
-
-def _scope(request: Request) -> str:
-    info = request.info
+    info, query = request.info, request.query
+    verb, dry_run = metric_verb(request), "All" if query and query.get("dryRun") else ""
     if request.resource is None:
-        return ""
-    if info.name:
-        return "resource"
-    return "namespace" if info.namespace else "cluster"
+        # Labels of things that exist only: a client must not be able to make time series.
+        return RequestKey(verb, dry_run, "", "", "", "", "", status)
+    scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
+    return RequestKey(
+        verb, dry_run, info.group, info.version, info.resource, info.subresource, scope, status
+    )
 
 
 # ---------------------------------------------------------------------- stages
@@ -337,14 +324,7 @@ def parse(api: Api, request: Request) -> Answer:
 
 def authenticate(api: Api, request: Request) -> Answer:
     """Credentials to a user, or 401."""
-    headers = request.headers
-    protocols = headers.get(b"sec-websocket-protocol")
-    request.user = api.authenticator.authenticate(
-        request.certificate,
-        headers.get(b"authorization", b""),
-        protocols if protocols and is_websocket(headers) else None,
-        request.warn,
-    )
+    request.user = api.authenticator.authenticate(request)
     return None
 
 

@@ -274,14 +274,6 @@ def query_pairs(raw: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def is_websocket(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether headers ask for a WebSocket in place of HTTP/1.1."""
-    options = headers.get(b"connection", b"").lower().split(b",")
-    return headers.get(b"upgrade", b"").lower() == b"websocket" and b"upgrade" in map(
-        bytes.strip, options
-    )
-
-
 def parse_query(raw: str) -> Mapping[str, str]:
     """First value of each query parameter."""
     query: dict[str, str] = {}

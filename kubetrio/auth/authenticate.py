@@ -8,14 +8,37 @@ Source: docs "Authenticating"; the order of methods is kube-apiserver's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from typing import Protocol
 
 from kubetrio.auth.identity import ANONYMOUS, UserInfo, authenticated
 from kubetrio.auth.tokens import BadProtocol, StaticTokens, parse_bearer, protocol_token
 from kubetrio.machinery.status import unauthorized
 
 KNOWN_HEADERS = 1024
+
+
+class Presented(Protocol):
+    """What is seen of a request.
+
+    Attributes:
+        certificate: user of a verified client certificate, or None.
+        headers: lower-case name to value.
+    """
+
+    certificate: UserInfo | None
+    headers: Mapping[bytes, bytes]
+
+    def warn(self, texts: Iterable[str]) -> None:
+        """Add ``Warning`` headers to the answer."""
+        ...
+
+
+def is_websocket(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether headers ask for a WebSocket in place of HTTP/1.1."""
+    options = map(bytes.strip, headers.get(b"connection", b"").lower().split(b","))
+    return headers.get(b"upgrade", b"").lower() == b"websocket" and b"upgrade" in options
 
 
 class Authenticator:
@@ -32,34 +55,27 @@ class Authenticator:
         # Headers that were good, by their bytes: at most as many as there are tokens and schemes.
         self._known: dict[bytes, UserInfo] = {}
 
-    def authenticate(
-        self,
-        certificate: UserInfo | None,
-        authorization: bytes,
-        protocols: bytes | None = None,
-        warn: Callable[[Iterable[str]], None] | None = None,
-    ) -> UserInfo:
+    def authenticate(self, request: Presented) -> UserInfo:
         """The user of a request.
 
         Args:
-            certificate: user of a verified client certificate.
-            authorization: value of the ``Authorization`` header, or empty.
-            protocols: subprotocols that the client of a WebSocket offers, None for other requests.
-            warn: takes texts for ``Warning`` headers.
+            request: with its credentials.
 
         Raises:
             ApiError: 401, credentials were given and none is good.
         """
-        if certificate is not None:
-            return authenticated(certificate)
+        if request.certificate is not None:
+            return authenticated(request.certificate)
+        headers = request.headers
+        authorization = headers.get(b"authorization", b"")
         known = self._known.get(authorization)
         if known is not None:
             return known
         given = False
         if authorization:
             token, warning = parse_bearer(authorization)
-            if warning and warn is not None:
-                warn([warning])
+            if warning:
+                request.warn([warning])
             if token is not None:
                 given = True
                 user = self.user_of(token)
@@ -67,9 +83,9 @@ class Authenticator:
                     if len(self._known) < KNOWN_HEADERS:
                         self._known[authorization] = user
                     return user
-        if protocols is not None:
+        if b"sec-websocket-protocol" in headers and is_websocket(headers):
             try:
-                token = protocol_token(protocols)
+                token = protocol_token(headers[b"sec-websocket-protocol"])
             except BadProtocol:
                 raise unauthorized() from None
             if token:

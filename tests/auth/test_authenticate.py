@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -15,6 +17,29 @@ TOKENS = parse_token_file(b'secret,alice,7,"devs"\nother,bob,8\n', "tokens.csv")
 CERTIFICATE = UserInfo("carol", groups=("ops",))
 
 
+@dataclass
+class Asked:
+    """A request, as far as it is looked at."""
+
+    certificate: UserInfo | None
+    headers: dict[bytes, bytes]
+    told: list[str] = field(default_factory=list)
+
+    def warn(self, texts: Iterable[str]) -> None:
+        self.told += texts
+
+
+def asked(
+    certificate: UserInfo | None = None, authorization: bytes = b"", protocols: bytes = b""
+) -> Asked:
+    """A request with these credentials; with subprotocols it is one for a WebSocket."""
+    headers = {b"authorization": authorization} if authorization else {}
+    if protocols:
+        headers |= {b"connection": b"keep-alive, Upgrade", b"upgrade": b"WebSocket"}
+        headers[b"sec-websocket-protocol"] = protocols
+    return Asked(certificate, headers)
+
+
 @pytest.fixture
 def authenticator() -> Authenticator:
     """Two tokens and anonymous clients."""
@@ -24,30 +49,30 @@ def authenticator() -> Authenticator:
 def test_a_certificate_comes_first(authenticator: Authenticator) -> None:
     """Whatever else is sent, even a token that is wrong."""
     for header in (b"", b"Bearer secret", b"Bearer wrong"):
-        user = authenticator.authenticate(CERTIFICATE, header)
+        user = authenticator.authenticate(asked(CERTIFICATE, header))
         assert (user.name, user.groups) == ("carol", ("ops", AUTHENTICATED))
 
 
 def test_a_token_is_its_user(authenticator: Authenticator) -> None:
     """Each time, also when the header was seen before."""
     for _ in range(2):
-        user = authenticator.authenticate(None, b"Bearer secret")
+        user = authenticator.authenticate(asked(None, b"Bearer secret"))
         assert (user.name, user.uid, user.groups) == ("alice", "7", ("devs", AUTHENTICATED))
 
 
 def test_a_wrong_token_is_401(authenticator: Authenticator) -> None:
     """Nobody becomes anonymous by a bad token."""
     with pytest.raises(ApiError) as caught:
-        authenticator.authenticate(None, b"Bearer wrong")
+        authenticator.authenticate(asked(None, b"Bearer wrong"))
     assert (caught.value.code, caught.value.message) == (401, "Unauthorized")
 
 
 @pytest.mark.parametrize("header", [b"", b"Basic YTpi", b"Bearer", b"Bearer "])
 def test_without_credentials_of_a_known_kind(authenticator: Authenticator, header: bytes) -> None:
     """Anonymous, where that is allowed."""
-    assert authenticator.authenticate(None, header) is ANONYMOUS
+    assert authenticator.authenticate(asked(None, header)) is ANONYMOUS
     with pytest.raises(ApiError) as caught:
-        Authenticator(TOKENS, anonymous=False).authenticate(None, header)
+        Authenticator(TOKENS, anonymous=False).authenticate(asked(None, header))
     assert caught.value.code == 401
 
 
@@ -57,7 +82,7 @@ PROTOCOLS = f"{TOKEN_PROTOCOL}c2VjcmV0, binary.k8s.io".encode()
 @pytest.mark.parametrize("header", [b"", b"Basic YTpi", b"Bearer wrong"])
 def test_a_websocket_may_bring_its_token(authenticator: Authenticator, header: bytes) -> None:
     """A header that is no good is not held against it."""
-    assert authenticator.authenticate(None, header, PROTOCOLS).name == "alice"
+    assert authenticator.authenticate(asked(None, header, PROTOCOLS)).name == "alice"
 
 
 @pytest.mark.parametrize("header", [b"", b"Bearer wrong"])
@@ -66,24 +91,22 @@ def test_bad_tokens_of_websockets(authenticator: Authenticator, header: bytes, t
     """Nobody becomes anonymous by a bad token."""
     protocols = f"{TOKEN_PROTOCOL}{text}, binary.k8s.io".encode()
     with pytest.raises(ApiError) as caught:
-        authenticator.authenticate(None, header, protocols)
+        authenticator.authenticate(asked(None, header, protocols))
     assert caught.value.code == 401
 
 
 def test_what_is_ignored_is_told() -> None:
     """Also to those who are refused."""
     for anonymous in (True, False):
-        told: list[str] = []
+        request = asked(None, b"Bearer  secret")
         with suppress(ApiError):
-            Authenticator(TOKENS, anonymous=anonymous).authenticate(
-                None, b"Bearer  secret", None, told.extend
-            )
-        assert told == [EXTRA_SPACE_WARNING]
+            Authenticator(TOKENS, anonymous=anonymous).authenticate(request)
+        assert request.told == [EXTRA_SPACE_WARNING]
 
 
 def test_what_is_remembered_is_bounded(authenticator: Authenticator) -> None:
     """Many spellings of one good header do not fill the memory."""
     for number in range(KNOWN_HEADERS + 10):
-        user = authenticator.authenticate(None, b"Bearer secret" + b" " * (number + 1))
+        user = authenticator.authenticate(asked(None, b"Bearer secret" + b" " * (number + 1)))
         assert user.name == "alice"
     assert len(authenticator._known) <= KNOWN_HEADERS
