@@ -26,9 +26,9 @@ from kubetrio.api.listwriters import (
 from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupKind, GroupVersion
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.defaults.workloads import TEMPLATE_GENERATION
 from kubetrio.resources.objects import Object, head
 from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
+from kubetrio.schema.annotated import TEMPLATE_GENERATION
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import cborwire, framing, jsonwire, negotiate

@@ -23,8 +23,8 @@ from kubetrio.api.printers.custom import custom_printer, custom_row
 from kubetrio.api.printers.helpers import field, name
 from kubetrio.api.printers.model import Column, GroupResourceKey, Json, Printer, no_conditions
 from kubetrio.machinery import status
-from kubetrio.resources.defaults.workloads import TEMPLATE_GENERATION
 from kubetrio.schema import builtin
+from kubetrio.schema.annotated import TEMPLATE_GENERATION
 from kubetrio.schema.registry import ResourceType
 
 __all__ = [
