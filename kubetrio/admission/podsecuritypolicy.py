@@ -1,0 +1,109 @@
+"""What a namespace's labels ask of its pods: levels and versions of the Pod Security Standards.
+
+Source: docs "Pod Security Admission", "Pod Security Standards"; KEP-2579.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kubetrio.machinery import fielderrors
+from kubetrio.machinery.status import Cause
+
+PREFIX = "pod-security.kubernetes.io/"
+PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
+LATEST = "latest"
+_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
+_MINOR_MAX = 2**63 - 1  # what Go's int holds
+
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """A level as some version of Kubernetes defines it.
+
+    Args:
+        level: one of `LEVELS`.
+        minor: of the version 1.x; None for the latest.
+    """
+
+    level: str = PRIVILEGED
+    minor: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.level}:{LATEST if self.minor is None else f'v1.{self.minor}'}"
+
+    def tightens(self, other: Standard) -> bool:
+        """Whether pods that are fine by another standard may violate this one."""
+        if self == other or self.level == PRIVILEGED:
+            return False
+        same_version = self.minor == other.minor
+        return not same_version or LEVELS.index(self.level) > LEVELS.index(other.level)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What holds in a namespace.
+
+    Args:
+        enforce: what pods must fulfil.
+        audit: what else is noted for the audit log.
+        warn: what else is warned of.
+        causes: labels that make no sense; what they should say is guessed.
+    """
+
+    enforce: Standard = Standard()
+    audit: Standard = Standard()
+    warn: Standard = Standard()
+    causes: tuple[Cause, ...] = ()
+
+    @property
+    def advises(self) -> bool:
+        """Whether there is anything to say where nothing is enforced."""
+        lax = self.audit.level == self.warn.level == PRIVILEGED
+        return not lax or bool(self.causes)
+
+    @property
+    def concerns_pods(self) -> bool:
+        """Whether pods have to be looked at."""
+        return self.enforce.level != PRIVILEGED or self.advises
+
+
+UNLABELLED = Policy()
+
+
+def policy_of(labels: Mapping[str, str]) -> Policy:
+    """The policy of a namespace with these labels; `UNLABELLED` itself when none is about it.
+
+    A level that is none enforces the strictest, but neither audits nor warns; a version that is
+    none is the latest.
+    """
+    if not any(label.startswith(PREFIX) for label in labels):
+        return UNLABELLED
+    causes: list[Cause] = []
+
+    def standard(mode: str, unknown: str) -> Standard:
+        level = labels.get(PREFIX + mode, PRIVILEGED)
+        if level not in LEVELS:
+            causes.append(_invalid(mode, level, f"must be one of {', '.join(LEVELS)}"))
+            level = unknown
+        text = labels.get(f"{PREFIX}{mode}-version", LATEST)
+        if text == LATEST:
+            return Standard(level)
+        found = _VERSION.fullmatch(text)
+        if found is None or (minor := int(found[1])) > _MINOR_MAX:
+            causes.append(_invalid(f"{mode}-version", text, 'must be "latest" or "v1.x"'))
+            return Standard(level)
+        return Standard(level, minor)
+
+    return Policy(
+        enforce=standard("enforce", RESTRICTED),
+        audit=standard("audit", PRIVILEGED),
+        warn=standard("warn", PRIVILEGED),
+        causes=tuple(causes),
+    )
+
+
+def _invalid(label: str, value: str, why: str) -> Cause:
+    return fielderrors.invalid(f"metadata.labels[{PREFIX}{label}]", value, why)
