@@ -64,7 +64,7 @@ from kubetrio.resources.allocation import ServiceAllocator
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Allocator, Lifecycle
 from kubetrio.resources.listing import Listing
-from kubetrio.resources.namespaces import NamespacePhases
+from kubetrio.resources.namespaces import Namespaces
 from kubetrio.resources.quotas import StoredQuotas
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import Registry
@@ -284,7 +284,7 @@ def _observe_flow(api: Api) -> None:
 
 
 def _admission(store: Store, authorizer: authorization.Chain) -> AdmissionChain:
-    phases = NamespacePhases(store)
+    namespaces = Namespaces(store)
     lookup = Lookup(store, LOOKED_UP)
     surroundings = Surroundings(
         lookup=lookup,
@@ -294,7 +294,7 @@ def _admission(store: Store, authorizer: authorization.Chain) -> AdmissionChain:
     )
     return AdmissionChain(
         [
-            NamespaceLifecycle(phases.phase),
+            NamespaceLifecycle(namespaces.phase),
             LimitRanger(lookup),
             TaintNodesByCondition(),
             Priority(lookup),
