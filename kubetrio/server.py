@@ -23,6 +23,7 @@ from kubetrio.admission.lifecycle import NamespaceLifecycle
 from kubetrio.admission.limitranger import LimitRanger
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.admission.podsecurity import PodSecurity
 from kubetrio.admission.policyplugins import (
     MutatingAdmissionPolicy,
     Surroundings,
@@ -286,9 +287,10 @@ def _observe_flow(api: Api) -> None:
 def _admission(store: Store, authorizer: authorization.Chain) -> AdmissionChain:
     namespaces = Namespaces(store)
     lookup = Lookup(store, LOOKED_UP)
+    objects = ObjectCache(store)
     surroundings = Surroundings(
         lookup=lookup,
-        cache=ObjectCache(store),
+        cache=objects,
         authorize=authorizer.authorize,
         default=apply_defaults,
     )
@@ -297,6 +299,7 @@ def _admission(store: Store, authorizer: authorization.Chain) -> AdmissionChain:
             NamespaceLifecycle(namespaces.phase),
             LimitRanger(lookup),
             TaintNodesByCondition(),
+            PodSecurity(namespaces.policy, objects),
             Priority(lookup),
             DefaultTolerationSeconds(),
             DefaultStorageClass(lookup),
