@@ -6,7 +6,7 @@ Source: docs "Pod Security Standards".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from kubetrio.admission.podsecurityparts import (
@@ -143,24 +143,31 @@ def host_path_volumes(pod: Object) -> Violation | None:
     return Violation("hostPath volumes", listed("volume", volumes)) if volumes else None
 
 
+def _using(pod: Object, found: Callable[[Object], Iterable[str]]) -> tuple[list[str], list[str]]:
+    """The containers that use something, in order, and all that they use, sorted."""
+    used = {each["name"]: set(found(each)) for each in containers_of(pod)}
+    return [name for name, what in used.items() if what], sorted(set().union(*used.values()))
+
+
+def _verb(containers: Sequence[str]) -> str:
+    return "uses" if len(containers) == 1 else "use"
+
+
+def _host_ports(container: Object) -> Iterator[str]:
+    for port in container.get("ports") or ():
+        if port.get("hostPort"):
+            yield str(port["hostPort"])
+
+
 def host_ports(pod: Object) -> Violation | None:
     """No ports of the node."""
-    bad: set[str] = set()
-    containers: list[str] = []
-    for container in containers_of(pod):
-        used = {
-            str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")
-        }
-        if used:
-            bad |= used
-            containers.append(container["name"])
+    containers, ports = _using(pod, _host_ports)
     if not containers:
         return None
-    use = "uses" if len(containers) == 1 else "use"
     return Violation(
         "hostPort",
-        f"{listed('container', containers)} {use} {plural(len(bad), 'hostPort')} "
-        f"{', '.join(sorted(bad))}",
+        f"{listed('container', containers)} {_verb(containers)} {plural(len(ports), 'hostPort')} "
+        f"{', '.join(ports)}",
     )
 
 
@@ -177,20 +184,13 @@ def _named_hosts(container: Object) -> Iterator[str]:
 
 def host_probes_and_host_lifecycle(pod: Object) -> Violation | None:
     """Probes and hooks ask the pod itself, not whoever they name."""
-    bad: set[str] = set()
-    containers: set[str] = set()
-    for container in containers_of(pod):
-        hosts = set(_named_hosts(container))
-        if hosts:
-            bad |= hosts
-            containers.add(container["name"])
+    containers, hosts = _using(pod, _named_hosts)
     if not containers:
         return None
-    use = "uses" if len(containers) == 1 else "use"
     return Violation(
         "probe or lifecycle host",
-        f"{listed('container', sorted(containers))} {use} "
-        f"{listed('probe or lifecycle host', sorted(bad))}",
+        f"{listed('container', sorted(containers))} {_verb(containers)} "
+        f"{listed('probe or lifecycle host', hosts)}",
     )
 
 

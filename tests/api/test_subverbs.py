@@ -28,16 +28,16 @@ def pod(name: str, **more: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, **more}
 
 
+def deployment(name: str) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    meta = {"name": name}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+
+
 async def test_scaling_counts_as_a_change_of_the_workload(client: Client) -> None:
     """The generation goes up, and the scale's owner is noted under its subresource."""
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
-    body = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "d"},
-        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
-    }
-    await client.request("POST", f"{APPS}/deployments", json=body)
+    await client.request("POST", f"{APPS}/deployments", json=deployment("d"))
     path = f"{APPS}/deployments/d"
     patch = {"spec": {"replicas": 4}}
     scaled = await client.request("PATCH", path + "/scale", headers=MERGE, json=patch)
@@ -108,14 +108,7 @@ async def test_options_of_components(client: Client, query: str, status: int, wo
 
 async def test_writes_may_name_the_object_they_mean(client: Client) -> None:
     """By its uid; kube-apiserver tells where it is stored."""
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
-    body = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "d"},
-        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
-    }
-    workload = (await client.request("POST", f"{APPS}/deployments", json=body)).json()
+    workload = (await client.request("POST", f"{APPS}/deployments", json=deployment("d"))).json()
     bare = (await client.request("POST", PODS, json=pod("p"))).json()
     scale = {
         "apiVersion": "autoscaling/v1",
