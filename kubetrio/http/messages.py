@@ -20,7 +20,11 @@ MAX_HEADERS = 1000  # fields of one message; each costs more memory than its byt
 MAX_METHOD = 64
 METHOD = re.compile(rb"([!#$%%&'*+.^_`|~0-9A-Za-z-]{1,%d})( |$)" % MAX_METHOD)
 BLANKS = b" \t"  # around a field's value, and no part of it (RFC 9110, 5.5)
+BODY_FIELDS = frozenset({b"content-length", b"transfer-encoding"})
+REMEMBERED_BYTES = 4096  # of a message whose fields are remembered
 STAND_IN = b"REPORT"  # a method that means nothing to llhttp
+# First lines about which there can be no doubt.
+PLAIN_LINE = re.compile(rb"(GET|HEAD|DELETE) (/[A-Za-z0-9/._~?&=%,:+-]*) HTTP/1\.1")
 
 
 class Refused(Exception):
@@ -48,6 +52,7 @@ class Message:
     """One request as it comes in.
 
     Attributes:
+        headers, raw_headers: of messages alike they may be the same objects: they are not changed.
         complete: whether the whole body is here.
         size: bytes of body seen, kept or not.
         rest: bytes behind the head of a request for an upgrade.
@@ -102,6 +107,10 @@ class Message:
 class Parser:
     """Feeds bytes to llhttp and queues the messages whose head is complete.
 
+    Clients send the same header fields again and again.  A read that is a first line and fields
+    that llhttp has taken on this connection before, byte for byte, is not parsed once more; only
+    requests without a body, on connections that stay, are remembered so.
+
     Bytes that are no request end the parser, not the messages before them: how a client's bytes
     are cut into reads makes no difference to the answers. (With one exception: a method that
     llhttp does not know is understood only at the start of a read, since llhttp does not tell
@@ -124,6 +133,8 @@ class Parser:
         self._start = b""  # of a message that came first in a read, while its method is incomplete
         self._unknown = False  # whether that method is one that llhttp does not know
         self._method = ""  # that one, once it is complete
+        self._fields = b""  # what stood behind the first line of a message
+        self._alike: Message | None = None  # that message
         self.in_head = False
         self.queue: list[Message] = []
         self.failure: Refused | None = None
@@ -132,16 +143,20 @@ class Parser:
         """Parse more bytes; what is wrong with them is kept in `failure`."""
         if self.failure is not None:
             return
+        fresh = self._between and not self._start
+        if fresh and self._alike is not None and self._repeated(data, self._alike):
+            return
         if self._in_fields:
             self._unseen += len(data)
         start = data if self._between else self._start + data if self._start else b""
         known = len(self.queue)
-        try:
-            if self._unknown:
-                self._feed_unknown(start)
-            else:
+        unknown = self._unknown
+        if not unknown:
+            try:
                 self._feed(data)
-        except httptools.HttpParserInvalidMethodError:
+            except httptools.HttpParserInvalidMethodError:
+                unknown = True  # and behind this handler, for what is raised in it has its context
+        if unknown:
             if not start or len(self.queue) != known:
                 self.failure = Refused(400)
             else:
@@ -150,6 +165,38 @@ class Parser:
         self._start = start if incomplete and len(start) <= MAX_METHOD else b""
         if self._in_fields and self._unseen > self._max_head:
             self.failure = Refused(431)
+        if fresh and len(self.queue) == known + 1:
+            self._remember(data, self.queue[-1])
+
+    def _remember(self, data: bytes, message: Message) -> None:
+        """Keep the fields of a message that was all of a read, if they can mean nothing else."""
+        line, _, fields = data.partition(b"\r\n")
+        if (
+            self._between
+            and self.failure is None
+            and len(data) <= REMEMBERED_BYTES
+            and PLAIN_LINE.fullmatch(line)
+            and fields.endswith(b"\r\n\r\n")
+            and message.keep_alive
+            and not (message.upgrade or message.expects_continue)
+            and BODY_FIELDS.isdisjoint(message.headers)
+        ):
+            self._fields, self._alike = fields, message
+
+    def _repeated(self, data: bytes, alike: Message) -> bool:
+        """Queue a message that differs from another one in its first line; False if it does not."""
+        line, _, fields = data.partition(b"\r\n")
+        if fields != self._fields or len(data) > min(REMEMBERED_BYTES, self._max_head):
+            return False
+        found = PLAIN_LINE.fullmatch(line)
+        if found is None:
+            return False
+        message = Message()
+        message.method, message.target = found[1].decode("ascii"), found[2]
+        message.headers, message.raw_headers = alike.headers, alike.raw_headers
+        message.complete = True
+        self.queue.append(message)
+        return True
 
     def _feed(self, data: bytes) -> None:
         """Give bytes to llhttp.
@@ -237,6 +284,8 @@ class Parser:
         message.http_11 = parser.get_http_version() == HTTP_11
         message.keep_alive = parser.should_keep_alive()
         message.upgrade = parser.should_upgrade() and message.method != "CONNECT"
+        if not message.keep_alive or message.upgrade:
+            self._alike = None  # nothing comes behind it, whatever it is like
         self._check(message)
         self.queue.append(message)
 

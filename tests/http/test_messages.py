@@ -201,6 +201,7 @@ def test_cuts_make_no_difference(raw: bytes) -> None:
 )
 @example([b"A", SCRIPTS[1]])
 @example([b"FROB / HTTP/1.1\r\nHost: h\r\n\r\n\x00"])
+@example([b"FROB / HTTP/1.1\r\n\r\n"])
 def test_garbage_is_a_failure_or_a_message(pieces: list[bytes]) -> None:
     """No bytes raise, and nothing is read behind a failure."""
     parser = parsed(*pieces)
@@ -208,6 +209,68 @@ def test_garbage_is_a_failure_or_a_message(pieces: list[bytes]) -> None:
         queued = len(parser.queue)
         parser.feed(SCRIPTS[0])
         assert len(parser.queue) == queued
+
+
+FIELDS = (
+    b"Host: h\r\nAccept: a\r\n\r\n",
+    b"Host: h\r\nAccept: b \r\n\r\n",
+    b"host: h\r\n\r\n",
+    b"\r\n",
+    b"Host: h\r\nConnection: close\r\n\r\n",
+    b"Host: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    b"Host: h\r\nContent-Length: 0\r\n\r\n",
+    b"Host: h\r\nContent-Length: 4\r\n\r\nabcd",
+    b"Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"Host: h\r\nExpect: 100-continue\r\n\r\n",
+    b"Host: h\r\n\r\n\r\n",
+    b"Host: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n",
+    b"Host: h\r\n folded: x\r\n\r\n",
+    b"Host: h\n\n",
+)
+LINES = (
+    b"GET /a?b=c HTTP/1.1\r\n",
+    b"HEAD /%61 HTTP/1.1\r\n",
+    b"DELETE / HTTP/1.1\r\n",
+    b"POST /a HTTP/1.1\r\n",
+    b"FROB /a HTTP/1.1\r\n",
+    b"GET /a HTTP/1.0\r\n",
+    b"GET /a  HTTP/1.1\r\n",
+    b"GET a HTTP/1.1\r\n",
+    b"GET /\x7f HTTP/1.1\r\n",
+    b"GET /a HTTP/1.1\n",
+    b"\r\nGET /a HTTP/1.1\r\n",
+    b"GET /" + b"a" * 2040 + b" HTTP/1.1\r\n",
+)
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(st.tuples(st.sampled_from(LINES), st.sampled_from(FIELDS)), max_size=5),
+    st.lists(st.tuples(st.sampled_from(LINES[:3]), st.sampled_from(FIELDS[:3])), max_size=5),
+)
+def test_fields_that_come_again_mean_the_same(
+    some: list[tuple[bytes, bytes]], plain: list[tuple[bytes, bytes]]
+) -> None:
+    """As if llhttp parsed them each time."""
+    pieces = [line + fields for line, fields in (*plain, *some, *plain)]
+    again, anew = parsed(*pieces), Parser(HEAD_LIMIT, BODY_LIMIT)
+    for piece in pieces:
+        anew._alike = None
+        anew.feed(piece)
+    assert summary(again) == summary(anew)
+    assert [(m.keep_alive, m.upgrade, m.http_11, m.expects_continue) for m in again.queue] == [
+        (m.keep_alive, m.upgrade, m.http_11, m.expects_continue) for m in anew.queue
+    ]
+
+
+def test_fields_that_come_again_are_not_parsed_again() -> None:
+    """Only those of the message before, and only where the message is as plain."""
+    first, second = LINES[0] + FIELDS[0], LINES[1] + FIELDS[0]
+    queue = parsed(first, second, LINES[3] + FIELDS[0], first, LINES[0] + FIELDS[1], first).queue
+    assert [message.headers is queue[0].headers for message in queue] == [
+        True, True, False, True, False, False,
+    ]  # fmt: skip
+    assert (queue[1].method, queue[1].target) == ("HEAD", b"/%61")
 
 
 def test_date_is_formatted_once_a_second() -> None:
