@@ -25,9 +25,9 @@ queue, and whoever has most connections would have most of every round.  So:
 
 Requests of exempt levels run at once, always.
 
-Instruments (``trio.abc.Instrument``) mark the rounds while ordinary requests come, and count the
-tasks that are about to run while there is more than one flow.  While there is more to start a task,
-the pacemaker, keeps the loop from sleeping.
+Instruments (``trio.abc.Instrument``) mark the rounds while flows have company, now and then while
+there is one flow, and count the tasks that are about to run while there is more than one.  While
+there is more to start a task, the pacemaker, keeps the loop from sleeping.
 
 What needs no decision passes without a ticket; see `flow.passages`.
 """
@@ -60,6 +60,8 @@ WINDOW_SEATS = 1
 CROWD_TASKS = 4
 # The same while there is one flow only: who comes newly waits for no more than some milliseconds.
 LONE_TASKS = 100
+# So many of a lone flow may have run since somebody looked at rounds: then it is time to look.
+UNSEEN_TASKS = 50
 # Rounds without ordinary requests behind which nobody looks at rounds: administrators need none.
 REST_ROUNDS = 1000
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
@@ -176,7 +178,9 @@ class Gate:
             flow = entry.classified.flow
             if flow is not self._company.flow:
                 self._company.meet(flow, asked.started)
-            if not self._rounds.watching:
+            if not self._rounds.watching and (
+                self._direct >= UNSEEN_TASKS or asked.started < self._company.until
+            ):
                 self._watch()
             if not self._quiet(asked.started):
                 return False
@@ -336,12 +340,8 @@ class Gate:
 
     def _begin_round(self) -> None:
         """All that came in the last round has been classified: start what goes next."""
-        if self._direct or self._parked or self._line:
-            self._uneventful = 0
-        else:
-            self._uneventful += 1
-            if self._uneventful == REST_ROUNDS:
-                self._rounds.rest()
+        waiting = bool(self._parked or self._line)
+        self._uneventful = 0 if self._direct or waiting else self._uneventful + 1
         self._direct = 0
         if self._parked and self._more:
             now = trio.current_time()
@@ -355,6 +355,8 @@ class Gate:
                 del self._line[task]
                 trio.lowlevel.reschedule(task)
         self._company.next_round()
+        if not waiting and (not self._company.there or self._uneventful >= REST_ROUNDS):
+            self._rounds.rest()
 
     def _start(self, t: float, seats: int) -> int:
         self.passages.settle(t)

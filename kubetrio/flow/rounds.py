@@ -92,6 +92,11 @@ class Company:
                 trio.lowlevel.add_instrument(self._scheduled)
         self.flow = flow
 
+    @property
+    def there(self) -> bool:
+        """Whether the flow of the last request has company."""
+        return self._scheduled is not None
+
     def next_round(self) -> None:
         """A round begins."""
         if self._scheduled is not None:

@@ -348,7 +348,10 @@ async def test_seats_that_fall_free_as_time_is_up(
                 "seats": 0,
             }
             assert len(order(world, "run")) + len(order(world, "time-out")) == 20
-            assert world.gate._rounds.watching
+            async with trio.open_nursery() as clients:
+                for number in range(6):  # who waits is started as before
+                    clients.start_soon(world.request, f"later-{number}", 1.0)
+            assert len([user for user in order(world, "run") if "later" in user]) == 6
             nursery.cancel_scope.cancel()
 
 
