@@ -62,8 +62,6 @@ CROWD_TASKS = 4
 LONE_TASKS = 100
 # So many of a lone flow may have run since somebody looked at rounds: then it is time to look.
 UNSEEN_TASKS = 50
-# Rounds without ordinary requests behind which nobody looks at rounds: administrators need none.
-REST_ROUNDS = 1000
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
 ROUNDS_PER_REFUSAL = 8
 # How often parked requests are looked at; so many at a time, since each costs a system call.
@@ -121,7 +119,6 @@ class Gate:
         self._retry_after_s = 1  # of the last request that gave up
         self._company = Company()
         self._rounds = Rounds(self._begin_round)
-        self._uneventful = 0  # rounds, one after the other
         self._direct = 0  # requests that ran at once in this round
         self._backlogged = False  # whether requests waited when this round began
         self._more = False  # whether another start may succeed
@@ -335,13 +332,11 @@ class Gate:
 
     def _watch(self) -> None:
         if self._running:
-            self._uneventful = 0
             self._rounds.watch()
 
     def _begin_round(self) -> None:
         """All that came in the last round has been classified: start what goes next."""
         waiting = bool(self._parked or self._line)
-        self._uneventful = 0 if self._direct or waiting else self._uneventful + 1
         self._direct = 0
         if self._parked and self._more:
             now = trio.current_time()
@@ -355,7 +350,7 @@ class Gate:
                 del self._line[task]
                 trio.lowlevel.reschedule(task)
         self._company.next_round()
-        if not waiting and (not self._company.there or self._uneventful >= REST_ROUNDS):
+        if not waiting and not self._company.there:
             self._rounds.rest()
 
     def _start(self, t: float, seats: int) -> int:
