@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kubetrio.machinery import fielderrors
+from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.machinery.status import Cause
 
 PREFIX = "pod-security.kubernetes.io/"
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 LATEST = "latest"
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
-_MINOR_MAX = 2**63 - 1  # what Go's int holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
         if text == LATEST:
             return Standard(level)
         found = _VERSION.fullmatch(text)
-        if found is None or (minor := int(found[1])) > _MINOR_MAX:
+        if found is None or not is_int64(minor := int(found[1])):
             causes.append(_invalid(f"{mode}-version", text, 'must be "latest" or "v1.x"'))
             return Standard(level)
         return Standard(level, minor)

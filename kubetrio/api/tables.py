@@ -24,7 +24,7 @@ from kubetrio.api.printers.helpers import field, name
 from kubetrio.api.printers.model import Column, GroupResourceKey, Json, Printer, no_conditions
 from kubetrio.machinery import status
 from kubetrio.schema import builtin
-from kubetrio.schema.annotated import TEMPLATE_GENERATION
+from kubetrio.schema.annotated import ROLLBACK_TO, TEMPLATE_GENERATION
 from kubetrio.schema.registry import ResourceType
 
 __all__ = [
@@ -141,7 +141,7 @@ def include_object_of(parameter: str) -> IncludeObject:
 # Annotations that are fields of the internal object, from which metadata alone is made.
 HELD_IN_FIELDS = {
     ("apps/v1", "DaemonSet"): TEMPLATE_GENERATION,
-    ("apps/v1", "Deployment"): "deprecated.deployment.rollback.to",
+    ("apps/v1", "Deployment"): ROLLBACK_TO,
 }
 
 

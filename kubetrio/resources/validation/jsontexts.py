@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.resources.validation.library import Json
 from kubetrio.wire.gojson import Float, parse, type_word
 
@@ -61,7 +62,7 @@ def _wrong(value: Any, where: str, go_type: str) -> str:
 
 def _fits(value: Any, go_type: str) -> bool:
     if go_type == "int64":
-        return type(value) is int and -(2**63) <= value < 2**63
+        return type(value) is int and is_int64(value)
     return isinstance(value, str)
 
 
