@@ -6,7 +6,8 @@ Source: docs "Pod Security Standards".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from kubetrio.admission.podsecurityparts import (
@@ -20,6 +21,7 @@ from kubetrio.admission.podsecurityparts import (
     plural,
     quoted,
     setters,
+    uses,
     where,
 )
 from kubetrio.machinery.fielderrors import quote
@@ -104,23 +106,28 @@ def app_armor_profile(pod: Object) -> Violation | None:
     )
 
 
-def capabilities_baseline(pod: Object) -> Violation | None:
-    """No capability is added but those that containers have by default."""
+def added_capabilities(pod: Object, allowed: AbstractSet[str]) -> str:
+    """Who adds which capabilities beyond some; empty when nobody does."""
     bad: set[str] = set()
 
     def adds(context: Object) -> bool:
-        added = set((context.get("capabilities") or {}).get("add") or ()) - DEFAULT_CAPABILITIES
+        added = set((context.get("capabilities") or {}).get("add") or ()) - allowed
         bad.update(added)
         return bool(added)
 
     containers = where(pod, adds)
     if not containers:
-        return None
-    return Violation(
-        "non-default capabilities",
+        return ""
+    return (
         f"{listed('container', containers)} must not include {quoted(sorted(bad))} "
-        "in securityContext.capabilities.add",
+        "in securityContext.capabilities.add"
     )
+
+
+def capabilities_baseline(pod: Object) -> Violation | None:
+    """No capability is added but those that containers have by default."""
+    why = added_capabilities(pod, DEFAULT_CAPABILITIES)
+    return Violation("non-default capabilities", why) if why else None
 
 
 def host_namespaces(pod: Object) -> Violation | None:
@@ -149,10 +156,6 @@ def _using(pod: Object, found: Callable[[Object], Iterable[str]]) -> tuple[list[
     return [name for name, what in used.items() if what], sorted(set().union(*used.values()))
 
 
-def _verb(containers: Sequence[str]) -> str:
-    return "uses" if len(containers) == 1 else "use"
-
-
 def _host_ports(container: Object) -> Iterator[str]:
     for port in container.get("ports") or ():
         if port.get("hostPort"):
@@ -166,7 +169,7 @@ def host_ports(pod: Object) -> Violation | None:
         return None
     return Violation(
         "hostPort",
-        f"{listed('container', containers)} {_verb(containers)} {plural(len(ports), 'hostPort')} "
+        f"{listed('container', containers)} {uses(containers)} {plural(len(ports), 'hostPort')} "
         f"{', '.join(ports)}",
     )
 
@@ -189,7 +192,7 @@ def host_probes_and_host_lifecycle(pod: Object) -> Violation | None:
         return None
     return Violation(
         "probe or lifecycle host",
-        f"{listed('container', sorted(containers))} {_verb(containers)} "
+        f"{listed('container', sorted(containers))} {uses(containers)} "
         f"{listed('probe or lifecycle host', hosts)}",
     )
 

@@ -43,6 +43,11 @@ def listed(noun: str, names: list[str]) -> str:
     return f"{plural(len(names), noun)} {quoted(names)}"
 
 
+def uses(names: list[str]) -> str:
+    """The verb of sentences about these things."""
+    return "uses" if len(names) == 1 else "use"
+
+
 def setters(pod_does: bool, containers: list[str]) -> str:
     """Who set something: the pod, containers or both."""
     who = ["pod"] if pod_does else []

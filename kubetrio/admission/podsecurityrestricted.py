@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetrio.admission.podsecuritybaseline import seccomp_profile_baseline
+from kubetrio.admission.podsecuritybaseline import added_capabilities, seccomp_profile_baseline
 from kubetrio.admission.podsecurityparts import (
     Violation,
     context_of,
     listed,
-    quoted,
     setters,
+    uses,
     where,
 )
 
@@ -70,26 +70,18 @@ def allow_privilege_escalation(pod: Object) -> Violation | None:
 
 def capabilities_restricted(pod: Object) -> Violation | None:
     """All capabilities are dropped; ports below 1024 may be had back."""
-    bad: set[str] = set()
 
     def keeps(context: Object) -> bool:
         return "ALL" not in ((context.get("capabilities") or {}).get("drop") or ())
 
-    def adds(context: Object) -> bool:
-        added = set((context.get("capabilities") or {}).get("add") or ()) - {"NET_BIND_SERVICE"}
-        bad.update(added)
-        return bool(added)
-
-    keeping, adding = where(pod, keeps), where(pod, adds)
+    keeping = where(pod, keeps)
+    adding = added_capabilities(pod, {"NET_BIND_SERVICE"})
     why: list[str] = []
     if keeping:
         who = listed("container", keeping)
         why.append(f'{who} must set securityContext.capabilities.drop=["ALL"]')
     if adding:
-        why.append(
-            f"{listed('container', adding)} must not include {quoted(sorted(bad))} "
-            "in securityContext.capabilities.add"
-        )
+        why.append(adding)
     return Violation("unrestricted capabilities", "; ".join(why)) if why else None
 
 
@@ -104,11 +96,8 @@ def restricted_volumes(pod: Object) -> Violation | None:
             kinds.add(min(sources & OTHER_VOLUMES, default="unknown"))
     if not names:
         return None
-    use = "uses" if len(names) == 1 else "use"
-    return Violation(
-        "restricted volume types",
-        f"{listed('volume', names)} {use} {listed('restricted volume type', sorted(kinds))}",
-    )
+    what = listed("restricted volume type", sorted(kinds))
+    return Violation("restricted volume types", f"{listed('volume', names)} {uses(names)} {what}")
 
 
 def run_as_non_root(pod: Object) -> Violation | None:
