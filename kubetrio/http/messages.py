@@ -10,6 +10,7 @@ import http
 import re
 from email.utils import formatdate
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 import httptools
 
@@ -21,10 +22,14 @@ MAX_METHOD = 64
 METHOD = re.compile(rb"([!#$%%&'*+.^_`|~0-9A-Za-z-]{1,%d})( |$)" % MAX_METHOD)
 BLANKS = b" \t"  # around a field's value, and no part of it (RFC 9110, 5.5)
 BODY_FIELDS = frozenset({b"content-length", b"transfer-encoding"})
-REMEMBERED_BYTES = 4096  # of a message whose fields are remembered
+REMEMBERED_BYTES = 4096  # of a head whose fields are remembered
 STAND_IN = b"REPORT"  # a method that means nothing to llhttp
-# First lines about which there can be no doubt.
-PLAIN_LINE = re.compile(rb"(GET|HEAD|DELETE) (/[A-Za-z0-9/._~?&=%,:+-]*) HTTP/1\.1")
+# First lines and lengths about which there can be no doubt.
+PLAIN_LINE = re.compile(
+    rb"(GET|POST|PUT|PATCH|HEAD|DELETE) (/[A-Za-z0-9/._~?&=%,:+-]*) HTTP/1\.1"
+)
+LENGTH_FIELD = re.compile(rb"(?:^|(?<=\n))content-length: (0|[1-9][0-9]{0,8})\r\n", re.IGNORECASE)
+LENGTH = re.compile(rb"0|[1-9][0-9]{0,8}")
 
 
 class Refused(Exception):
@@ -104,12 +109,29 @@ class Message:
         return b"\r\n".join(lines) + b"\r\n\r\n" + self.rest
 
 
+class Alike(NamedTuple):
+    """What messages have in common that differ in the first line, the length and the body.
+
+    Args:
+        before: the fields, up to the digits of the length; all of them if there is no body.
+        after: the fields behind those digits; None if there is no body.
+        length: those digits.
+        message: one that had these fields.
+    """
+
+    before: bytes
+    after: bytes | None
+    length: bytes
+    message: Message
+
+
 class Parser:
     """Feeds bytes to llhttp and queues the messages whose head is complete.
 
     Clients send the same header fields again and again.  A read that is a first line and fields
-    that llhttp has taken on this connection before, byte for byte, is not parsed once more; only
-    requests without a body, on connections that stay, are remembered so.
+    that llhttp has taken on this connection before, byte for byte but for the length of the body,
+    and that body to its end, is not parsed once more; only requests on connections that stay are
+    remembered so.
 
     Bytes that are no request end the parser, not the messages before them: how a client's bytes
     are cut into reads makes no difference to the answers. (With one exception: a method that
@@ -133,8 +155,7 @@ class Parser:
         self._start = b""  # of a message that came first in a read, while its method is incomplete
         self._unknown = False  # whether that method is one that llhttp does not know
         self._method = ""  # that one, once it is complete
-        self._fields = b""  # what stood behind the first line of a message
-        self._alike: Message | None = None  # that message
+        self._alike: Alike | None = None
         self.in_head = False
         self.queue: list[Message] = []
         self.failure: Refused | None = None
@@ -170,30 +191,60 @@ class Parser:
 
     def _remember(self, data: bytes, message: Message) -> None:
         """Keep the fields of a message that was all of a read, if they can mean nothing else."""
-        line, _, fields = data.partition(b"\r\n")
-        if (
+        at, end = data.find(b"\r\n") + 2, data.find(b"\r\n\r\n") + 4
+        if not (
             self._between
             and self.failure is None
-            and len(data) <= REMEMBERED_BYTES
-            and PLAIN_LINE.fullmatch(line)
-            and fields.endswith(b"\r\n\r\n")
+            and end <= REMEMBERED_BYTES
+            and PLAIN_LINE.fullmatch(data, 0, at - 2)
+            and message.complete
             and message.keep_alive
             and not (message.upgrade or message.expects_continue)
-            and BODY_FIELDS.isdisjoint(message.headers)
+            and b"transfer-encoding" not in message.headers
         ):
-            self._fields, self._alike = fields, message
+            return
+        fields = data[at:end]
+        if b"content-length" not in message.headers:
+            if end == len(data):
+                self._alike = Alike(fields, None, b"", message)
+            return
+        found = LENGTH_FIELD.search(fields)  # llhttp has refused a second one
+        if found is not None:
+            before, after = found.span(1)
+            self._alike = Alike(fields[:before], fields[after:], found[1], message)
 
-    def _repeated(self, data: bytes, alike: Message) -> bool:
-        """Queue a message that differs from another one in its first line; False if it does not."""
-        line, _, fields = data.partition(b"\r\n")
-        if fields != self._fields or len(data) > min(REMEMBERED_BYTES, self._max_head):
-            return False
+    def _repeated(self, data: bytes, alike: Alike) -> bool:
+        """Queue a message that another one was like; False if it is not plainly so."""
+        line, _, rest = data.partition(b"\r\n")
+        before, after, length, known = alike
         found = PLAIN_LINE.fullmatch(line)
-        if found is None:
+        if found is None or not rest.startswith(before):
+            return False
+        headers, raw_headers = known.headers, known.raw_headers
+        at = len(before)
+        size = 0
+        if after is not None:
+            end = at + len(length)
+            if not (rest.startswith(length, at) and rest.startswith(after, end)):
+                end = rest.find(b"\r", at)
+                length = rest[at:end]
+                if not (LENGTH.fullmatch(length) and rest.startswith(after, end)):
+                    return False
+                headers = {**headers, b"content-length": length}
+                raw_headers = [
+                    (name, length if name == b"content-length" else value)
+                    for name, value in raw_headers
+                ]
+            at = end + len(after)
+            size = int(length)
+        if len(rest) != at + size or len(line) + at > min(REMEMBERED_BYTES, self._max_head):
             return False
         message = Message()
         message.method, message.target = found[1].decode("ascii"), found[2]
-        message.headers, message.raw_headers = alike.headers, alike.raw_headers
+        message.headers, message.raw_headers = headers, raw_headers
+        if size:
+            message.chunks.append(rest[at:])
+            message.size = size
         message.complete = True
         self.queue.append(message)
         return True

@@ -220,6 +220,17 @@ FIELDS = (
     b"Host: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
     b"Host: h\r\nContent-Length: 0\r\n\r\n",
     b"Host: h\r\nContent-Length: 4\r\n\r\nabcd",
+    b"Host: h\r\nContent-Length: 4\r\nAccept: a\r\n\r\nabcd",
+    b"Host: h\r\nContent-Length: 2\r\nAccept: a\r\n\r\nab",
+    b"Host: h\r\nContent-Length: 0\r\nAccept: a\r\n\r\n",
+    b"Host: h\r\nContent-Length: 10\r\nAccept: a\r\n\r\n" + b"\r\n" * 5,
+    b"Host: h\r\nContent-Length: 04\r\nAccept: a\r\n\r\nabcd",
+    b"Host: h\r\nContent-Length: 3\r\nAccept: a\r\n\r\nabcd",
+    b"Host: h\r\nContent-Length: 5\r\nAccept: a\r\n\r\nabcd",
+    b"Host: h\r\nContent-Length: 4\r\nContent-Length: 4\r\nAccept: a\r\n\r\nabcd",
+    b"Host: h\r\nContent-Length: 17\r\nAccept: a\r\n\r\n" + b"b" * 17,
+    b"Host: h\r\nContent-Length: \r\nAccept: a\r\n\r\n",
+    b"Host: h\r\nContent-Length: +4\r\nAccept: a\r\n\r\nabcd",
     b"Host: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     b"Host: h\r\nExpect: 100-continue\r\n\r\n",
     b"Host: h\r\n\r\n\r\n",
@@ -227,6 +238,7 @@ FIELDS = (
     b"Host: h\r\n folded: x\r\n\r\n",
     b"Host: h\n\n",
 )
+PLAIN_FIELDS = (*FIELDS[:3], *(fields for fields in FIELDS if b"Accept: a\r\n\r\n" in fields))
 LINES = (
     b"GET /a?b=c HTTP/1.1\r\n",
     b"HEAD /%61 HTTP/1.1\r\n",
@@ -246,7 +258,7 @@ LINES = (
 @settings(max_examples=400)
 @given(
     st.lists(st.tuples(st.sampled_from(LINES), st.sampled_from(FIELDS)), max_size=5),
-    st.lists(st.tuples(st.sampled_from(LINES[:3]), st.sampled_from(FIELDS[:3])), max_size=5),
+    st.lists(st.tuples(st.sampled_from(LINES[:4]), st.sampled_from(PLAIN_FIELDS)), max_size=5),
 )
 def test_fields_that_come_again_mean_the_same(
     some: list[tuple[bytes, bytes]], plain: list[tuple[bytes, bytes]]
@@ -266,11 +278,37 @@ def test_fields_that_come_again_mean_the_same(
 def test_fields_that_come_again_are_not_parsed_again() -> None:
     """Only those of the message before, and only where the message is as plain."""
     first, second = LINES[0] + FIELDS[0], LINES[1] + FIELDS[0]
-    queue = parsed(first, second, LINES[3] + FIELDS[0], first, LINES[0] + FIELDS[1], first).queue
+    queue = parsed(first, second, LINES[4] + FIELDS[0], first, LINES[0] + FIELDS[1], first).queue
     assert [message.headers is queue[0].headers for message in queue] == [
         True, True, False, True, False, False,
     ]  # fmt: skip
     assert (queue[1].method, queue[1].target) == ("HEAD", b"/%61")
+
+
+def test_fields_of_bodies_may_differ_in_the_length() -> None:
+    """Headers tell the length of their own body, and the body is whole."""
+    fields = b"Host: h\r\ncontent-length: %d\r\nAccept: a\r\n\r\n%b"
+    bodies = [b"abcd", b"efgh", b"", b"x" * 16]
+    calls: list[bytes] = []
+    parser = parsed()
+    feed = parser._feed
+
+    def counted(data: bytes) -> None:
+        calls.append(data)
+        feed(data)
+
+    parser._feed = counted  # type: ignore[method-assign]
+    for body in bodies:
+        parser.feed(LINES[3] + fields % (len(body), body))
+    assert len(calls) == 1
+    assert [b"".join(message.chunks) for message in parser.queue] == bodies
+    assert [message.size for message in parser.queue] == [4, 4, 0, 16]
+    assert [message.headers[b"content-length"] for message in parser.queue] == [
+        b"4", b"4", b"0", b"16",
+    ]  # fmt: skip
+    assert [dict(message.raw_headers) for message in parser.queue] == [
+        message.headers for message in parser.queue
+    ]
 
 
 def test_date_is_formatted_once_a_second() -> None:
