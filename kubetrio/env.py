@@ -101,16 +101,27 @@ class SystemRandom(random.SystemRandom):
         self._block = b""
         self._used = 0
 
-    def getrandbits(self, k: int) -> int:
-        """An integer of `k` random bits."""
-        size = (k + 7) // 8
-        if k <= 0 or size > self.BLOCK_BYTES:
-            return super().getrandbits(k)
+    def randbytes(self, n: int) -> bytes:
+        """So many random bytes."""
         begin = self._used
-        if begin + size > len(self._block):
-            self._block, begin = self.randbytes(self.BLOCK_BYTES), 0
-        self._used = begin + size
-        return int.from_bytes(self._block[begin : begin + size], "big") >> (size * 8 - k)
+        end = begin + n
+        if end > len(self._block):
+            if n > self.BLOCK_BYTES:
+                return super().randbytes(n)
+            self._block, begin, end = super().randbytes(self.BLOCK_BYTES), 0, n
+        self._used = end
+        return self._block[begin:end]
+
+    def getrandbits(self, k: int) -> int:
+        """An integer of `k` random bits.
+
+        Raises:
+            ValueError: a negative number of bits.
+        """
+        if k < 0:
+            raise ValueError("number of bits must be non-negative")
+        size = (k + 7) // 8
+        return int.from_bytes(self.randbytes(size), "big") >> (size * 8 - k)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,16 +147,16 @@ class Env:
 
     def new_uid(self) -> str:
         """A version 4 UUID (RFC 9562) in canonical text."""
-        digits = f"{self.rng.getrandbits(128) & _UUID_MASK | _UUID_BITS:032x}"
-        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+        x = self.rng.randbytes(16).hex()
+        return f"{x[:8]}-{x[8:12]}-4{x[13:16]}-{_VARIANT[x[16]]}{x[17:20]}-{x[20:]}"
 
     def utcnow(self) -> dt.datetime:
         """The wall clock as an aware datetime."""
         return dt.datetime.fromtimestamp(self.now(), dt.UTC)
 
 
-_UUID_MASK = ~((0xF << 76) | (0x3 << 62))
-_UUID_BITS = (0x4 << 76) | (0x2 << 62)
+# The digit that tells the variant has two random bits (RFC 9562, 4.1).
+_VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
 def seeded(seed: int, *, start: float = 1_700_000_000.0) -> Env:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 AUTHENTICATED = "system:authenticated"
@@ -56,6 +57,7 @@ def user_info(user: UserInfo) -> dict[str, Any]:
     return info
 
 
+@lru_cache(1024)  # a client certificate is looked at with each request of its connection
 def authenticated(user: UserInfo) -> UserInfo:
     """Add ``system:authenticated`` as the last group.
 
