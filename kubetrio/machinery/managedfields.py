@@ -44,6 +44,7 @@ Json = dict[str, Any]
 FIELDS_TYPE = "FieldsV1"
 UPDATERS_LIMIT = 10
 """Update managers that an object keeps apart."""
+UNKNOWN = "unknown"
 ANCIENT = "ancient-changes"
 BEFORE_FIRST_APPLY = "before-first-apply"
 _RESET: list[Json] = [{}]
@@ -83,15 +84,7 @@ class Write(NamedTuple):
     def owner(self, operation: str, name: str = "") -> Manager:
         """The identity of the writer, or of a name that stands for it."""
         version = self.api_version if operation == UPDATE else ""
-        return Manager(name or self.manager or "unknown", operation, version, self.subresource)
-
-    def entry(self, fields_v1: Json) -> Json:
-        """The entry of an update by this writer that owns some fields."""
-        entry = _head(self.owner(UPDATE), self.api_version, self.now)
-        entry["fieldsV1"] = fields_v1
-        if self.subresource:
-            entry["subresource"] = self.subresource
-        return entry
+        return Manager(name or self.manager or UNKNOWN, operation, version, self.subresource)
 
     def typed(self, obj: Mapping[str, Any]) -> Typed:
         """An object in the version of the request, without its entries."""
@@ -111,6 +104,23 @@ class Applied:
     obj: Json
     entries: list[Json]
     changed: bool
+
+
+def update_entry(
+    manager: str, api_version: str, now: str, fields_v1: Json, subresource: str = ""
+) -> Json:
+    """The entry of an update by a writer that owns some fields; see `Write`."""
+    entry: Json = {
+        "manager": manager or UNKNOWN,
+        "operation": UPDATE,
+        "apiVersion": api_version,
+        "time": now,
+        "fieldsType": FIELDS_TYPE,
+        "fieldsV1": fields_v1,
+    }
+    if subresource:
+        entry["subresource"] = subresource
+    return entry
 
 
 def decode(entries: Any) -> dict[Manager, Owned]:

@@ -7,7 +7,7 @@ does: what admission or the server adds later is owned by nobody.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from kubetrio.machinery import managedfields
@@ -84,13 +84,22 @@ class FieldManager:
     def __init__(
         self, resource: ResourceType, manager: str, now: str, subresource: str = ""
     ) -> None:
-        self._write = Write(
+        self._resource = resource
+        self._manager = manager
+        self._now = now
+        self._subresource = subresource
+
+    @cached_property
+    def _write(self) -> Write:
+        """The write as ownership sees it; many creations do without it."""
+        resource = self._resource
+        return Write(
             schema=patchmeta.for_type(resource.schema_name),
             kind=resource.group_version_kind,
-            manager=manager,
-            now=now,
-            subresource=subresource,
-            rules=rules_of(resource, subresource),
+            manager=self._manager,
+            now=self._now,
+            subresource=self._subresource,
+            rules=rules_of(resource, self._subresource),
             empty=patchmeta.empty_object(resource.schema_name),
         )
 
@@ -101,7 +110,8 @@ class FieldManager:
         if seen is None:
             self._note(obj, managedfields.on_create(self._converted(obj), self._write))
             return
-        key = (self._write.kind, self._write.subresource, seen)
+        kind = self._resource.group_version_kind
+        key = (kind, self._subresource, seen)
         fields = _SHAPES.get(key)
         if fields is None:
             entries = managedfields.on_create(obj, self._write)
@@ -109,7 +119,10 @@ class FieldManager:
             if len(entries) == 1 and len(_SHAPES) < REMEMBERED_SHAPES:
                 _SHAPES[key] = entries[0]["fieldsV1"]
             return
-        self._note(obj, [self._write.entry(fields)])
+        entry = managedfields.update_entry(
+            self._manager, kind.api_version, self._now, fields, self._subresource
+        )
+        self._note(obj, [entry])
 
     def updated(self, live: Object, new: Object) -> None:
         """Note who owns what after an update; changes the new object."""
