@@ -272,12 +272,22 @@ class Writer:
         free: int = self._connection.pragma("freelist_count")
         return free
 
-    def checkpoint(self, mode: int) -> tuple[int, int]:
-        """Copy the log into the file; returns (frames in the log, frames copied)."""
+    def checkpoint(self, mode: int, *, wait: bool = True) -> tuple[int, int]:
+        """Copy the log into the file; returns (frames in the log, frames copied).
+
+        Args:
+            mode: of SQLite: ``RESTART`` for a log that begins anew, ``TRUNCATE`` for an empty one.
+            wait: for readers that hold it, within the busy time-out.
+        """
+        self._connection.set_busy_timeout(BUSY_TIMEOUT_MS if wait else 0)
         try:
-            return self._connection.wal_checkpoint(mode=mode)
+            done = self._connection.wal_checkpoint(mode=mode)
         except apsw.BusyError:
             return (self.wal_pages, 0)  # readers hold it; the next round goes on
+        finally:
+            self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        self.wal_pages = done[0]
+        return done
 
     def mark(self, *, clean: bool) -> None:
         """Note whether the file is in use (a crash leaves the note) or was closed in order."""
