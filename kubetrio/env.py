@@ -14,7 +14,6 @@ import time  # noqa: TID251  (this is the one place)
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
@@ -46,43 +45,89 @@ def _threaded(limit: int) -> RunBlocking:
     return run
 
 
-_Job = tuple[Callable[[], Any], trio.lowlevel.Task, Callable[..., object]]
+class Worker(Protocol):
+    """Runs the blocking calls of one caller, one at a time."""
 
+    def start(self, call: Callable[[], object]) -> None:
+        """Begin a call; `wait` must follow."""
+        ...
 
-def _work(jobs: SimpleQueue[_Job | None]) -> None:
-    """Call what comes, one after the other, until None comes."""
-    while (job := jobs.get()) is not None:
-        call, task, run_sync_soon = job
-        run_sync_soon(trio.lowlevel.reschedule, task, outcome.capture(call))
+    async def wait(self) -> Any:
+        """What the call returned, or raises what it raised; not cancellable."""
+        ...
 
 
 def _not_cancellable(_: object) -> trio.lowlevel.Abort:
     return trio.lowlevel.Abort.FAILED
 
 
+class _ThreadWorker:
+    """A thread; nothing is looked up, named or limited for a call."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[tuple[Callable[[], object], trio.lowlevel.TrioToken] | None]
+        self._jobs = SimpleQueue()
+        self._done: outcome.Outcome[object] | None = None
+        self._task: trio.lowlevel.Task | None = None
+        self._thread = threading.Thread(target=self._work, name="kubetrio own thread", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            call, loop = job
+            loop.run_sync_soon(self._finished, outcome.capture(call))
+
+    def _finished(self, done: outcome.Outcome[object]) -> None:
+        self._done = done
+        if self._task is not None:
+            trio.lowlevel.reschedule(self._task)
+            self._task = None
+
+    def start(self, call: Callable[[], object]) -> None:
+        """See `Worker`."""
+        self._done = None
+        self._jobs.put((call, trio.lowlevel.current_trio_token()))
+
+    async def wait(self) -> Any:
+        """See `Worker`."""
+        if self._done is None:
+            self._task = trio.lowlevel.current_task()
+            await trio.lowlevel.wait_task_rescheduled(_not_cancellable)
+        if self._done is None:
+            raise AssertionError("nobody else wakes the task")
+        return self._done.unwrap()
+
+    def end(self) -> None:
+        """Let the thread end."""
+        self._jobs.put(None)
+        self._thread.join()
+
+
 @contextmanager
-def own_thread() -> Iterator[RunBlocking]:
-    """A thread for one caller, as long as the block lasts.
-
-    It costs half of a call by way of a pool of threads: nothing is looked up, named or limited, and
-    it holds the interpreter lock, which the event loop wants back, for a moment only.
-    """
-    jobs: SimpleQueue[_Job | None] = SimpleQueue()
-    thread = threading.Thread(target=_work, args=(jobs,), name="kubetrio own thread", daemon=True)
-    thread.start()
-
-    async def run(fn: Callable[[*Args], T], *args: *Args) -> T:
-        soon = trio.lowlevel.current_trio_token().run_sync_soon
-        call = partial(fn, *args) if args else fn
-        jobs.put((call, trio.lowlevel.current_task(), soon))
-        result: T = await trio.lowlevel.wait_task_rescheduled(_not_cancellable)
-        return result
-
+def own_thread() -> Iterator[Worker]:
+    """A thread for one caller, as long as the block lasts; it costs half of one from a pool."""
+    worker = _ThreadWorker()
     try:
-        yield run
+        yield worker
     finally:
-        jobs.put(None)
-        thread.join()
+        worker.end()
+
+
+class _InlineWorker:
+    """Has a call run when it is waited for."""
+
+    def __init__(self, run: RunBlocking) -> None:
+        self._run = run
+        self._call: Callable[[], object] = bool
+
+    def start(self, call: Callable[[], object]) -> None:
+        """See `Worker`."""
+        self._call = call
+
+    async def wait(self) -> Any:
+        """See `Worker`."""
+        with trio.CancelScope(shield=True):
+            return await self._run(self._call)
 
 
 async def run_inline(fn: Callable[[*Args], T], *args: *Args) -> T:
@@ -132,18 +177,20 @@ class Env:
         now: wall clock, seconds since the epoch.
         rng: source of randomness; `SystemRandom` in production.
         run_blocking: runs blocking calls (long reads, checkpoints, key generation).
-        own_thread: makes what runs the blocking calls of one caller that has many, one at a time
-            (commits); None: that is `run_blocking`.
+        own_thread: makes what runs the blocking calls of one caller that has many (syncs); None:
+            that is `run_blocking`, and nothing else waits for the system beside the event loop.
     """
 
     now: Callable[[], float] = time.time
     rng: random.Random = field(default_factory=SystemRandom)
     run_blocking: RunBlocking = field(default_factory=lambda: _threaded(16))
-    own_thread: Callable[[], AbstractContextManager[RunBlocking]] | None = own_thread
+    own_thread: Callable[[], AbstractContextManager[Worker]] | None = own_thread
 
-    def for_one_caller(self) -> AbstractContextManager[RunBlocking]:
+    def for_one_caller(self) -> AbstractContextManager[Worker]:
         """See `own_thread`."""
-        return nullcontext(self.run_blocking) if self.own_thread is None else self.own_thread()
+        if self.own_thread is None:
+            return nullcontext(_InlineWorker(self.run_blocking))
+        return self.own_thread()
 
     def new_uid(self) -> str:
         """A version 4 UUID (RFC 9562) in canonical text."""

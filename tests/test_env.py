@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from dataclasses import replace
 from random import Random  # noqa: TID251  (a type)
+from typing import Any
 
 import pytest
 import trio
@@ -94,22 +96,51 @@ async def test_one_caller_has_a_thread_of_its_own() -> None:
     import threading  # noqa: TID251  (to tell threads apart)
 
     before = set(threading.enumerate())
-    with Env().for_one_caller() as run:
-        first = await run(threading.get_ident)
-        assert first == await run(threading.get_ident) != threading.get_ident()
+    with Env().for_one_caller() as worker:
+        worker.start(threading.get_ident)
+        first = await worker.wait()
+        worker.start(threading.get_ident)
+        assert first == await worker.wait() != threading.get_ident()
+        worker.start(lambda: fail("oops"))
         with pytest.raises(ValueError, match="oops"):
-            await run(fail, "oops")
+            await worker.wait()
         with trio.move_on_after(0) as scope:
-            assert await run(int, "7") == 7
+            worker.start(lambda: 7)
+            assert await worker.wait() == 7
         assert not scope.cancelled_caught
     assert set(threading.enumerate()) == before
 
 
+async def test_a_call_may_be_over_before_it_is_waited_for() -> None:
+    """Its result is kept."""
+    with Env().for_one_caller() as worker:
+        done = trio.Event()
+        token = trio.lowlevel.current_trio_token()
+
+        def call() -> int:
+            token.run_sync_soon(done.set)
+            return 7
+
+        worker.start(call)
+        await done.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        assert await worker.wait() == 7
+
+
 async def test_a_seeded_environment_has_no_threads() -> None:
     """Whoever replaces what runs blocking calls replaces it for everybody."""
-    env = seeded(0)
-    with env.for_one_caller() as run:
-        assert run is env.run_blocking
+    calls: list[object] = []
+
+    async def run(fn: Any, *args: Any) -> Any:
+        calls.append(fn)
+        return fn(*args)
+
+    env = replace(seeded(0), run_blocking=run)
+    with env.for_one_caller() as worker:
+        worker.start(monotonic)
+        assert not calls
+        assert await worker.wait() > 0
+    assert calls == [monotonic]
 
 
 async def test_threads_return_values() -> None:

@@ -25,9 +25,7 @@ BODY_FIELDS = frozenset({b"content-length", b"transfer-encoding"})
 REMEMBERED_BYTES = 4096  # of a head whose fields are remembered
 STAND_IN = b"REPORT"  # a method that means nothing to llhttp
 # First lines and lengths about which there can be no doubt.
-PLAIN_LINE = re.compile(
-    rb"(GET|POST|PUT|PATCH|HEAD|DELETE) (/[A-Za-z0-9/._~?&=%,:+-]*) HTTP/1\.1"
-)
+PLAIN_LINE = re.compile(rb"(GET|POST|PUT|PATCH|HEAD|DELETE) (/[A-Za-z0-9/._~?&=%,:+-]*) HTTP/1\.1")
 LENGTH_FIELD = re.compile(rb"(?:^|(?<=\n))content-length: (0|[1-9][0-9]{0,8})\r\n", re.IGNORECASE)
 LENGTH = re.compile(rb"0|[1-9][0-9]{0,8}")
 

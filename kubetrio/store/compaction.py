@@ -35,7 +35,7 @@ def next_step(step: int, took_s: float, target_s: float) -> int:
 
 
 async def compact(
-    writer: Writer, to: Revision, *, slot: trio.Lock, env: Env, step_s: float
+    writer: Writer, to: Revision, *, slot: trio.Semaphore, env: Env, step_s: float
 ) -> None:
     """Compact up to a revision.
 
@@ -43,7 +43,7 @@ async def compact(
         writer: the writing connection.
         to: oldest revision that may be asked for afterwards; below the newest one, whose row keeps
             the revision counter across restarts.
-        slot: lock of the writing connection, taken for each step.
+        slot: of the writing connection, taken for each step.
         env: threads.
         step_s: time one step should take, seconds.
 

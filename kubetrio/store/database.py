@@ -132,13 +132,16 @@ def connect(path: Path, *, synchronous: str = "FULL", cache_kib: int = 8192) -> 
 class Writer:
     """The one writing connection: applies writes to an open transaction and commits it.
 
+    A commit is not synced: ``synchronous=FULL`` is ``NORMAL`` and a sync of the write-ahead log
+    behind each commit (sqlite.org/pragma.html), and `store.commits` does that beside the event
+    loop.
+
     Args:
         path: database file.
-        synchronous: ``FULL`` or ``NORMAL``.
     """
 
-    def __init__(self, path: Path, *, synchronous: str) -> None:
-        self._connection = connect(path, synchronous=synchronous, cache_kib=16384)
+    def __init__(self, path: Path) -> None:
+        self._connection = connect(path, synchronous="NORMAL", cache_kib=16384)
         self._execute = self._connection.execute
         self.revision: Revision = self._execute(sql.HEAD).get
         self.compacted: Revision = self._execute(sql.GET_META, ("compacted",)).get
@@ -156,7 +159,7 @@ class Writer:
         self._execute(sql.BEGIN)
 
     def commit(self) -> None:
-        """Make the open transaction durable, as far as `synchronous` says."""
+        """Put the open transaction into the log."""
         self._execute(sql.COMMIT)
 
     def rollback(self, revision: Revision) -> None:
@@ -304,7 +307,7 @@ class Writer:
         self._connection.close()
 
 
-def open_writer(path: Path, *, synchronous: str, now_ms: int) -> Writer:
+def open_writer(path: Path, *, now_ms: int) -> Writer:
     """Open or create the database, checking it whole after an unclean stop.
 
     Raises:
@@ -334,7 +337,7 @@ def open_writer(path: Path, *, synchronous: str, now_ms: int) -> Writer:
             migrate(connection, now_ms)
         finally:
             connection.close()
-        writer = Writer(path, synchronous=synchronous)
+        writer = Writer(path)
         writer.mark(clean=False)
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
         raise DatabaseUnusable(

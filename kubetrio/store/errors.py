@@ -71,6 +71,20 @@ class StoreUnavailable(StoreError):
     """The engine could not commit (disk full, I/O error); nothing of the write was kept."""
 
 
+class StoreBroken(StoreError):
+    """The disk could not sync what was committed: what is on it is unknown, and the store ends.
+
+    A sync that failed once may succeed the next time without the data (fsync(2)), so trying again
+    proves nothing.  What was acknowledged is there; the file is checked when it is opened again.
+
+    Args:
+        error: what the system said.
+    """
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"the disk failed to sync the write-ahead log: {error}")
+
+
 class StoreClosed(StoreError):
     """The store is shutting down; nothing of the write was kept."""
 

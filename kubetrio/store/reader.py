@@ -60,6 +60,17 @@ class Reader:
         if self._connection.in_transaction:
             self._connection.execute(sql.COMMIT)
 
+    def hold(self) -> None:
+        """See what is there now until `renew`, if snapshots are kept."""
+        if self._keeps and not self._connection.in_transaction:
+            self._connection.execute(sql.BEGIN_READING)
+            self._connection.execute(sql.HEAD).fetchone()  # a snapshot begins with the first read
+
+    @property
+    def keeps(self) -> bool:
+        """Whether snapshots are kept."""
+        return self._keeps
+
     def _begin(self) -> None:
         if self._keeps and not self._connection.in_transaction:
             self._connection.execute(sql.BEGIN_READING)

@@ -1,34 +1,26 @@
 """The SQLite store: group commit, reads, the commit stream, compaction and checkpoints.
 
-A write is a point, not a span.  Writers queue; one task takes all that wait, applies them to one
-transaction, commits it in a thread (the fsync, shared by the whole group), announces the events
-in revision order, and only then answers the writers.  Inserts run on the event loop because they
-only touch the page cache: a thread that makes many short SQLite calls would lose the interpreter
-lock at each of them to a busy event loop, so a thread gets one long call or none.
-
-Before a write is taken it may be cancelled; after that it is waited for, whatever happens: nobody
-sees "cancelled, yet stored".
+What is read on the event loop is what was announced: the reader keeps its snapshot while a commit
+is in flight (`store.commits`).  Reads elsewhere, which may have seen more, wait until that landed.
 """
 
 from __future__ import annotations
 
-import enum
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import apsw
-import outcome
 import trio
 
-from kubetrio.env import Env, RunBlocking
+from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.store import database
-from kubetrio.store.errors import Compacted, StoreClosed, StoreError, StoreUnavailable
+from kubetrio.store.commits import Commits
+from kubetrio.store.errors import Compacted, StoreUnavailable
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import (
     CommitHook,
@@ -43,13 +35,12 @@ from kubetrio.store.model import (
 )
 from kubetrio.store.reader import Reader
 from kubetrio.store.recent import Recent
+from kubetrio.store.sync import FileSync, open_sync
 
 T = TypeVar("T")
 
 LOG = Log("kubetrio.store")
 
-MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
-GATHERED = 16  # writes that share the cost of a commit well enough not to wait for more of them
 INLINE_KEYS = 150  # a page of so many values is read on the event loop
 COUNTED_INLINE = 2000  # keys that are counted there: 0.1 ms
 EVENT_BYTES_INLINE = 256 * 1024
@@ -82,24 +73,6 @@ class StoreConfig:
     recent_bytes: int = 8 * 1024 * 1024
 
 
-class _State(enum.Enum):
-    """Life of a write."""
-
-    WAITING = enum.auto()
-    TAKEN = enum.auto()
-
-
-class _Write:
-    """A queued write and the task that waits for it."""
-
-    __slots__ = ("apply", "state", "task")
-
-    def __init__(self, apply: Callable[[database.Writer], tuple[KeyValue, Event]]) -> None:
-        self.apply = apply
-        self.state = _State.WAITING
-        self.task = trio.lowlevel.current_task()
-
-
 class SqliteStore:
     """The embedded store; made by `open_store`.  Follows `store.model.Store`."""
 
@@ -109,32 +82,34 @@ class SqliteStore:
         config: StoreConfig,
         env: Env,
         writer: database.Writer,
-        run_commit: RunBlocking,
+        sync: FileSync | None,
     ) -> None:
         path = directory / database.FILE_NAME
         self._path = path
         self._config = config
         self._env = env
         self._writer = writer
-        self._run_commit = run_commit
         self._reader = Reader(path, cache_kib=READ_CACHE_KIB)
         self._reader.keep(True)
         self._long_readers = [Reader(path) for _ in range(READERS)]
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
         self._revision = writer.revision
-        self._queue: deque[_Write] = deque()
-        self._writer_parked: trio.lowlevel.Task | None = None
-        self._writer_slot = trio.Lock()  # the connection: a batch, a compaction step, a checkpoint
+        # Of the connection; no lock, since who takes it need not be who gives it back.
+        self._writer_slot = trio.Semaphore(1, max_value=1)
+        self._commits = Commits(
+            writer,
+            env,
+            self._writer_slot,
+            sync,
+            before_commit=self._reader.hold,
+            announce=self._announce,
+        )
         self._checkpoint_due = trio.Event()
         self._checkpoints = 0  # under way
         self._rested_at: Revision | None = None  # newest revision of the last round of compaction
         self._pages_looked_at = 0  # length of the log at the last checkpoint
         self._recent = Recent(config.recent_bytes)
         self._hooks: list[CommitHook] = []
-        self._closed = False
-        self._commits = 0
-        self._writes = 0
-        self._largest_batch = 0
 
     # ------------------------------------------------------------------ state
 
@@ -158,12 +133,12 @@ class SqliteStore:
         return StoreStatistics(
             revision=self._revision,
             compacted=self._writer.compacted,
-            commits=self._commits,
-            writes=self._writes,
-            largest_batch=self._largest_batch,
+            commits=self._commits.commits,
+            writes=self._commits.writes,
+            largest_batch=self._commits.largest_batch,
             wal_bytes=wal.stat().st_size if wal.exists() else 0,
             file_bytes=self._path.stat().st_size,
-            queued=len(self._queue),
+            queued=self._commits.queued,
         )
 
     # ------------------------------------------------------------------ reads
@@ -171,9 +146,11 @@ class SqliteStore:
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`.  Not a checkpoint: a row takes microseconds."""
         if at is not None:
-            return self._reader.get(key, at)
+            return await self._here(lambda reader: reader.get(key, at))
         known = self._recent.get(key)
         if known is None:
+            if not self._reader.keeps:
+                return await self._here(lambda reader: reader.get(key, None))
             known = self._reader.get(key, None)
             if known is not None:
                 self._recent.keep(known)
@@ -184,7 +161,7 @@ class SqliteStore:
     ) -> RangeResult:
         """Keys in order; see `Store.range`."""
         if (limit and limit <= INLINE_KEYS) or self._few(keys):
-            return self._reader.range(keys, at, limit, max_bytes)
+            return await self._here(lambda reader: reader.range(keys, at, limit, max_bytes))
         return await self._long_read(lambda reader: reader.range(keys, at, limit, max_bytes))
 
     async def join(
@@ -199,7 +176,9 @@ class SqliteStore:
     ) -> JoinResult:
         """Values as one piece of bytes; see `Store.join`."""
         if (limit and limit <= INLINE_KEYS) or self._few(keys):
-            return self._reader.join(keys, skip, separator, at, limit, max_bytes)
+            return await self._here(
+                lambda reader: reader.join(keys, skip, separator, at, limit, max_bytes)
+            )
         return await self._long_read(
             lambda reader: reader.join(keys, skip, separator, at, limit, max_bytes)
         )
@@ -208,152 +187,58 @@ class SqliteStore:
         """Number of keys; see `Store.count`."""
         some = self._reader.count_some(keys, COUNTED_INLINE + 1)
         if some <= COUNTED_INLINE:
-            return some if at is None else self._reader.count(keys, at)
+            if at is not None:
+                return await self._here(lambda reader: reader.count(keys, at))
+            if not self._reader.keeps:
+                await self._commits.settled()
+            return some
         return await self._long_read(lambda reader: reader.count(keys, at))
 
     async def events(
         self, *, after: Revision, keys: Range | None = None, max_bytes: int
     ) -> tuple[Sequence[Event], Revision]:
         """Events behind a revision; see `Store.events`."""
-        return self._reader.events(after, keys, min(max_bytes, EVENT_BYTES_INLINE))
+        return await self._here(
+            lambda reader: reader.events(after, keys, min(max_bytes, EVENT_BYTES_INLINE))
+        )
 
     def _few(self, keys: Range) -> bool:
         return self._reader.count_some(keys, INLINE_KEYS + 1) <= INLINE_KEYS
+
+    async def _here(self, read: Callable[[Reader], T]) -> T:
+        """Read on the event loop; not a checkpoint but where that could see what is in flight."""
+        result = read(self._reader)
+        if not self._reader.keeps:
+            await self._commits.settled()
+        return result
 
     async def _long_read(self, read: Callable[[Reader], T]) -> T:
         async with self._long_slots:
             reader = self._long_readers.pop()
             try:
-                return await self._env.run_blocking(read, reader)
+                result = await self._env.run_blocking(read, reader)
             finally:
                 self._long_readers.append(reader)
+        await self._commits.settled()
+        return result
 
     # ------------------------------------------------------------------ writes
 
     async def create(self, key: str, value: Stamped) -> KeyValue:
         """Write a new key; see `Store.create`."""
-        return await self._submit(lambda writer: writer.create(key, value))
+        return await self._commits.submit(lambda writer: writer.create(key, value), _size_of(value))
 
     async def update(self, key: str, value: Stamped, *, expected: Revision) -> KeyValue:
         """Replace a key; see `Store.update`."""
-        return await self._submit(lambda writer: writer.update(key, value, expected))
+        return await self._commits.submit(
+            lambda writer: writer.update(key, value, expected), _size_of(value)
+        )
 
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
         """Delete a key; see `Store.delete`."""
-        return await self._submit(lambda writer: writer.delete(key, last, expected))
-
-    async def _submit(self, apply: Callable[[database.Writer], tuple[KeyValue, Event]]) -> KeyValue:
-        """Queue a write and wait for its commit; cancellable until it is taken."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        if self._closed:
-            raise StoreClosed
-        write = _Write(apply)
-        self._queue.append(write)
-        if self._writer_parked is not None:
-            trio.lowlevel.reschedule(self._writer_parked)
-            self._writer_parked = None
-
-        def abort(_: object) -> trio.lowlevel.Abort:
-            if write.state is _State.TAKEN:
-                return trio.lowlevel.Abort.FAILED
-            self._queue.remove(write)
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        result: KeyValue = await trio.lowlevel.wait_task_rescheduled(abort)
-        return result
-
-    async def _write_forever(self) -> NoReturn:
-        while True:
-            if not self._queue:
-                await self._park()
-                continue
-            await self._gather()
-            async with self._writer_slot:
-                # Shielded: a batch that was taken is committed and answered, bounded by the busy
-                # time-out of SQLite.
-                with trio.CancelScope(shield=True):
-                    await self._commit_batch()
-            pages = self._writer.wal_pages
-            if pages < self._pages_looked_at:
-                self._pages_looked_at = 0  # the log began anew
-            if pages >= self._pages_looked_at + self._config.checkpoint_pages:
-                self._checkpoint_due.set()
-
-    async def _gather(self) -> None:
-        """Wait while each round of the event loop brings more writes, a few rounds at most.
-
-        A commit costs about as much of the event loop as a write (a thread is woken and heard), so
-        writers that are on their way should share it; a lone one waits for a single round.
-        """
-        waiting = 0
-        while waiting < len(self._queue) < GATHERED:
-            waiting = len(self._queue)
-            await trio.lowlevel.checkpoint()
-
-    async def _park(self) -> None:
-        self._writer_parked = trio.lowlevel.current_task()
-
-        def abort(_: object) -> trio.lowlevel.Abort:
-            self._writer_parked = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
-
-    async def _commit_batch(self) -> None:
-        # Half of a long queue: its writers are answered while the other half is committed, so that
-        # neither the event loop nor the disk waits for the other.
-        size = min(max(GATHERED, len(self._queue) // 2), len(self._queue), MAX_BATCH)
-        batch = [self._queue.popleft() for _ in range(size)]
-        if not batch:
-            return  # cancelled while the connection was busy
-        for write in batch:
-            write.state = _State.TAKEN
-        answers: list[outcome.Outcome[KeyValue]] = []
-        try:
-            answers, events = await self._apply(batch)
-            if events:
-                self._commits += 1
-                self._writes += len(events)
-                self._largest_batch = max(self._largest_batch, len(events))
-                self._announce(events)
-        finally:
-            # A taken write cannot be cancelled: whatever broke (a bug, a hook), it gets an answer.
-            for write, answer in zip(batch, answers, strict=False):
-                trio.lowlevel.reschedule(write.task, answer)
-            for write in batch[len(answers) :]:
-                trio.lowlevel.reschedule(
-                    write.task, outcome.Error(StoreUnavailable("store failed"))
-                )
-
-    async def _apply(
-        self, batch: Sequence[_Write]
-    ) -> tuple[list[outcome.Outcome[KeyValue]], list[Event]]:
-        """Apply and commit a batch: the answer of each write, and what was committed."""
-        writer = self._writer
-        before = writer.revision
-        events: list[Event] = []
-        answers: list[outcome.Outcome[KeyValue]] = []
-        try:
-            writer.begin(int(self._env.now() * 1000))
-            for write in batch:
-                try:
-                    stored, event = write.apply(writer)
-                except StoreError as error:
-                    answers.append(outcome.Error(error))
-                else:
-                    answers.append(outcome.Value(stored))
-                    events.append(event)
-            if not events or self._config.durability != "full":
-                writer.commit()
-            else:
-                await self._run_commit(writer.commit)
-        except (apsw.Error, OSError) as error:
-            writer.rollback(before)
-            return [outcome.Error(StoreUnavailable(str(error))) for _ in batch], []
-        except BaseException:
-            writer.rollback(before)
-            raise
-        return answers, events
+        return await self._commits.submit(
+            lambda writer: writer.delete(key, last, expected), _size_of(last)
+        )
 
     def _announce(self, events: Sequence[Event]) -> None:
         self._revision = events[-1].revision
@@ -361,6 +246,11 @@ class SqliteStore:
         self._recent.announced(events)
         for hook in self._hooks:
             hook(events)
+        pages = self._writer.wal_pages
+        if pages < self._pages_looked_at:
+            self._pages_looked_at = 0  # the log began anew
+        if pages >= self._pages_looked_at + self._config.checkpoint_pages:
+            self._checkpoint_due.set()
 
     # ------------------------------------------------------------------ upkeep
 
@@ -405,9 +295,8 @@ class SqliteStore:
             mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if empty else apsw.SQLITE_CHECKPOINT_RESTART
             async with self._writer_slot:
                 with self._nothing_kept():
-                    await self._env.run_blocking(
-                        partial(self._writer.checkpoint, mode, wait=False)
-                    )
+                    await self._env.run_blocking(partial(self._writer.checkpoint, mode, wait=False))
+                self._commits.log_anew = True
 
     async def _checkpoint_forever(self) -> NoReturn:
         """Move the log into the file beside the writers; only a log over its limit stops them."""
@@ -455,11 +344,12 @@ class SqliteStore:
             await self._env.run_blocking(
                 partial(self._writer.checkpoint, apsw.SQLITE_CHECKPOINT_RESTART, wait=wait)
             )
+            self._commits.log_anew = True
 
     async def run(self) -> NoReturn:
         """Write, compact and checkpoint until cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._write_forever, name="store writer")
+            nursery.start_soon(self._commits.run, name="store writer")
             nursery.start_soon(self._compact_forever, name="store compaction")
             nursery.start_soon(self._checkpoint_forever, name="store checkpoints")
         raise AssertionError("store tasks never return")
@@ -470,9 +360,7 @@ class SqliteStore:
         Args:
             clean: empty the log and note an orderly stop; else leave things as a crash would.
         """
-        self._closed = True
-        while self._queue:
-            trio.lowlevel.reschedule(self._queue.popleft().task, outcome.Error(StoreClosed()))
+        self._commits.close()
         for reader in (self._reader, *self._long_readers):
             reader.close()
         if clean:
@@ -495,8 +383,8 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
         DatabaseUnusable: foreign, corrupt or newer file.
         OSError: the directory cannot be written.
     """
-    with env.for_one_caller() as run_commit:
-        lock, store = _open(directory, config, env, run_commit)
+    with ExitStack() as stack:
+        store = _open(directory, config, env, stack)
         clean = False
         try:
             async with trio.open_nursery() as nursery:
@@ -506,21 +394,24 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
             clean = True
         finally:
             store.close(clean=clean)
-            lock.release()
 
 
-def _open(
-    directory: Path, config: StoreConfig, env: Env, run_commit: RunBlocking
-) -> tuple[DirectoryLock, SqliteStore]:
+def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> SqliteStore:
+    """Open the file; what is to be given back when the store is closed is left on the stack."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = DirectoryLock(directory)
+    stack.callback(DirectoryLock(directory).release)
+    path = directory / database.FILE_NAME
+    writer = database.open_writer(path, now_ms=int(env.now() * 1000))
     try:
-        writer = database.open_writer(
-            directory / database.FILE_NAME,
-            synchronous="FULL" if config.durability == "full" else "NORMAL",
-            now_ms=int(env.now() * 1000),
-        )
-        return lock, SqliteStore(directory, config, env, writer, run_commit)
+        sync = None
+        if config.durability == "full":
+            file = path.resolve()  # SQLite keeps the log beside what a link leads to
+            sync = stack.enter_context(open_sync(file.with_name(file.name + "-wal"), env))
+        return SqliteStore(directory, config, env, writer, sync)
     except BaseException:
-        lock.release()
+        writer.abandon()
         raise
+
+
+def _size_of(value: Stamped) -> int:
+    return len(value.before) + len(value.after)

@@ -15,6 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import seeded
 from kubetrio.store import database
+from kubetrio.store.commits import INLINE_BYTES
 from kubetrio.store.compaction import LARGEST_STEP, next_step
 from kubetrio.store.errors import Compacted, FutureRevision, StoreUnavailable
 from kubetrio.store.model import Range, Stamped
@@ -238,11 +239,12 @@ async def test_compaction_to_a_revision_that_was_not_committed(tmp_path: Path) -
 
             gate.hold(Hold.BEFORE)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(note, StoreUnavailable, store.create("k", value()))
+                large = Stamped(b"", bytes(INLINE_BYTES + 1))  # its commit can be held
+                nursery.start_soon(note, StoreUnavailable, store.create("k", large))
                 await wait_all_tasks_blocked()
                 nursery.start_soon(note, FutureRevision, store.compact(1))
                 await wait_all_tasks_blocked()
-                disk.fault = Fault.SYNC
+                disk.fault = Fault.FULL
                 gate.open()
             disk.fault = Fault.NONE
             assert set(answers) == {StoreUnavailable, FutureRevision}

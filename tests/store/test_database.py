@@ -31,7 +31,7 @@ def writer(path: Path) -> Iterator[database.Writer]:
 
 
 def open_writer(path: Path, *, now_ms: int = 1000) -> database.Writer:
-    return database.open_writer(path, synchronous="NORMAL", now_ms=now_ms)
+    return database.open_writer(path, now_ms=now_ms)
 
 
 def fill(writer: database.Writer, count: int, *, now_ms: int = 1000) -> None:

@@ -22,7 +22,7 @@ ALL = Range.prefix("k")
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
     path = tmp_path / database.FILE_NAME
-    writer = database.open_writer(path, synchronous="NORMAL", now_ms=1000)
+    writer = database.open_writer(path, now_ms=1000)
     yield writer
     writer.abandon()
 

@@ -1,5 +1,8 @@
 """Group commit, cancellation, failing disks, and what is seen of a commit when."""
 
+import errno
+import os
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
 
@@ -9,10 +12,14 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import seeded
+from kubetrio.store import sync
+from kubetrio.store.commits import INLINE_BYTES, MAX_BATCH
 from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import (
     DataDirectoryLocked,
+    FutureRevision,
     KeyExists,
+    StoreBroken,
     StoreClosed,
     StoreError,
     StoreUnavailable,
@@ -20,9 +27,7 @@ from kubetrio.store.errors import (
 from kubetrio.store.model import Event, Range, Stamped
 from kubetrio.store.reader import Reader
 from kubetrio.store.revisions import (
-    GATHERED,
     INLINE_KEYS,
-    MAX_BATCH,
     READERS,
     SqliteStore,
     StoreConfig,
@@ -75,21 +80,62 @@ async def create_many(store: SqliteStore, gate: Gate, count: int, answers: Answe
 # ---------------------------------------------------------------------- group commit
 
 
-async def test_writers_share_transactions(held: tuple[SqliteStore, Gate]) -> None:
-    """Who waits while a commit is under way goes with the next one, a few all together."""
+async def test_writers_share_transactions(
+    held: tuple[SqliteStore, Gate], mock_clock: MockClock
+) -> None:
+    """With a quick disk in two halves: one is made ready while the other is synced."""
     store, gate = held
-    await create_many(store, gate, 1 + GATHERED, Answers())
+    await create_many(store, gate, 1 + 16, Answers())
     numbers = store.statistics()
-    assert (numbers.writes, numbers.commits) == (1 + GATHERED, 2)
-    assert numbers.largest_batch == GATHERED
+    assert (numbers.writes, numbers.commits, numbers.largest_batch) == (17, 3, 9)  # 1 9 7
 
 
-async def test_a_long_queue_is_halved(held: tuple[SqliteStore, Gate]) -> None:
-    """While one half is committed, the writers of the other are answered."""
+async def test_writers_go_together_where_the_disk_is_slow(
+    held: tuple[SqliteStore, Gate], mock_clock: MockClock
+) -> None:
+    """All that came during a sync share the next one."""
     store, gate = held
-    await create_many(store, gate, 1 + 48, Answers())
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        for number in range(17):
+            nursery.start_soon(store.create, f"k{number}", value())
+            await wait_all_tasks_blocked()
+        mock_clock.jump(1.0)
+        gate.open()
     numbers = store.statistics()
-    assert (numbers.writes, numbers.commits, numbers.largest_batch) == (49, 4, 24)  # 1 24 16 8
+    assert (numbers.writes, numbers.commits, numbers.largest_batch) == (17, 2, 16)
+
+
+async def test_a_lone_writer_waits_for_nobody(tmp_path: Path, mock_clock: MockClock) -> None:
+    """Its write is committed where it is submitted, once it is known to be alone."""
+    env, gate = gated(1)
+    async with open_store(tmp_path, StoreConfig(), env) as store, trio.open_nursery() as nursery:
+        await store.create("k0", value())
+        gate.hold(Hold.BEFORE)
+        nursery.start_soon(store.create, "k1", value())
+        await wait_all_tasks_blocked()
+        for number in range(2, 6):  # and so these find it in flight
+            nursery.start_soon(store.create, f"k{number}", value())
+        await wait_all_tasks_blocked()
+        assert store.statistics().queued == 4
+        gate.open()
+
+
+async def test_large_values_do_not_share_a_transaction(tmp_path: Path) -> None:
+    """What is committed on the event loop is bounded in bytes; more goes to a thread."""
+    env, gate = gated(1)
+    async with open_store(tmp_path, StoreConfig(durability="normal"), env) as store:
+        gate.hold(Hold.BEFORE)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(store.create, "k0", value(INLINE_BYTES + 1))
+            await wait_all_tasks_blocked()
+            for number in range(1, 7):
+                nursery.start_soon(store.create, f"k{number}", value(INLINE_BYTES // 3))
+            await wait_all_tasks_blocked()
+            assert (store.statistics().commits, store.statistics().queued) == (0, 6)
+            gate.open()
+        assert store.statistics().largest_batch <= 3
+        assert await store.count(KEYS) == 7
 
 
 async def test_transactions_are_bounded(held: tuple[SqliteStore, Gate]) -> None:
@@ -124,12 +170,13 @@ async def test_a_commit_is_announced_once_and_then_answered(
     batches: list[list[int]] = []
 
     def hook(events: Sequence[Event]) -> None:
-        assert len(answers.seen) == sum(map(len, batches))
+        assert len(answers.seen) <= sum(map(len, batches))
         batches.append([event.revision for event in events])
 
     store.on_commit(hook)
     await create_many(store, gate, 5, answers)
-    assert batches == [[1], [2, 3, 4, 5]]
+    assert batches[0] == [1]
+    assert [revision for batch in batches for revision in batch] == [1, 2, 3, 4, 5]
     assert sorted(map(str, answers.seen)) == ["0", "1", "2", "3", "4"]
 
 
@@ -238,10 +285,7 @@ async def test_a_write_in_a_cancelled_scope_is_not_begun(tmp_path: Path) -> None
 # ---------------------------------------------------------------------- failures
 
 
-@pytest.mark.parametrize("fault", [Fault.SYNC, Fault.FULL])
-async def test_a_failed_commit_fails_its_writers_and_stores_nothing(
-    tmp_path: Path, fault: Fault
-) -> None:
+async def test_a_failed_commit_fails_its_writers_and_stores_nothing(tmp_path: Path) -> None:
     """All of the transaction are told, nothing is seen or announced, and the store goes on."""
     env, gate = gated(1)
     with FaultyDisk() as disk:
@@ -250,7 +294,7 @@ async def test_a_failed_commit_fails_its_writers_and_stores_nothing(
             announced: list[Event] = []
             store.on_commit(announced.extend)
             answers = Answers()
-            disk.fault = fault
+            disk.fault = Fault.FULL
             await create_many(store, gate, 4, answers)
             assert set(answers.seen) == {(number, StoreUnavailable) for number in range(4)}
             assert (await store.range(KEYS)).items == []
@@ -275,11 +319,78 @@ async def test_refused_writes_of_a_failed_commit_are_unavailable_too(tmp_path: P
                 for name, key in (("first", "a"), ("second", "b"), ("third", "b")):
                     nursery.start_soon(answers.note, name, store.create(key, value()))
                     await wait_all_tasks_blocked()
-                disk.fault = Fault.SYNC
+                disk.fault = Fault.FULL
                 gate.open()
             assert ("third", StoreUnavailable) in answers.seen
             assert await store.get("b") is None
             disk.fault = Fault.NONE
+
+
+async def test_a_failed_sync_ends_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what is on the disk then, and trying again proves nothing (fsync(2))."""
+    failing = False
+
+    def fdatasync(fd: int) -> None:
+        if failing:
+            raise OSError(errno.EIO, "Input/output error")
+        os.fsync(fd)
+
+    monkeypatch.setattr(sync, "fdatasync", fdatasync)
+    answers = Answers()
+    announced: list[Event] = []
+
+    async def use() -> None:
+        nonlocal failing
+        async with open_store(tmp_path, StoreConfig(), seeded(1)) as store:
+            await store.create("k0", value())
+            store.on_commit(announced.extend)
+            failing = True
+            async with trio.open_nursery() as nursery:
+                for number in range(1, 4):
+                    nursery.start_soon(answers.note, number, store.create(f"k{number}", value()))
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await use()
+    assert caught.group_contains(StoreBroken, match="Input/output error")
+    errors = (StoreUnavailable, StoreClosed)
+    assert answers.seen  # others, still in the queue, were cancelled with the store
+    assert all(isinstance(one, tuple) and one[1] in errors for one in answers.seen)
+    assert not announced
+    failing = False
+    async with open_store(tmp_path, StoreConfig(), seeded(1)) as store:
+        assert await store.get("k0") is not None
+
+
+async def test_power_may_fail_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was answered is in the files as they were at the last sync."""
+    data, left = tmp_path / "data", tmp_path / "left"
+    left.mkdir()
+
+    def fdatasync(fd: int) -> None:
+        for name in (FILE_NAME, f"{FILE_NAME}-wal"):
+            shutil.copyfile(data / name, left / name)
+
+    monkeypatch.setattr(sync, "fdatasync", fdatasync)
+    config = StoreConfig(checkpoint_pages=20)
+    async with open_store(data, config, seeded(1)) as store:
+        for round_ in range(12):
+            answered: list[str] = []
+
+            async def write(key: str, size: int, answered: list[str] = answered) -> None:
+                await store.create(key, value(size))
+                answered.append(key)
+
+            async with trio.open_nursery() as nursery:
+                for number in range(1 + 5 * round_ % 12):
+                    nursery.start_soon(write, f"k{round_:02}/{number}", 10 + 700 * number)
+            found = tmp_path / f"found{round_}"
+            shutil.copytree(left, found)
+            async with open_store(found, NORMAL, seeded(1)) as other:
+                items = (await other.range(Range.prefix(f"k{round_:02}"))).items
+                assert {kv.key for kv in items} >= set(answered)
+                assert other.revision >= store.revision
 
 
 async def test_a_failing_listener_is_loud_and_leaves_nobody_waiting(tmp_path: Path) -> None:
@@ -321,23 +432,48 @@ async def test_a_bug_in_a_write_is_loud_and_leaves_nobody_waiting(tmp_path: Path
 # ---------------------------------------------------------------------- what is seen when
 
 
-async def test_reads_see_a_commit_before_it_is_announced(
-    held: tuple[SqliteStore, Gate],
-) -> None:
-    """A read may show a revision that the commit stream has not: readers cope (`Hub.pull`)."""
+async def test_reads_do_not_see_what_is_in_flight(held: tuple[SqliteStore, Gate]) -> None:
+    """What a failing disk may still take is not shown, on the event loop or elsewhere."""
     store, gate = held
     await store.create("k0", value())
-    gate.hold(Hold.BEHIND)
+    for where in (Hold.BEFORE, Hold.BEHIND):
+        known = store.revision
+        gate.hold(where)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(store.create, f"k{known}", value())
+            await wait_all_tasks_blocked()
+            assert store.revision == known
+            assert (await store.range(KEYS)).revision == known
+            assert await store.get(f"k{known}") is None
+            assert await store.count(KEYS) == known
+            assert await store.events(after=known, max_bytes=1000) == ([], known)
+            with pytest.raises(FutureRevision):
+                await store.get("k0", at=known + 1)
+            gate.open()
+        assert (await store.range(KEYS)).revision == known + 1
+
+
+async def test_reads_that_may_see_what_is_in_flight_wait_for_it(
+    held: tuple[SqliteStore, Gate],
+) -> None:
+    """While a checkpoint runs no snapshot is kept."""
+    store, gate = held
+    await store.create("k0", value())
+    answers = Answers()
+    gate.hold(Hold.BEFORE)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(store.create, "k1", value())
         await wait_all_tasks_blocked()
-        assert store.revision == 1
-        assert (await store.range(KEYS)).revision == 2
-        assert (await store.get("k1", at=2)) is not None
-        events, upto = await store.events(after=1, max_bytes=1000)
-        assert ([event.revision for event in events], upto) == ([2], 2)
-        gate.open()
-    assert store.revision == 2
+        with store._nothing_kept():
+            nursery.start_soon(answers.note, "get", store.get("k1"))
+            nursery.start_soon(answers.note, "count", store.count(KEYS))
+            nursery.start_soon(answers.note, "range", store.range(KEYS))
+            nursery.start_soon(answers.note, "events", store.events(after=1, max_bytes=1000))
+            await wait_all_tasks_blocked()
+            assert answers.seen == []
+            gate.open()
+            await wait_all_tasks_blocked()
+    assert set(answers.seen) == {"get", "count", "range", "events"}
 
 
 async def test_reads_do_not_see_what_is_not_committed(held: tuple[SqliteStore, Gate]) -> None:

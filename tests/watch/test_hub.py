@@ -362,9 +362,13 @@ async def test_statistics_tell_who_is_served_how(store: MemoryStore, hub: Hub) -
 
 @pytest.fixture
 async def ahead(tmp_path: Path) -> AsyncIterator[tuple[Hub, Callable[[], None]]]:
-    """A hub whose store holds revision 2 before it is announced, and what announces it."""
+    """A hub whose store shows revision 2 before it is announced, and what announces it.
+
+    Ours keeps to itself what is in flight; another store need not.
+    """
     env, gate = gated(1)
     async with open_store(tmp_path, StoreConfig(), env) as store, trio.open_nursery() as nursery:
+        store._commits._before_commit = lambda: None
         hub = Hub(store, window_bytes=0)
         await store.create("a/1", VALUE)
         gate.hold(Hold.BEHIND)

@@ -1,0 +1,392 @@
+"""Group commit: writes share transactions, and go on while the disk syncs the ones before.
+
+A write is a point, not a span.  Writers queue.  A batch of them is applied to one transaction and
+committed, which puts it into the write-ahead log, and the sync of the log begins: the batch is *in
+flight*.  When it lands, its events are announced in revision order, and only then are its writers
+answered.  Nobody sees what is in flight: a failure of the disk may still take it.
+
+All of that runs on the event loop but the sync, and commits that take long for another reason.
+Inserts only touch the page cache, and a commit writes a few pages into the system's: a thread would
+lose the interpreter lock at each of them to a busy event loop.
+
+Before a write is taken it may be cancelled; after that it is waited for, whatever happens: nobody
+sees "cancelled, yet stored".
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import apsw
+import outcome
+import trio
+
+from kubetrio.env import Env
+from kubetrio.store.database import Writer
+from kubetrio.store.errors import StoreBroken, StoreClosed, StoreError, StoreUnavailable
+from kubetrio.store.model import Event, KeyValue, Revision
+from kubetrio.store.sync import FileSync
+
+MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
+GATHERED = (
+    16  # writes that share a commit well enough not to wait for more, where nothing is synced
+)
+INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
+
+Apply = Callable[[Writer], tuple[KeyValue, Event]]
+
+
+class _State(enum.Enum):
+    """Life of a write."""
+
+    WAITING = enum.auto()
+    TAKEN = enum.auto()
+
+
+class _Write:
+    """A queued write and the task that waits for it."""
+
+    __slots__ = ("apply", "size", "state", "task")
+
+    def __init__(self, apply: Apply, size: int) -> None:
+        self.apply = apply
+        self.size = size
+        self.state = _State.WAITING
+        self.task = trio.lowlevel.current_task()
+
+
+class _Flight:
+    """A batch between its transaction and its answers.
+
+    Attributes:
+        batch: its writes.
+        size: bytes of their values.
+        answers: of the first writes, or of all.
+        events: what was stored.
+        began: when, by Trio's clock.
+        syncing: whether the log is being synced for it.
+        bug: what went wrong that is no answer.
+        before: newest revision before it.
+        open: whether its transaction is there to be committed.
+    """
+
+    __slots__ = (
+        "_landed",
+        "answers",
+        "batch",
+        "before",
+        "began",
+        "bug",
+        "events",
+        "open",
+        "size",
+        "syncing",
+    )
+
+    def __init__(self, batch: Sequence[_Write], before: Revision) -> None:
+        self.batch = batch
+        self.before = before
+        self.open = True
+        self.size = sum(write.size for write in batch)
+        self.answers: list[outcome.Outcome[KeyValue]] = []
+        self.events: list[Event] = []
+        self.began = trio.current_time()
+        self.syncing = False
+        self.bug: BaseException | None = None
+        self._landed: trio.Event | None = None
+
+    def fail(self, error: Exception) -> None:
+        """Nothing is stored: a refusal may rest on a write that was not, so it is not told."""
+        self.events.clear()
+        self.answers = [outcome.Error(StoreUnavailable(str(error))) for _ in self.batch]
+
+    async def wait(self) -> None:
+        """Wait until it has landed."""
+        if self._landed is None:
+            self._landed = trio.Event()
+        await self._landed.wait()
+
+    def answer(self) -> None:
+        """Answer its writers; whatever broke, they get an answer, since nothing can cancel them."""
+        for write, answer in zip(self.batch, self.answers, strict=False):
+            trio.lowlevel.reschedule(write.task, answer)
+        for write in self.batch[len(self.answers) :]:
+            trio.lowlevel.reschedule(write.task, outcome.Error(StoreUnavailable("store failed")))
+        if self._landed is not None:
+            self._landed.set()
+
+
+class Commits:
+    """The writes of one store.
+
+    Args:
+        writer: the writing connection.
+        env: wall clock and threads.
+        slot: who may use the connection: a batch, a step of compaction, a checkpoint.
+        sync: of the write-ahead log; None not to wait for the disk.
+        before_commit: called when what readers keep would change.
+        announce: called with what was committed, in revision order.
+
+    Attributes:
+        log_anew: whether the next commit may begin the log anew, which takes a sync of its own.
+        commits, writes, largest_batch: numbers of what was committed.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        env: Env,
+        slot: trio.Semaphore,
+        sync: FileSync | None,
+        *,
+        before_commit: Callable[[], None],
+        announce: Callable[[Sequence[Event]], None],
+    ) -> None:
+        self._writer = writer
+        self._env = env
+        self._slot = slot
+        self._sync = sync
+        self._before_commit = before_commit
+        self._announce = announce
+        self._queue: deque[_Write] = deque()
+        self._parked: trio.lowlevel.Task | None = None
+        self._flight: _Flight | None = None
+        self._wanted = GATHERED
+        self._turns = True
+        self._joined = 0.0  # when the queue last grew during a flight
+        self._landed = 0.0  # when the last flight did
+        self._closed = False
+        self.log_anew = False
+        self.commits = 0
+        self.writes = 0
+        self.largest_batch = 0
+
+    @property
+    def queued(self) -> int:
+        """Writes that no batch has taken."""
+        return len(self._queue)
+
+    async def submit(self, apply: Apply, size: int) -> KeyValue:
+        """Queue a write and wait until it is durable; cancellable until it is taken.
+
+        Args:
+            apply: makes the change in the open transaction; may raise a `StoreError`.
+            size: bytes of the value.
+
+        Raises:
+            StoreError: of `apply`, or the store is closed or could not commit.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._closed:
+            raise StoreClosed
+        write = _Write(apply, size)
+        queue = self._queue
+        queue.append(write)
+        if self._flight is not None:
+            self._joined = trio.current_time()
+        elif self._sync is not None and len(queue) >= self._wanted and self._may_begin():
+            self._slot.acquire_nowait()
+            self._commit(self._apply())
+        if self._parked is not None:
+            trio.lowlevel.reschedule(self._parked)
+            self._parked = None
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            if write.state is _State.TAKEN:
+                return trio.lowlevel.Abort.FAILED
+            self._queue.remove(write)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        result: KeyValue = await trio.lowlevel.wait_task_rescheduled(abort)
+        return result
+
+    def _may_begin(self) -> bool:
+        """Whether a batch may be committed here and now."""
+        return self._slot.value > 0 and not self.log_anew and self._queue[0].size <= INLINE_BYTES
+
+    async def settled(self) -> None:
+        """Wait until what can be read is durable: the flight that there is has landed."""
+        flight = self._flight
+        if flight is not None:
+            await flight.wait()
+
+    async def run(self) -> NoReturn:
+        """Commit what is submitted until cancelled; then nothing more is taken."""
+        try:
+            while True:
+                if self._flight is None:
+                    if not self._queue:
+                        await self._park()
+                        continue
+                    await self._gather()
+                if self._flight is None:
+                    await self._begin()
+                await self._land()
+        finally:
+            if self._flight is not None:  # a writer began it just before
+                await self._land()
+            self.close()
+
+    async def _park(self) -> None:
+        self._parked = trio.lowlevel.current_task()
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            self._parked = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def _gather(self) -> None:
+        """Wait while each round of the event loop brings more writes, a few rounds at most."""
+        waiting = 0
+        while self._flight is None and waiting < len(self._queue) < self._wanted:
+            waiting = len(self._queue)
+            await trio.lowlevel.checkpoint()
+
+    async def _begin(self) -> None:
+        """Bring a batch on its way as soon as the connection is free."""
+        if self._slot.value:
+            self._slot.acquire_nowait()
+        else:
+            await self._slot.acquire()
+        if not self._queue:  # cancelled meanwhile
+            self._slot.release()
+            return
+        flight = self._apply()
+        if flight.size <= INLINE_BYTES and not self.log_anew:
+            self._commit(flight)
+            return
+        self.log_anew = False
+        if not flight.open:
+            return
+        try:
+            self._before_commit()
+            with trio.CancelScope(shield=True):  # bounded by the busy time-out of SQLite
+                await self._env.run_blocking(self._writer.commit)
+        except BaseException as error:  # noqa: BLE001  (raised behind the answers)
+            self._roll_back(flight, error)
+        else:
+            self._committed(flight)
+
+    def _take(self) -> list[_Write]:
+        """The next batch: some of the writers, so that the others go on while it is in flight."""
+        queue = self._queue
+        wanted = self._wanted if self._sync is not None else max(GATHERED, len(queue) // 2)
+        room = INLINE_BYTES
+        batch: list[_Write] = []
+        while queue and len(batch) < min(wanted, MAX_BATCH):
+            room -= queue[0].size
+            if batch and room < 0:
+                break
+            queue[0].state = _State.TAKEN
+            batch.append(queue.popleft())
+        return batch
+
+    def _apply(self) -> _Flight:
+        """Apply the next batch to a transaction; needs the slot."""
+        writer = self._writer
+        flight = self._flight = _Flight(self._take(), writer.revision)
+        answers, events = flight.answers, flight.events
+        try:
+            writer.begin(int(self._env.now() * 1000))
+            for write in flight.batch:
+                try:
+                    stored, event = write.apply(writer)
+                except StoreError as error:
+                    answers.append(outcome.Error(error))
+                else:
+                    answers.append(outcome.Value(stored))
+                    events.append(event)
+        except BaseException as error:  # noqa: BLE001  (raised behind the answers)
+            self._roll_back(flight, error)
+        return flight
+
+    def _commit(self, flight: _Flight) -> None:
+        """Commit here and now what takes microseconds."""
+        if not flight.open:
+            return
+        try:
+            self._before_commit()
+            self._writer.commit()
+        except BaseException as error:  # noqa: BLE001  (raised behind the answers)
+            self._roll_back(flight, error)
+        else:
+            self._committed(flight)
+
+    def _committed(self, flight: _Flight) -> None:
+        if flight.events and self._sync is not None:
+            self._sync.start()
+            flight.syncing = True
+
+    def _roll_back(self, flight: _Flight, error: BaseException) -> None:
+        self._writer.rollback(flight.before)
+        flight.open = False
+        if isinstance(error, apsw.Error | OSError):
+            flight.fail(error)
+        else:
+            flight.bug = error
+            flight.answers.clear()
+            flight.events.clear()
+
+    async def _land(self) -> None:
+        """Wait until the batch in flight is durable, announce and answer it.
+
+        Raises:
+            StoreBroken: the disk failed, and nobody knows what is on it.
+        """
+        flight = self._flight
+        if flight is None:
+            return  # the queue was empty when its turn came
+        failure: OSError | None = None
+        if flight.syncing and self._sync is not None:
+            try:
+                with trio.CancelScope(shield=True):  # as long as the disk takes
+                    await self._sync.wait()
+            except OSError as error:
+                failure = error
+                flight.fail(error)
+                self._closed = True
+        try:
+            if flight.events:
+                self.commits += 1
+                self.writes += len(flight.events)
+                self.largest_batch = max(self.largest_batch, len(flight.events))
+                self._announce(flight.events)
+        finally:
+            self._flight = None
+            flight.answer()
+            self._slot.release()
+            self._aim(flight)
+        if failure is not None:
+            raise StoreBroken(failure) from failure
+        if flight.bug is not None:
+            raise flight.bug
+
+    def _aim(self, flight: _Flight) -> None:
+        """Decide how many writes the next batch waits for.
+
+        With a quick disk two halves of the writers take turns, and nobody waits for it: one half
+        is made ready while the other is synced.  With a slow one all of them go together.  What is
+        quick shows in the time it took the others to come.
+        """
+        if self._sync is None:
+            return
+        now = trio.current_time()
+        took = now - flight.began
+        others = len(self._queue)
+        if not others:
+            self._turns = took <= flight.began - self._landed
+        elif self._joined >= flight.began:
+            self._turns = took <= 2 * (self._joined - flight.began)
+        self._landed = now
+        seen = len(flight.batch) + others
+        self._wanted = min((seen + 1) // 2 if self._turns else seen, MAX_BATCH)
+
+    def close(self) -> None:
+        """Answer what still waits with `StoreClosed`, and take no more."""
+        self._closed = True
+        while self._queue:
+            trio.lowlevel.reschedule(self._queue.popleft().task, outcome.Error(StoreClosed()))
