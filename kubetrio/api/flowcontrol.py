@@ -226,9 +226,11 @@ class PriorityAndFairness:
                 entry.classified.max_seats,
             )
             return ONE_SEAT if width == ONE_SEAT else width
-        watchers = sum(map(self._hub.watchers_of, about.folders))
+        watchers, watchers_of = 0, self._hub.watchers_of
+        for folder in about.folders:
+            watchers += watchers_of(folder)
         if info.name:
-            watchers += self._hub.watchers_of(about.folders[0] + info.name)
+            watchers += watchers_of(about.folders[0] + info.name)
         entry.tally.watchers.observe(watchers)
         return self._estimator.writing(info.verb, watchers, entry.classified.max_seats)
 

@@ -100,7 +100,8 @@ class _Crossing:
         now = ticks(t)
         if self.peak:
             state = (self._numbers[0], self._numbers[1])
-            self.spent[state] = self.spent.get(state, 0) + max(now - self._now, 0)
+            spent = self.spent.get(state, 0)
+            self.spent[state] = spent + now - self._now if now > self._now else spent
         self._now = now
 
     def enter(self, asked: Asked, entry: Entry) -> None:

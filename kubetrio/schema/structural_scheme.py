@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from kubetrio.machinery.names import GroupVersionKind
@@ -44,12 +44,7 @@ class BuiltinScheme:
 
     def type_name(self, gvk: GroupVersionKind) -> str:
         """Full type name of a registered kind, or an empty text."""
-        if (gvk.group if gvk.group in _OWN_SCHEMES else "") != self.own_group:
-            return ""
-        name = builtin.type_name_of(gvk)
-        if not name and gvk.kind in _EVERYWHERE and (gvk.group, gvk.version) in _versions():
-            return _EVERYWHERE[gvk.kind]
-        return name
+        return _type_name(self.own_group, gvk)
 
     def knows(self, gvk: GroupVersionKind) -> bool:
         """Whether a kind is registered."""
@@ -74,6 +69,16 @@ class BuiltinScheme:
         """
         name = self.type_name(gvk)
         return read_annotations(name, compile_type(name).decode(value, Report(strict), repeated))
+
+
+@lru_cache(1024)  # kinds that do not exist are asked for too
+def _type_name(own_group: str, gvk: GroupVersionKind) -> str:
+    if (gvk.group if gvk.group in _OWN_SCHEMES else "") != own_group:
+        return ""
+    name = builtin.type_name_of(gvk)
+    if not name and gvk.kind in _EVERYWHERE and (gvk.group, gvk.version) in _versions():
+        return _EVERYWHERE[gvk.kind]
+    return name
 
 
 @cache

@@ -9,7 +9,7 @@ Objects are decoded (``schema.structural``) and defaulted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from types import MappingProxyType
 
@@ -62,6 +62,7 @@ def tables_of(group: str) -> Mapping[tuple[str, str], KindRules]:
     return merged
 
 
+@lru_cache(1024)
 def rules_of(resource: ResourceType) -> KindRules:
     """The rules of one resource; no rules for what is not built in.
 
