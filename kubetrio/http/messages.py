@@ -21,10 +21,10 @@ MAX_HEADERS = 1000  # fields of one message; each costs more memory than its byt
 MAX_METHOD = 64
 METHOD = re.compile(rb"([!#$%%&'*+.^_`|~0-9A-Za-z-]{1,%d})( |$)" % MAX_METHOD)
 BLANKS = b" \t"  # around a field's value, and no part of it (RFC 9110, 5.5)
-BODY_FIELDS = frozenset({b"content-length", b"transfer-encoding"})
 REMEMBERED_BYTES = 4096  # of a head whose fields are remembered
 STAND_IN = b"REPORT"  # a method that means nothing to llhttp
 # First lines and lengths about which there can be no doubt.
+METHODS = {name.encode(): name for name in ("GET", "POST", "PUT", "PATCH", "HEAD", "DELETE")}
 PLAIN_LINE = re.compile(rb"(GET|POST|PUT|PATCH|HEAD|DELETE) (/[A-Za-z0-9/._~?&=%,:+-]*) HTTP/1\.1")
 LENGTH_FIELD = re.compile(rb"(?:^|(?<=\n))content-length: (0|[1-9][0-9]{0,8})\r\n", re.IGNORECASE)
 LENGTH = re.compile(rb"0|[1-9][0-9]{0,8}")
@@ -143,6 +143,7 @@ class Parser:
 
     def __init__(self, max_head_bytes: int, max_body_bytes: int) -> None:
         self._max_head = max_head_bytes
+        self._max_remembered = min(REMEMBERED_BYTES, max_head_bytes)
         self._max_body = max_body_bytes
         self._parser = httptools.HttpRequestParser(self)
         self._current = Message()
@@ -215,8 +216,7 @@ class Parser:
         """Queue a message that another one was like; False if it is not plainly so."""
         line, _, rest = data.partition(b"\r\n")
         before, after, length, known = alike
-        found = PLAIN_LINE.fullmatch(line)
-        if found is None or not rest.startswith(before):
+        if not rest.startswith(before):
             return False
         headers, raw_headers = known.headers, known.raw_headers
         at = len(before)
@@ -235,10 +235,14 @@ class Parser:
                 ]
             at = end + len(after)
             size = int(length)
-        if len(rest) != at + size or len(line) + at > min(REMEMBERED_BYTES, self._max_head):
+        if len(rest) != at + size or len(data) - size > self._max_remembered:
+            return False
+        found = PLAIN_LINE.fullmatch(line)
+        if found is None:
             return False
         message = Message()
-        message.method, message.target = found[1].decode("ascii"), found[2]
+        method, message.target = found.groups()
+        message.method = METHODS[method]
         message.headers, message.raw_headers = headers, raw_headers
         if size:
             message.chunks.append(rest[at:])
