@@ -349,6 +349,8 @@ class Commits:
                 failure = error
                 flight.fail(error)
                 self._closed = True
+        else:  # a long queue must not keep the event loop
+            await trio.lowlevel.cancel_shielded_checkpoint()
         try:
             if flight.events:
                 self.commits += 1

@@ -146,6 +146,18 @@ async def test_transactions_are_bounded(held: tuple[SqliteStore, Gate]) -> None:
     assert numbers.largest_batch == MAX_BATCH
 
 
+async def test_a_long_queue_lets_others_run(tmp_path: Path) -> None:
+    """Also where no batch waits for the disk."""
+    async with open_store(tmp_path, NORMAL, seeded(1)) as store, trio.open_nursery() as nursery:
+        for number in range(10 * MAX_BATCH):
+            nursery.start_soon(store.create, f"k{number}", value())
+        seen: set[int] = set()
+        while not seen or store.statistics().writes < 10 * MAX_BATCH:
+            seen.add(store.statistics().writes)
+            await trio.lowlevel.checkpoint()
+        assert len(seen) >= 8
+
+
 async def test_waiting_writes_are_counted(held: tuple[SqliteStore, Gate]) -> None:
     """The queue holds those that no transaction has taken."""
     store, gate = held
