@@ -284,7 +284,9 @@ def _observe_flow(api: Api) -> None:
         api.metrics.gathered.add(lambda: object_families(flow.stored_objects()))
 
 
-def _admission(store: Store, authorizer: authorization.Chain) -> AdmissionChain:
+def _admission(
+    store: Store, authorizer: authorization.Chain, quotas: StoredQuotas
+) -> AdmissionChain:
     namespaces = Namespaces(store)
     lookup = Lookup(store, LOOKED_UP)
     objects = ObjectCache(store)
@@ -311,7 +313,7 @@ def _admission(store: Store, authorizer: authorization.Chain) -> AdmissionChain:
             PodTopologyLabels(lookup),
             MutatingAdmissionPolicy(surroundings),
             ValidatingAdmissionPolicy(surroundings),
-            ResourceQuota(lookup, StoredQuotas(store, builtin.registry())),
+            ResourceQuota(lookup, quotas),
         ]
     )
 
@@ -366,6 +368,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             authorization.basic_user(builtin.load("bootstrap")),
         ]
     )
+    quotas = StoredQuotas(store, builtin.registry())
     api = Api(
         config=ApiConfig(
             min_request_timeout_s=config.min_request_timeout_s,
@@ -380,13 +383,14 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         listing=Listing(store, hub),
         lifecycle=Lifecycle(
             store,
-            _admission(store, authorizer),
+            _admission(store, authorizer, quotas),
             env,
             _allocators(config, store, env),
             allow_privileged=config.allow_privileged,
         ),
         authenticator=Authenticator(_tokens(config), anonymous=config.anonymous_auth),
         authorizer=authorizer,
+        quotas=quotas,
         documents=Documents(registry, health, metrics, address, pages, env.now),
         metrics=metrics,
         audit_ids=AuditIds(env),
@@ -470,7 +474,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                     nursery.start_soon(keeper.run, name="flow control configuration")
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
                 nursery.start_soon(unprotect.run, name="storage protection")
-                keeper_of_quotas = QuotaKeeper(store, StoredQuotas(store, api.registry))
+                keeper_of_quotas = QuotaKeeper(store, api.quotas)
                 nursery.start_soon(keeper_of_quotas.run, name="resource quotas")
                 nursery.start_soon(listener.run, name="listener")
                 url = f"https://{_bracketed(config.public_address)}:{port}"

@@ -43,6 +43,14 @@ class Quotas(Protocol):
         """The quotas of a namespace as they are stored now, by name."""
         ...
 
+    def expect(self, namespace: str, key: str) -> None:
+        """An object is charged for, and will be stored: until then nothing is counted again."""
+        ...
+
+    def forget(self, namespace: str, key: str) -> None:
+        """It will not be stored."""
+        ...
+
     async def charge(self, quota: Object, used: Mapping[str, str]) -> bool:
         """Write what is used of a quota; False when somebody else wrote it meanwhile."""
         ...
@@ -73,10 +81,18 @@ class ResourceQuota(Base):
             return
         if not await self._lookup.of_namespace("resourcequotas", namespace):
             return
-        for _ in range(ATTEMPTS):
-            if await self._try(attributes, obj):
-                return
-        raise conflict(resource, attributes.name, "the quotas of the namespace change too often")
+        key = attributes.resource.key(namespace, obj["metadata"].get("name") or attributes.name)
+        if not attributes.dry_run:
+            self._quotas.expect(namespace, key)
+        try:
+            for _ in range(ATTEMPTS):
+                if await self._try(attributes, obj):
+                    return
+            why = "the quotas of the namespace change too often"
+            raise conflict(resource, attributes.name, why)
+        except BaseException:
+            self._quotas.forget(namespace, key)
+            raise
 
     async def _try(self, attributes: Attributes, obj: Object) -> bool:
         """Check and charge once; False when a quota was written meanwhile."""

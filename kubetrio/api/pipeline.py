@@ -46,6 +46,7 @@ from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import Metrics, RequestKey
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
+from kubetrio.resources.quotas import StoredQuotas
 from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema.registry import Registry, ResourceType
@@ -101,6 +102,7 @@ class Api:
         lifecycle: writes.
         authenticator: who asks.
         authorizer: who may.
+        quotas: charged by admission, counted again beside it.
         documents: paths that are not resources.
         metrics: counters.
         audit_ids: identities of requests.
@@ -120,6 +122,7 @@ class Api:
     lifecycle: Lifecycle
     authenticator: Authenticator
     authorizer: authorization.Chain
+    quotas: StoredQuotas
     documents: Documents
     metrics: Metrics
     audit_ids: AuditIds

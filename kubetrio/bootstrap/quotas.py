@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import trio
 
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.quotas import StoredQuotas
+from kubetrio.resources.quotas import EXPECTED_S, StoredQuotas
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Event, EventType, Store
 
@@ -37,6 +38,8 @@ class QuotaKeeper:
 
     def _committed(self, events: Sequence[Event]) -> None:
         for event in events:
+            if self._quotas.stored(event.key):
+                self._mark(event.key.rsplit("/", 2)[1])
             if event.key.startswith(QUOTAS):
                 namespace = event.key.removeprefix(QUOTAS).partition("/")[0]
                 self._limited.add(namespace)
@@ -66,12 +69,17 @@ class QuotaKeeper:
             with trio.move_on_after(RESYNC_S):
                 while True:
                     await self._recount()
-                    await self._woken.wait()
+                    # Of what was charged for and then refused nobody hears.
+                    with trio.move_on_after(EXPECTED_S if self._dirty else inf):
+                        await self._woken.wait()
 
     async def _recount(self) -> None:
         self._woken = trio.Event()
         dirty, self._dirty = self._dirty, set()
         for namespace in sorted(dirty):
+            if self._quotas.expecting(namespace):
+                self._dirty.add(namespace)
+                continue
             try:
                 settled = await self._quotas.recount(namespace)
             except (ApiError, StoreError) as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import trio
+
 from kubetrio.admission.quotausage import ZERO, concerned, counts_for, resource_of, usage
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.quantity import Quantity
@@ -15,10 +17,14 @@ from kubetrio.store.errors import KeyMissing, RevisionMismatch
 from kubetrio.store.model import Store
 
 Object = dict[str, Any]
+EXPECTED_S = 5.0  # a write that was charged for is stored by then, or was refused
 
 
 class StoredQuotas:
     """The quotas of one server; see `admission.quota.Quotas`.
+
+    What is charged for is stored a moment later.  Counting in between would find less than was
+    charged, and let others in on that: `expecting` says when not to.
 
     Args:
         store: where they live.
@@ -28,6 +34,7 @@ class StoredQuotas:
     def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
         self._resource = registry.resources["", "v1", "resourcequotas"]
+        self._expected: dict[str, dict[str, float]] = {}  # keys and until when, by namespace
         self._countable: dict[GroupResource, ResourceType] = {}
         for resource in registry.resources.values():
             self._countable.setdefault(resource.group_resource, resource)
@@ -35,6 +42,37 @@ class StoredQuotas:
     async def of(self, namespace: str) -> list[Object]:
         """The quotas of a namespace; of all of them when that is empty."""
         return await revising.read_all(self._store, self._resource, namespace)
+
+    def expect(self, namespace: str, key: str) -> None:
+        """See `admission.quota.Quotas`."""
+        expected = self._expected.setdefault(namespace, {})
+        expected[key] = trio.current_time() + EXPECTED_S
+
+    def forget(self, namespace: str, key: str) -> None:
+        """See `admission.quota.Quotas`."""
+        expected = self._expected.get(namespace)
+        if expected is not None:
+            expected.pop(key, None)
+            if not expected:
+                del self._expected[namespace]
+
+    def stored(self, key: str) -> bool:
+        """Note that an object was written; whether it was expected."""
+        if not self._expected:
+            return False
+        namespace = key.rsplit("/", 2)[1]
+        if key not in self._expected.get(namespace, ()):
+            return False
+        self.forget(namespace, key)
+        return True
+
+    def expecting(self, namespace: str) -> bool:
+        """Whether something that was charged for in a namespace is not stored yet."""
+        now = trio.current_time()
+        for key, until in list(self._expected.get(namespace, {}).items()):
+            if until <= now:
+                self.forget(namespace, key)
+        return namespace in self._expected
 
     async def charge(self, quota: Object, used: Mapping[str, str]) -> bool:
         """Write what is used of a quota; False when somebody else wrote it meanwhile."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.bootstrap.quotas import QuotaKeeper
-from kubetrio.resources.quotas import StoredQuotas
+from kubetrio.resources.quotas import EXPECTED_S, StoredQuotas
+from kubetrio.store.model import Stamped
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
@@ -31,7 +32,7 @@ async def limited(server: InProcess, client: Client, hard: dict[str, str]) -> St
     """A quota whose status is counted."""
     body = named("ResourceQuota", "q", spec={"hard": hard})
     await client.request("POST", NAMESPACE + "/resourcequotas", json=body)
-    quotas = StoredQuotas(server.api.store, server.api.registry)
+    quotas = server.api.quotas
     await quotas.recount("default")
     return quotas
 
@@ -119,3 +120,43 @@ async def test_a_deletion_frees(server: InProcess, client: Client) -> None:
         status = (await client.request("GET", QUOTA)).json()["status"]
         assert status == {"hard": {"secrets": "5"}, "used": {"secrets": "1"}}
         nursery.cancel_scope.cancel()
+
+
+async def used(client: Client) -> Any:
+    return (await client.request("GET", QUOTA)).json()["status"]["used"]
+
+
+async def test_what_is_charged_is_not_counted_before_it_is_stored(
+    server: InProcess, client: Client, mock_clock: MockClock
+) -> None:
+    """Else the count would let others in; of a write that fails nobody hears, so it expires."""
+    quotas = await limited(server, client, {"secrets": "2"})
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(QuotaKeeper(server.api.store, quotas).run)
+        await wait_all_tasks_blocked()
+        for name in ("stored", "refused"):
+            quotas.expect("default", f"/registry/secrets/default/{name}")
+        [quota] = await quotas.of("default")
+        assert await quotas.charge(quota, {"secrets": "2"})
+        await wait_all_tasks_blocked()
+        assert await used(client) == {"secrets": "2"}
+        await server.api.store.create(
+            "/registry/secrets/default/stored", Stamped(b'{"revision":"', b'"}')
+        )
+        await wait_all_tasks_blocked()
+        assert await used(client) == {"secrets": "2"}
+        mock_clock.jump(EXPECTED_S)
+        await wait_all_tasks_blocked()
+        assert await used(client) == {"secrets": "1"}
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_is_refused_is_not_expected(server: InProcess, client: Client) -> None:
+    """Nor is a dry run."""
+    quotas = await limited(server, client, {"secrets": "0"})
+    for query in ("", "?dryRun=All"):
+        made = await client.request(
+            "POST", f"{NAMESPACE}/secrets{query}", json=named("Secret", "a")
+        )
+        assert made.status == 403
+        assert not quotas.expecting("default")
