@@ -34,6 +34,7 @@ MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on t
 GATHERED = (
     16  # writes that share a commit well enough not to wait for more, where nothing is synced
 )
+TURNS_FROM = 6  # writers: to commit twice costs a few of them more than to wait for the disk
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
 
 Apply = Callable[[Writer], tuple[KeyValue, Event]]
@@ -385,7 +386,8 @@ class Commits:
             self._turns = took <= 2 * (self._joined - flight.began)
         self._landed = now
         seen = len(flight.batch) + others
-        self._wanted = min((seen + 1) // 2 if self._turns else seen, MAX_BATCH)
+        turns = self._turns and seen >= TURNS_FROM
+        self._wanted = min((seen + 1) // 2 if turns else seen, MAX_BATCH)
 
     def close(self) -> None:
         """Answer what still waits with `StoreClosed`, and take no more."""
