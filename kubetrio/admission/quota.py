@@ -82,7 +82,8 @@ class ResourceQuota(Base):
         if not await self._lookup.of_namespace("resourcequotas", namespace):
             return
         key = attributes.resource.key(namespace, obj["metadata"].get("name") or attributes.name)
-        if not attributes.dry_run:
+        expected = not attributes.dry_run
+        if expected:
             self._quotas.expect(namespace, key)
         try:
             for _ in range(ATTEMPTS):
@@ -91,7 +92,8 @@ class ResourceQuota(Base):
             why = "the quotas of the namespace change too often"
             raise conflict(resource, attributes.name, why)
         except BaseException:
-            self._quotas.forget(namespace, key)
+            if expected:
+                self._quotas.forget(namespace, key)
             raise
 
     async def _try(self, attributes: Attributes, obj: Object) -> bool:

@@ -110,17 +110,7 @@ def update_entry(
     manager: str, api_version: str, now: str, fields_v1: Json, subresource: str = ""
 ) -> Json:
     """The entry of an update by a writer that owns some fields; see `Write`."""
-    entry: Json = {
-        "manager": manager or UNKNOWN,
-        "operation": UPDATE,
-        "apiVersion": api_version,
-        "time": now,
-        "fieldsType": FIELDS_TYPE,
-        "fieldsV1": fields_v1,
-    }
-    if subresource:
-        entry["subresource"] = subresource
-    return entry
+    return _entry(manager or UNKNOWN, UPDATE, api_version, now, fields_v1, subresource)
 
 
 def decode(entries: Any) -> dict[Manager, Owned]:
@@ -167,26 +157,38 @@ def encode(owners: Owners) -> list[Json]:
             item[0].subresource,
         ),
     )
-    return [_entry(manager, owned) for manager, owned in found]
+    return [
+        _entry(
+            manager.name,
+            manager.operation,
+            owned.api_version,
+            owned.time,
+            owned.fields.to_fields_v1(),
+            manager.subresource,
+        )
+        for manager, owned in found
+    ]
 
 
-def _head(manager: Manager, api_version: str, time: str | None) -> Json:
+def _entry(
+    manager: str,
+    operation: str,
+    api_version: str,
+    time: str | None,
+    fields_v1: Json,
+    subresource: str,
+) -> Json:
     entry: Json = {}
-    if manager.name:
-        entry["manager"] = manager.name
-    entry["operation"] = manager.operation
+    if manager:
+        entry["manager"] = manager
+    entry["operation"] = operation
     entry["apiVersion"] = api_version
     if time:
         entry["time"] = time
     entry["fieldsType"] = FIELDS_TYPE
-    return entry
-
-
-def _entry(manager: Manager, owned: Owned) -> Json:
-    entry = _head(manager, owned.api_version, owned.time)
-    entry["fieldsV1"] = owned.fields.to_fields_v1()
-    if manager.subresource:
-        entry["subresource"] = manager.subresource
+    entry["fieldsV1"] = fields_v1
+    if subresource:
+        entry["subresource"] = subresource
     return entry
 
 

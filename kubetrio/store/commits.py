@@ -31,9 +31,7 @@ from kubetrio.store.model import Event, KeyValue, Revision
 from kubetrio.store.sync import FileSync
 
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
-GATHERED = (
-    16  # writes that share a commit well enough not to wait for more, where nothing is synced
-)
+GATHERED = 16  # writes that share a commit well enough, where nothing is synced
 TURNS_FROM = 6  # writers: to commit twice costs a few of them more than to wait for the disk
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
 

@@ -31,6 +31,7 @@ from kubetrio.store.model import (
     Revision,
     Stamped,
 )
+from kubetrio.store.sync import sync_directory
 
 FILE_NAME = "kubetrio.db"
 BUSY_TIMEOUT_MS = 5000
@@ -78,11 +79,7 @@ def create(path: Path, now_ms: int) -> None:
     connection.pragma("wal_checkpoint", "TRUNCATE")
     connection.close()
     fresh.rename(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_directory(path.parent)
 
 
 def migrate(connection: apsw.Connection, now_ms: int) -> None:

@@ -293,10 +293,8 @@ class SqliteStore:
         if self._writer.wal_pages or too_long:
             empty = rests or too_long
             mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if empty else apsw.SQLITE_CHECKPOINT_RESTART
-            async with self._writer_slot:
-                with self._nothing_kept():
-                    await self._env.run_blocking(partial(self._writer.checkpoint, mode, wait=False))
-                self._commits.log_anew = True
+            with self._nothing_kept():
+                await self._begin_log_anew(mode, wait=False)
 
     async def _checkpoint_forever(self) -> NoReturn:
         """Move the log into the file beside the writers; only a log over its limit stops them."""
@@ -340,10 +338,12 @@ class SqliteStore:
             partial(copier.wal_checkpoint, mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         )
         wait = self._writer.wal_pages >= self._config.wal_limit_pages
+        await self._begin_log_anew(apsw.SQLITE_CHECKPOINT_RESTART, wait=wait)
+
+    async def _begin_log_anew(self, mode: int, *, wait: bool) -> None:
+        """Copy the rest of the log between two batches; no snapshot may be kept."""
         async with self._writer_slot:
-            await self._env.run_blocking(
-                partial(self._writer.checkpoint, apsw.SQLITE_CHECKPOINT_RESTART, wait=wait)
-            )
+            await self._env.run_blocking(partial(self._writer.checkpoint, mode, wait=wait))
             self._commits.log_anew = True
 
     async def run(self) -> NoReturn:

@@ -56,6 +56,19 @@ class WorkerSync:
         await self._worker.wait()
 
 
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable.
+
+    Raises:
+        OSError: it cannot be opened or synced.
+    """
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
 @contextmanager
 def open_sync(path: Path, env: Env) -> Iterator[FileSync]:
     """Syncs of a file, as long as the block lasts; what it holds now is synced first.
@@ -71,11 +84,7 @@ def open_sync(path: Path, env: Env) -> Iterator[FileSync]:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         stack.callback(os.close, fd)
         fdatasync(fd)
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)  # the file may be a new one
-        finally:
-            os.close(directory)
+        sync_directory(path.parent)  # the file may be a new one
         made: FileSync | None = None
         if env.own_thread is not None:
             with suppress(OSError):
