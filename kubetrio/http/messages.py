@@ -114,13 +114,14 @@ class Alike(NamedTuple):
         before: the fields, up to the digits of the length; all of them if there is no body.
         after: the fields behind those digits; None if there is no body.
         length: those digits.
-        message: one that had these fields.
+        headers, raw_headers: what the fields say; no body is kept with them.
     """
 
     before: bytes
     after: bytes | None
     length: bytes
-    message: Message
+    headers: dict[bytes, bytes]
+    raw_headers: list[tuple[bytes, bytes]]
 
 
 class Parser:
@@ -203,22 +204,22 @@ class Parser:
         ):
             return
         fields = data[at:end]
+        known = (message.headers, message.raw_headers)
         if b"content-length" not in message.headers:
             if end == len(data):
-                self._alike = Alike(fields, None, b"", message)
+                self._alike = Alike(fields, None, b"", *known)
             return
         found = LENGTH_FIELD.search(fields)  # llhttp has refused a second one
         if found is not None:
             before, after = found.span(1)
-            self._alike = Alike(fields[:before], fields[after:], found[1], message)
+            self._alike = Alike(fields[:before], fields[after:], found[1], *known)
 
     def _repeated(self, data: bytes, alike: Alike) -> bool:
         """Queue a message that another one was like; False if it is not plainly so."""
         line, _, rest = data.partition(b"\r\n")
-        before, after, length, known = alike
+        before, after, length, headers, raw_headers = alike
         if not rest.startswith(before):
             return False
-        headers, raw_headers = known.headers, known.raw_headers
         at = len(before)
         size = 0
         if after is not None:
