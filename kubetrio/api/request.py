@@ -36,6 +36,7 @@ VERBS = {
 CONNECTED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources that lead to a node: no objects of the API, and as long as their clients like."""
 _REMEMBERED_CHARS = 256
+_ANY = "-"  # no name of anything
 
 
 class RequestInfo(NamedTuple):
@@ -94,8 +95,26 @@ def resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo
 
 @lru_cache(2048)
 def _resolved(method: str, raw_path: str) -> RequestInfo:
-    # Clients ask for the same things again and again.
+    # Clients ask for the same things again and again, or for others beside them.
+    folder, _, name = raw_path.rpartition("/")
+    if name and "%" not in raw_path:
+        beside = _resolved_beside(method, folder)
+        if beside is not None:
+            verb, prefix, group, version, namespace, resource = beside
+            return RequestInfo(
+                True, verb, raw_path, prefix, group, version, namespace, resource, "", name,
+                (resource, name),
+            )  # fmt: skip
     return _resolve(method, raw_path, {})
+
+
+@lru_cache(256)
+def _resolved_beside(method: str, folder: str) -> tuple[str, str, str, str, str, str] | None:
+    """What the objects of a folder have in common, None if it is no folder of objects."""
+    info = _resolve(method, f"{folder}/{_ANY}", {})
+    if info.parts != (info.resource, _ANY) or info.namespace == _ANY:
+        return None
+    return info.verb, info.prefix, info.group, info.version, info.namespace, info.resource
 
 
 def _resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:

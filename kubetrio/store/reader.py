@@ -6,6 +6,7 @@ Everything here is synchronous; see `store.database`.
 from __future__ import annotations
 
 import contextlib
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from kubetrio.store.model import (
 PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
 NO_LIMIT = -1
 COUNTED_BACK = 1000  # revisions that are cheaper to look at than what they replaced
+MAPPED_BYTES = (1 << 31) - (1 << 16)  # of the file; SQLite takes no more (SQLITE_MAX_MMAP_SIZE)
+UNREAD = 64  # commits that nobody read behind, after which no snapshot is taken for those who might
 SNAPSHOT_KEPT = contextlib.nullcontext()
 
 
@@ -36,15 +39,25 @@ class Reader:
     is new cost more than a row.  Whoever keeps them renews them behind each commit, and lets go
     of them while a checkpoint runs, which would wait for their end.
 
+    Whoever commits tells it before, by `hold`, so that reads see nothing of what is not durable
+    yet.  To take a snapshot for readers who do not come is a waste, so that ends when nobody has
+    read for a while: it is not `apart` then, and who reads next waits for what is in flight.
+
     Args:
         path: database file.
         cache_kib: page cache, KiB.
+        mapped: whether the file is mapped into memory, which saves a system call and a copy for
+            each page.  A disk that fails to read a page ends the process then, as it ends etcd's.
     """
 
-    def __init__(self, path: Path, *, cache_kib: int = 8192) -> None:
+    def __init__(self, path: Path, *, cache_kib: int = 8192, mapped: bool = False) -> None:
         self._connection = connect(path, cache_kib=cache_kib)
         self._connection.pragma("query_only", 1)
+        if mapped and sys.maxsize > 1 << 32:  # 32 bits have no addresses to spare
+            self._connection.pragma("mmap_size", MAPPED_BYTES)
         self._keeps = False
+        self._apart = True
+        self._unread = 0  # commits since the last read
 
     def close(self) -> None:
         """Close the connection."""
@@ -54,24 +67,34 @@ class Reader:
         """Begin or cease to keep snapshots."""
         self.renew()
         self._keeps = keeps
+        self._apart = False  # there may be a commit in flight that `hold` was not told of
 
     def renew(self) -> None:
         """Let the next read see what is newest."""
+        self._apart = True
         if self._connection.in_transaction:
             self._connection.execute(sql.COMMIT)
 
     def hold(self) -> None:
-        """See what is there now until `renew`, if snapshots are kept."""
-        if self._keeps and not self._connection.in_transaction:
-            self._connection.execute(sql.BEGIN_READING)
-            self._connection.execute(sql.HEAD).fetchone()  # a snapshot begins with the first read
+        """See what is there now until `renew`, if snapshots are kept and there are readers."""
+        if not self._keeps or self._connection.in_transaction:
+            return
+        self._unread += 1
+        if self._unread > UNREAD:
+            self._apart = False
+            return
+        self._apart = True
+        self._connection.execute(sql.BEGIN_READING)
+        # A snapshot begins with the first read: of a table of one page.
+        self._connection.execute(sql.GET_META, ("compacted",)).fetchone()
 
     @property
-    def keeps(self) -> bool:
-        """Whether snapshots are kept."""
-        return self._keeps
+    def apart(self) -> bool:
+        """Whether reads see nothing of a commit that is in flight."""
+        return self._keeps and self._apart
 
     def _begin(self) -> None:
+        self._unread = 0
         if self._keeps and not self._connection.in_transaction:
             self._connection.execute(sql.BEGIN_READING)
 

@@ -3,6 +3,10 @@
 A read of SQLite takes pages that may not be in its cache, each a system call; the objects that are
 asked for again and again do not need that.  What is kept is never stale: a commit is announced
 before anybody is told of it, and the announcement forgets the key.
+
+An object is kept when it is read a second time.  Reads of ever other ones leave no trace: they
+would drop what is asked for again, and have each value written to memory that no cache of the
+processor holds.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from collections.abc import Sequence
 from kubetrio.store.model import Event, KeyValue
 
 OVERHEAD_BYTES = 300  # of an entry beside its value
+NOTED = 8192  # keys noted for having been read once, after which all of them are forgotten
 
 
 class Recent:
@@ -26,6 +31,7 @@ class Recent:
         self._max_bytes = max_bytes
         # A plain dict finds its oldest entry by passing over all that were dropped before it.
         self._entries: OrderedDict[str, KeyValue] = OrderedDict()
+        self._once: set[int] = set()  # hashes of keys; an equal one of another does no harm
         self.bytes = 0
 
     def get(self, key: str) -> KeyValue | None:
@@ -33,7 +39,13 @@ class Recent:
         return self._entries.get(key)
 
     def keep(self, found: KeyValue) -> None:
-        """Remember what was just read."""
+        """Remember what was just read, if it was read before."""
+        noted = hash(found.key)
+        if noted not in self._once:
+            if len(self._once) == NOTED:
+                self._once.clear()
+            self._once.add(noted)
+            return
         size = len(found.value) + OVERHEAD_BYTES
         if size > self._max_bytes // 8:
             return

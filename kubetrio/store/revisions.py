@@ -89,7 +89,7 @@ class SqliteStore:
         self._config = config
         self._env = env
         self._writer = writer
-        self._reader = Reader(path, cache_kib=READ_CACHE_KIB)
+        self._reader = Reader(path, cache_kib=READ_CACHE_KIB, mapped=True)
         self._reader.keep(True)
         self._long_readers = [Reader(path) for _ in range(READERS)]
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
@@ -149,7 +149,7 @@ class SqliteStore:
             return await self._here(lambda reader: reader.get(key, at))
         known = self._recent.get(key)
         if known is None:
-            if not self._reader.keeps:
+            if not self._reader.apart:
                 return await self._here(lambda reader: reader.get(key, None))
             known = self._reader.get(key, None)
             if known is not None:
@@ -189,7 +189,7 @@ class SqliteStore:
         if some <= COUNTED_INLINE:
             if at is not None:
                 return await self._here(lambda reader: reader.count(keys, at))
-            if not self._reader.keeps:
+            if not self._reader.apart:
                 await self._commits.settled()
             return some
         return await self._long_read(lambda reader: reader.count(keys, at))
@@ -208,7 +208,7 @@ class SqliteStore:
     async def _here(self, read: Callable[[Reader], T]) -> T:
         """Read on the event loop; not a checkpoint but where that could see what is in flight."""
         result = read(self._reader)
-        if not self._reader.keeps:
+        if not self._reader.apart:
             await self._commits.settled()
         return result
 

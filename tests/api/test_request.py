@@ -164,3 +164,19 @@ def test_any_path_means_something(method: str, parts: list[str], query: str) -> 
     """No path and no query raises."""
     info = resolve(method, "/" + "/".join(parts), parse_query(query))
     assert bool(info.resource) <= info.is_resource
+
+
+@given(
+    st.sampled_from(["GET", "POST", "PUT", "DELETE", "OPTIONS", "BREW"]),
+    st.lists(
+        st.sampled_from(
+            ["", "api", "apis", "v1", "apps", "namespaces", "watch", "proxy", "status", "-", "a"]
+        ),
+        max_size=9,
+    ),
+)
+def test_what_is_remembered_of_a_folder_changes_nothing(method: str, parts: list[str]) -> None:
+    """A path means the same alone and as one of many beside each other."""
+    path = "/" + "/".join(parts)
+    remembered = resolve(method, path, {})
+    assert remembered == resolve(method, path, {"pretty": "true"})

@@ -13,7 +13,7 @@ from kubetrio.store import statements as sql
 from kubetrio.store.database import Writer
 from kubetrio.store.errors import Compacted, FutureRevision
 from kubetrio.store.model import Range, Stamped
-from kubetrio.store.reader import PAGE_PROBE, Reader
+from kubetrio.store.reader import PAGE_PROBE, UNREAD, Reader
 
 VALUE = Stamped(b"", b"x" * 500)
 ALL = Range.prefix("k")
@@ -122,6 +122,75 @@ def test_a_kept_snapshot_is_what_a_checkpoint_waits_for(reader: Reader, writer: 
     assert writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE) != (0, 0)
     reader.keep(False)
     assert writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE) == (0, 0)
+
+
+def test_a_snapshot_is_held_against_a_commit_while_somebody_reads(
+    reader: Reader, writer: Writer
+) -> None:
+    """Once nobody has read for a while, the next reader is told that it may see too much."""
+    reader.keep(True)
+
+    def commit() -> int:
+        reader.hold()
+        fill(writer, 1)
+        return writer.revision
+
+    revision = commit()
+    assert reader.apart
+    assert reader.range(ALL, None, 0).revision == revision - 1
+    reader.renew()
+    for _ in range(UNREAD):
+        revision = commit()
+        assert reader.apart
+        reader.renew()
+    revision = commit()
+    assert not reader.apart
+    assert reader.range(ALL, None, 0).revision == revision
+    reader.renew()
+    assert reader.apart
+    revision = commit()
+    assert reader.apart
+    assert reader.range(ALL, None, 0).revision == revision - 1
+
+
+def test_a_reader_that_begins_to_keep_knows_nothing_of_commits_under_way(
+    reader: Reader, writer: Writer
+) -> None:
+    """It was not told of them before."""
+    assert not reader.apart
+    fill(writer, 1)
+    reader.keep(True)
+    assert not reader.apart
+    reader.renew()
+    assert reader.apart
+    reader.keep(False)
+    assert not reader.apart
+
+
+def test_a_mapped_file_is_read_as_any_other(tmp_path: Path, writer: Writer) -> None:
+    """Also behind checkpoints that make it longer, or shorter."""
+    reader = Reader(tmp_path / database.FILE_NAME, mapped=True)
+    try:
+        for round_ in range(3):
+            fill(writer, 300)
+            writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            assert reader.count(ALL, None) == 300 * (round_ + 1)
+            assert len(reader.join(ALL, 0, b",", None, 0, 1 << 30).body) > 300 * 500
+        for key in [item.key for item in reader.range(ALL, None, 0).items]:
+            found = reader.get(key, None)
+            assert found is not None
+            writer.begin(2000)
+            writer.delete(key, VALUE, found.revision)
+            writer.commit()
+        writer.compact(writer.revision)
+        while writer.vacuum(1000):
+            pass
+        writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        assert reader.count(ALL, None) == 0
+        fill(writer, 10)
+        assert reader.count(ALL, None) == 10
+    finally:
+        reader.close()
 
 
 def test_keys_of_the_past_are_counted_in_either_way(

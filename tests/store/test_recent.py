@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.store.model import Event, EventType, KeyValue
-from kubetrio.store.recent import OVERHEAD_BYTES, Recent
+from kubetrio.store.recent import NOTED, OVERHEAD_BYTES, Recent
 
 LARGE = 64 * 1024
 
@@ -19,10 +19,16 @@ def event(key: str, revision: int) -> Event:
     return Event(revision, key, EventType.UPDATED, b"", b"")
 
 
+def read_twice(recent: Recent, found: KeyValue) -> None:
+    """Once is not enough."""
+    recent.keep(found)
+    recent.keep(found)
+
+
 def test_what_was_read_is_kept() -> None:
     """Until somebody writes it."""
     recent = Recent(LARGE)
-    recent.keep(state("a"))
+    read_twice(recent, state("a"))
     assert recent.get("a") == state("a")
     recent.announced([event("b", 2), event("a", 3)])
     assert recent.get("a") is None
@@ -32,24 +38,46 @@ def test_what_was_read_is_kept() -> None:
 def test_a_newer_read_replaces() -> None:
     """And is counted once."""
     recent = Recent(LARGE)
-    recent.keep(state("a", 1, 100))
+    read_twice(recent, state("a", 1, 100))
     recent.keep(state("a", 2, 10))
     assert recent.get("a") == state("a", 2, 10)
     assert recent.bytes == 10 + OVERHEAD_BYTES
 
 
+def test_what_is_read_once_is_not_kept() -> None:
+    """However much of it there is, it does not drive out what is."""
+    recent = Recent(LARGE)
+    read_twice(recent, state("a"))
+    for number in range(2 * NOTED):
+        recent.keep(state(f"k{number}"))
+    assert recent.get("a") == state("a")
+    assert recent.bytes == 1 + OVERHEAD_BYTES
+
+
+def test_the_first_read_is_forgotten_in_time() -> None:
+    """A note of each object that was ever read would be too much."""
+    recent = Recent(LARGE)
+    recent.keep(state("a"))
+    for number in range(NOTED):
+        recent.keep(state(f"k{number}"))
+    recent.keep(state("a"))
+    assert recent.get("a") is None
+    recent.keep(state("a"))
+    assert recent.get("a") == state("a")
+
+
 def test_nothing_is_kept_without_room() -> None:
     """A bound of zero turns it off."""
     recent = Recent(0)
-    recent.keep(state("a"))
+    read_twice(recent, state("a"))
     assert recent.get("a") is None
 
 
 def test_one_large_object_does_not_drive_out_the_rest() -> None:
     """More than an eighth of the room is not worth it."""
     recent = Recent(LARGE)
-    recent.keep(state("a"))
-    recent.keep(state("b", size=LARGE // 8))
+    read_twice(recent, state("a"))
+    read_twice(recent, state("b", size=LARGE // 8))
     assert (recent.get("a"), recent.get("b")) == (state("a"), None)
 
 
@@ -58,7 +86,7 @@ def test_the_oldest_goes_first() -> None:
     room = 10 * (OVERHEAD_BYTES + 1)
     recent = Recent(room)
     for number in range(12):
-        recent.keep(state(f"k{number}"))
+        read_twice(recent, state(f"k{number}"))
     kept = [number for number in range(12) if recent.get(f"k{number}") is not None]
     assert kept == list(range(2, 12))
 

@@ -25,7 +25,7 @@ from kubetrio.store.errors import (
     StoreUnavailable,
 )
 from kubetrio.store.model import Event, Range, Stamped
-from kubetrio.store.reader import Reader
+from kubetrio.store.reader import UNREAD, Reader
 from kubetrio.store.revisions import (
     INLINE_KEYS,
     READERS,
@@ -486,6 +486,33 @@ async def test_reads_that_may_see_what_is_in_flight_wait_for_it(
             gate.open()
             await wait_all_tasks_blocked()
     assert set(answers.seen) == {"get", "count", "range", "events"}
+
+
+async def test_the_first_read_behind_many_writes_waits_for_what_is_in_flight(
+    held: tuple[SqliteStore, Gate],
+) -> None:
+    """No snapshot was taken for readers who had not come for so long; it is for those behind."""
+    store, gate = held
+    for number in range(UNREAD + 1):
+        await store.create(f"k{number}", value())
+    answers = Answers()
+    gate.hold(Hold.BEHIND)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.create, "new", value())
+        await wait_all_tasks_blocked()
+        nursery.start_soon(answers.note, "get", store.get("new"))
+        nursery.start_soon(answers.note, "range", store.range(KEYS))
+        await wait_all_tasks_blocked()
+        assert answers.seen == []
+        gate.open()
+        await wait_all_tasks_blocked()
+    assert set(answers.seen) == {"get", "range"}
+    gate.hold(Hold.BEHIND)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.create, "newer", value())
+        await wait_all_tasks_blocked()
+        assert await store.get("newer") is None
+        gate.open()
 
 
 async def test_reads_do_not_see_what_is_not_committed(held: tuple[SqliteStore, Gate]) -> None:
