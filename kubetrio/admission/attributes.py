@@ -13,8 +13,8 @@ from kubetrio.schema.registry import ResourceType
 Object = dict[str, Any]
 
 
-class Operation(enum.Enum):
-    """What is being done."""
+class Operation(enum.StrEnum):
+    """What is being done (a text: those hash without a call of Python code)."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"

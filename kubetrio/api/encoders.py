@@ -382,12 +382,18 @@ def accept(request: Request, offer: negotiate.Offer) -> Accepted:
     Raises:
         ApiError: 406.
     """
+    known = request.accepted
+    if known is not None and known[0] is offer:
+        return known[1]
     headers = request.headers
     header, agent = headers.get(b"accept", b""), headers.get(b"user-agent", b"")
     pretty = request.query.get("pretty") if request.query else None
     if len(header) + len(agent) + len(pretty or "") > REMEMBERED_BYTES:
-        return _accept.__wrapped__(header, agent, pretty, offer)
-    return _accept(header, agent, pretty, offer)
+        accepted: Accepted = _accept.__wrapped__(header, agent, pretty, offer)
+    else:
+        accepted = _accept(header, agent, pretty, offer)
+    request.accepted = (offer, accepted)  # a write asks before its body is read, and again
+    return accepted
 
 
 @lru_cache(1024)

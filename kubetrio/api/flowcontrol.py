@@ -226,11 +226,9 @@ class PriorityAndFairness:
                 entry.classified.max_seats,
             )
             return ONE_SEAT if width == ONE_SEAT else width
-        watchers, watchers_of = 0, self._hub.watchers_of
-        for folder in about.folders:
-            watchers += watchers_of(folder)
-        if info.name:
-            watchers += watchers_of(about.folders[0] + info.name)
+        folders = about.folders
+        concerned = (*folders, folders[0] + info.name) if info.name else folders
+        watchers = self._hub.watchers_of(concerned)
         entry.tally.watchers.observe(watchers)
         return self._estimator.writing(info.verb, watchers, entry.classified.max_seats)
 

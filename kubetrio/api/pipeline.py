@@ -111,6 +111,7 @@ class Api:
         issuer: signs service account tokens; None when there is no key.
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches, logs and tunnels.
+        clock: Trio's, asked without the way through its current run.
     """
 
     config: ApiConfig
@@ -131,6 +132,7 @@ class Api:
     issuer: TokenIssuer | None = None
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
+    clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
 
     def end_streams(self) -> None:
         """End open streams cleanly, as if their time were up (shutdown)."""
@@ -173,7 +175,7 @@ class Api:
 
     async def handle(self, request: Request) -> AnyResponse:
         """Answer a request; never raises but for cancellation."""
-        request.started = trio.current_time()
+        request.started = self.clock.current_time()
         streams = False
         try:
             named = deadlines.named_limit(request.raw_query) if request.raw_query else None
@@ -197,7 +199,7 @@ class Api:
         except BaseException:  # cancelled: nobody waits for an answer
             self.flow.leave(request, trio.current_time())
             raise
-        now = trio.current_time()
+        now = self.clock.current_time()
         if not streams:
             self.flow.leave(request, now)
         headers = response.headers

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trio import CancelScope
 
     from kubetrio.schema.registry import ResourceType
+    from kubetrio.wire.negotiate import Accepted, Offer
 
 NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 VERBS = {
@@ -209,6 +210,7 @@ class Request:
         upgrade: whether another protocol is asked for, and the connection can become that one's.
         waited: seconds for which it waited for a seat.
         timer: bounds the request until its answer begins.
+        accepted: what the client accepts of an offer, for the last offer that was asked about.
     """
 
     method: str
@@ -239,6 +241,7 @@ class Request:
     started: float = field(init=False, default=0.0)
     waited: float = field(init=False, default=0.0)
     advice: Advice | None = field(init=False, default=None)
+    accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers (RFC 7234) to the answer, each text once.

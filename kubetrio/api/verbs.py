@@ -42,12 +42,7 @@ Verb = Callable[["Api", Request, ResourceType], Awaitable[AnyResponse]]
 def _target(request: Request, resource: ResourceType) -> Target:
     info = request.info
     check_name(info.name)
-    return Target(
-        resource=resource,
-        namespace=object_namespace(request, resource),
-        name=info.name,
-        subresource=info.subresource,
-    )
+    return Target(resource, object_namespace(request, resource), info.name, info.subresource)
 
 
 def object_namespace(request: Request, resource: ResourceType) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 import trio
@@ -208,9 +209,9 @@ class Connection:
                 data = await self._read()
                 if not data:
                     return None
-                if self.phase is Phase.IDLE:
-                    self._enter(Phase.HEAD)
                 parser.feed(data)
+                if not queue and self.phase is Phase.IDLE:
+                    self._enter(Phase.HEAD)
         message = queue.pop(0)
         if message.upgrade and not self._tunnels(message):
             raise Upgrade(message.wire())
@@ -241,20 +242,20 @@ class Connection:
             query.decode("latin-1"),
             message.headers,
             message.raw_headers,
-            lambda limit: self._read_body(message, limit),
+            partial(self._read_body, message),
             self._peer,
             self._certificate,
             message.complete,
         )
         request.gone = self._peer_closed
-        request.pull_body = lambda: self._pull_body(message)
+        request.pull_body = partial(self._pull_body, message)
         request.upgrade = message.upgrade
         response = await self._handle(request)
         if isinstance(response, TunnelResponse):
             await self._tunnel(message, response)
             return False
         keep = message.keep_alive and not (message.broken or message.upgrade or self._closing)
-        if keep and message.waiting():
+        if keep and not message.complete:
             keep = not message.pulled and await self._drain(message)
         if isinstance(response, Response):
             await self._write(self._whole(request, message, response, keep))
@@ -310,7 +311,7 @@ class Connection:
         declared = message.headers.get(b"content-length")
         if declared is not None and int(declared) > limit:
             raise entity_too_large(limit)
-        if message.waiting():
+        if not message.complete:
             if message.expects_continue and message.size == 0:
                 await self._write(CONTINUE)
             self._enter(Phase.BODY)

@@ -99,10 +99,13 @@ def dns1123_label(name: str, prefix: bool = False) -> list[str]:
     """
     if prefix:
         name = _without_trailing_dash(name)
+    good = _label_re.fullmatch(name)
+    if good and len(name) <= LABEL_MAX:
+        return []
     messages = []
     if byte_length(name) > LABEL_MAX:
         messages.append(_too_long(LABEL_MAX, "characters"))
-    if not _label_re.fullmatch(name):
+    if not good:
         dotted = _subdomain_re.fullmatch(name)
         messages.append("must not contain dots" if dotted else _LABEL_MESSAGE)
     return messages
@@ -121,10 +124,13 @@ def dns1123_subdomain(name: str, prefix: bool = False) -> list[str]:
 
 
 def _subdomain(name: str, unit: str) -> list[str]:
+    good = _subdomain_re.fullmatch(name)  # which is of single bytes
+    if good and len(name) <= SUBDOMAIN_MAX:
+        return []
     messages = []
     if byte_length(name) > SUBDOMAIN_MAX:
         messages.append(_too_long(SUBDOMAIN_MAX, unit))
-    if not _subdomain_re.fullmatch(name):
+    if not good:
         messages.append(_SUBDOMAIN_MESSAGE)
     return messages
 

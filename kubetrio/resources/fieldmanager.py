@@ -120,7 +120,7 @@ class FieldManager:
                 _SHAPES[key] = entries[0]["fieldsV1"]
             return
         entry = managedfields.update_entry(
-            self._manager, kind.api_version, self._now, fields, self._subresource
+            self._manager, self._resource.api_version, self._now, fields, self._subresource
         )
         self._note(obj, [entry])
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 import trio
@@ -70,9 +69,8 @@ CLEARED_ON_CREATE = (
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The result of a write.
+class Written(NamedTuple):
+    """The result of a write (a tuple: every one makes one).
 
     Args:
         value: the object as bytes, in the stored version.

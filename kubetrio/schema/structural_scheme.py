@@ -48,7 +48,7 @@ class BuiltinScheme:
 
     def knows(self, gvk: GroupVersionKind) -> bool:
         """Whether a kind is registered."""
-        return bool(self.type_name(gvk))
+        return bool(_type_name(self.own_group, gvk))
 
     def go_names(self, gvk: GroupVersionKind) -> tuple[str, str]:
         """Names of the Go types of a registered kind: versioned and internal."""
@@ -67,7 +67,7 @@ class BuiltinScheme:
         Raises:
             ValueError: the value does not fit, in Go's words.
         """
-        name = self.type_name(gvk)
+        name = _type_name(self.own_group, gvk)
         return read_annotations(name, compile_type(name).decode(value, Report(strict), repeated))
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeVarTuple
 
 import apsw
 import outcome
@@ -35,7 +35,8 @@ GATHERED = 16  # writes that share a commit well enough, where nothing is synced
 TURNS_FROM = 6  # writers: to commit twice costs a few of them more than to wait for the disk
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
 
-Apply = Callable[[Writer], tuple[KeyValue, Event]]
+Change = TypeVarTuple("Change")
+Apply = Callable[..., tuple[KeyValue, Event]]
 
 
 class _State(enum.Enum):
@@ -48,10 +49,11 @@ class _State(enum.Enum):
 class _Write:
     """A queued write and the task that waits for it."""
 
-    __slots__ = ("apply", "size", "state", "task")
+    __slots__ = ("apply", "arguments", "size", "state", "task")
 
-    def __init__(self, apply: Apply, size: int) -> None:
+    def __init__(self, apply: Apply, arguments: tuple[object, ...], size: int) -> None:
         self.apply = apply
+        self.arguments = arguments
         self.size = size
         self.state = _State.WAITING
         self.task = trio.lowlevel.current_task()
@@ -168,11 +170,17 @@ class Commits:
         """Writes that no batch has taken."""
         return len(self._queue)
 
-    async def submit(self, apply: Apply, size: int) -> KeyValue:
+    async def submit(
+        self,
+        apply: Callable[[Writer, *Change], tuple[KeyValue, Event]],
+        arguments: tuple[*Change],
+        size: int,
+    ) -> KeyValue:
         """Queue a write and wait until it is durable; cancellable until it is taken.
 
         Args:
             apply: makes the change in the open transaction; may raise a `StoreError`.
+            arguments: for it, behind the writer.
             size: bytes of the value.
 
         Raises:
@@ -181,7 +189,7 @@ class Commits:
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise StoreClosed
-        write = _Write(apply, size)
+        write = _Write(apply, arguments, size)
         queue = self._queue
         queue.append(write)
         if self._flight is not None:
@@ -293,7 +301,7 @@ class Commits:
             writer.begin(int(self._env.now() * 1000))
             for write in flight.batch:
                 try:
-                    stored, event = write.apply(writer)
+                    stored, event = write.apply(writer, *write.arguments)
                 except StoreError as error:
                     answers.append(outcome.Error(error))
                 else:

@@ -77,16 +77,12 @@ class Reader:
 
     def hold(self) -> None:
         """See what is there now until `renew`, if snapshots are kept and there are readers."""
-        if not self._keeps or self._connection.in_transaction:
-            return
         self._unread += 1
-        if self._unread > UNREAD:
-            self._apart = False
-            return
-        self._apart = True
-        self._connection.execute(sql.BEGIN_READING)
-        # A snapshot begins with the first read: of a table of one page.
-        self._connection.execute(sql.GET_META, ("compacted",)).fetchone()
+        self._apart = self._connection.in_transaction or self._unread <= UNREAD
+        if self._keeps and self._apart and not self._connection.in_transaction:
+            self._connection.execute(sql.BEGIN_READING)
+            # A snapshot begins with the first read: of a table of one page.
+            self._connection.execute(sql.GET_META, ("compacted",)).fetchone()
 
     @property
     def apart(self) -> bool:

@@ -226,18 +226,18 @@ class SqliteStore:
 
     async def create(self, key: str, value: Stamped) -> KeyValue:
         """Write a new key; see `Store.create`."""
-        return await self._commits.submit(lambda writer: writer.create(key, value), _size_of(value))
+        return await self._commits.submit(database.Writer.create, (key, value), _size_of(value))
 
     async def update(self, key: str, value: Stamped, *, expected: Revision) -> KeyValue:
         """Replace a key; see `Store.update`."""
         return await self._commits.submit(
-            lambda writer: writer.update(key, value, expected), _size_of(value)
+            database.Writer.update, (key, value, expected), _size_of(value)
         )
 
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
         """Delete a key; see `Store.delete`."""
         return await self._commits.submit(
-            lambda writer: writer.delete(key, last, expected), _size_of(last)
+            database.Writer.delete, (key, last, expected), _size_of(last)
         )
 
     def _announce(self, events: Sequence[Event]) -> None:

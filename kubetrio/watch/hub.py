@@ -22,7 +22,7 @@ import enum
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -187,10 +187,15 @@ class Hub:
             from_store=self._from_store,
         )
 
-    def watchers_of(self, prefix: str) -> int:
-        """Number of watchers subscribed to exactly this prefix or key."""
-        group = self._groups.get(prefix)
-        return 0 if group is None else len(group.watchers)
+    def watchers_of(self, prefixes: Iterable[str]) -> int:
+        """Number of watchers subscribed to exactly one of these prefixes and keys."""
+        groups, found = self._groups, 0
+        if groups:
+            for prefix in prefixes:
+                group = groups.get(prefix)
+                if group is not None:
+                    found += len(group.watchers)
+        return found
 
     def subscribe(self, prefix: str, cursor: Revision, sink: Sink) -> Watcher:
         """Begin a watch behind a revision, lagging; close it with `unsubscribe`."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -56,9 +55,8 @@ class Scheme(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """An object from a request.
+class Decoded(NamedTuple):
+    """An object from a request (a tuple: every write makes one).
 
     Args:
         value: the object, with kind and apiVersion.
@@ -113,16 +111,17 @@ def decode_parsed(parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: S
     Raises:
         ApiError: 400 with kube-apiserver's message.
     """
-    value = parsed.value
+    value, version = parsed.value, want.api_version
     if (
         type(value) is dict
         and value.get("kind") == want.kind
-        and value.get("apiVersion") == want.api_version
+        and value.get("apiVersion") == version
         and scheme.knows(want)
     ):
         gvk = want  # what nearly every client sends
     else:
         gvk = _said_kind(parsed, body, want, scheme)
+        version = gvk.api_version
     strict: list[str] = []
     try:
         value = scheme.decode(gvk, parsed.value, strict, parsed.repeated)
@@ -130,9 +129,9 @@ def decode_parsed(parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: S
         raise _unfit(gvk, want.kind, str(error)) from None
     if gvk != want:
         _refuse(gvk, want, scheme)
-    if value.get("kind") != gvk.kind or value.get("apiVersion") != gvk.api_version:
+    if value.get("kind") != gvk.kind or value.get("apiVersion") != version:
         rest = {k: v for k, v in value.items() if k not in ("kind", "apiVersion")}
-        value = {"kind": gvk.kind, "apiVersion": gvk.api_version, **rest}
+        value = {"kind": gvk.kind, "apiVersion": version, **rest}
     return Decoded(value, gvk, strict)
 
 

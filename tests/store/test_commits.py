@@ -47,7 +47,7 @@ async def test_what_a_writer_began_lands_when_the_end_comes(tmp_path: Path, roun
                     await commits.run()
 
             def create(key: str, commits: Commits = commits) -> Awaitable[KeyValue]:
-                return commits.submit(lambda opened: opened.create(key, VALUE), 1)
+                return commits.submit(database.Writer.create, (key, VALUE), 1)
 
             with trio.fail_after(5):
                 async with trio.open_nursery() as nursery:

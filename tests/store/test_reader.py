@@ -167,6 +167,17 @@ def test_a_reader_that_begins_to_keep_knows_nothing_of_commits_under_way(
     assert not reader.apart
 
 
+def test_a_snapshot_that_is_there_is_held(reader: Reader, writer: Writer) -> None:
+    """Whatever was known of commits when it began, it is from before the one that is told of."""
+    reader.keep(True)
+    assert reader.range(ALL, None, 0).revision == 0
+    assert not reader.apart
+    reader.hold()
+    fill(writer, 1)
+    assert reader.apart
+    assert reader.range(ALL, None, 0).revision == 0
+
+
 def test_a_mapped_file_is_read_as_any_other(tmp_path: Path, writer: Writer) -> None:
     """Also behind checkpoints that make it longer, or shorter."""
     reader = Reader(tmp_path / database.FILE_NAME, mapped=True)

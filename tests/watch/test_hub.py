@@ -185,12 +185,12 @@ async def test_a_watcher_that_left_gets_nothing(store: MemoryStore, hub: Hub) ->
     """Leaving twice is fine, and leaves nothing behind."""
     sink = Received()
     watcher = await live(hub, "a/", sink)
-    assert hub.watchers_of("a/") == 1
+    assert hub.watchers_of(["a/"]) == 1
     hub.unsubscribe(watcher)
     hub.unsubscribe(watcher)
     await create(store, "a/1")
     assert sink.revisions == []
-    assert (hub.watchers_of("a/"), hub.statistics().watchers) == (0, 0)
+    assert (hub.watchers_of(["a/"]), hub.statistics().watchers) == (0, 0)
 
 
 async def test_a_watcher_may_leave_while_it_is_served(store: MemoryStore, hub: Hub) -> None:
@@ -593,7 +593,7 @@ async def test_a_group_that_all_left_is_forgotten(store: MemoryStore, small: Hub
     assert late.revisions == [2]
     await wait_all_tasks_blocked()
     assert [sink.revisions for sink in sinks] == [[]] * 3
-    assert small.watchers_of("a/") == 1
+    assert small.watchers_of(["a/"]) == 1
 
 
 async def test_a_group_is_not_ahead_of_the_announcement(

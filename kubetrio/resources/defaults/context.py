@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubetrio.auth.identity import ANONYMOUS, UserInfo
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """The circumstances of a write.
+class Context(NamedTuple):
+    """The circumstances of a write (a tuple: every one makes one).
 
     Args:
         now: wall clock as a Kubernetes time such as ``2026-01-02T03:04:05Z``.
@@ -25,7 +23,7 @@ class Context:
     now: str
     uid: str = ""
     user: UserInfo = ANONYMOUS
-    families: tuple[str, ...] = field(default=("IPv4",))
+    families: tuple[str, ...] = ("IPv4",)
 
 
 Create = Callable[[Json, Context], None]

@@ -36,7 +36,8 @@ def _decoded_length(text: str | None) -> int:
 
 def _keys(items: Mapping[str, str], path: str, out: Causes) -> None:
     for key in items:
-        out.extend(invalid(f"{path}[{key}]", key, message) for message in config_key(key))
+        if messages := config_key(key):
+            out.extend(invalid(f"{path}[{key}]", key, message) for message in messages)
 
 
 def _config_map(obj: Json, _path: str, out: Causes) -> None:
@@ -44,7 +45,7 @@ def _config_map(obj: Json, _path: str, out: Causes) -> None:
     size = 0
     if data:
         _keys(data, "data", out)
-        size = sum(map(byte_length, data.values()))
+        size = byte_length("".join(data.values()))
     if binary:
         for key in data.keys() & binary.keys():
             detail = "duplicate of key present in binaryData"
