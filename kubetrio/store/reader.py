@@ -28,6 +28,7 @@ PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
 NO_LIMIT = -1
 COUNTED_BACK = 1000  # revisions that are cheaper to look at than what they replaced
 MAPPED_BYTES = (1 << 31) - (1 << 16)  # of the file; SQLite takes no more (SQLITE_MAX_MMAP_SIZE)
+MAPPED_FROM = 256  # reads of one snapshot: behind a commit SQLite maps the file anew
 UNREAD = 64  # commits that nobody read behind, after which no snapshot is taken for those who might
 SNAPSHOT_KEPT = contextlib.nullcontext()
 
@@ -46,15 +47,17 @@ class Reader:
     Args:
         path: database file.
         cache_kib: page cache, KiB.
-        mapped: whether the file is mapped into memory, which saves a system call and a copy for
-            each page.  A disk that fails to read a page ends the process then, as it ends etcd's.
+        maps: whether the file is mapped into memory while there are many reads and no commits,
+            which saves a system call and a copy for each page.  A disk that fails to read a page
+            ends the process then, as it ends etcd's.
     """
 
-    def __init__(self, path: Path, *, cache_kib: int = 8192, mapped: bool = False) -> None:
+    def __init__(self, path: Path, *, cache_kib: int = 8192, maps: bool = False) -> None:
         self._connection = connect(path, cache_kib=cache_kib)
         self._connection.pragma("query_only", 1)
-        if mapped and sys.maxsize > 1 << 32:  # 32 bits have no addresses to spare
-            self._connection.pragma("mmap_size", MAPPED_BYTES)
+        self._maps = maps and sys.maxsize > 1 << 32  # 32 bits have no addresses to spare
+        self._mapped = False
+        self._reads = 0  # of the snapshot that is kept
         self._keeps = False
         self._apart = True
         self._unread = 0  # commits since the last read
@@ -72,8 +75,11 @@ class Reader:
     def renew(self) -> None:
         """Let the next read see what is newest."""
         self._apart = True
+        self._reads = 0
         if self._connection.in_transaction:
             self._connection.execute(sql.COMMIT)
+        if self._mapped:
+            self._map(0)
 
     def hold(self) -> None:
         """See what is there now until `renew`, if snapshots are kept and there are readers."""
@@ -91,8 +97,18 @@ class Reader:
 
     def _begin(self) -> None:
         self._unread = 0
-        if self._keeps and not self._connection.in_transaction:
+        if not self._keeps:
+            return
+        if not self._connection.in_transaction:
             self._connection.execute(sql.BEGIN_READING)
+        self._reads += 1
+        if self._reads == MAPPED_FROM and self._maps:
+            self._map(MAPPED_BYTES)
+
+    def _map(self, size: int) -> None:
+        """Map so much of the file; 0 to read it by system calls again."""
+        self._connection.pragma("mmap_size", size)
+        self._mapped = size > 0
 
     def _one_snapshot(self) -> AbstractContextManager[object]:
         """Several statements in the block see one state."""

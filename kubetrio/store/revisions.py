@@ -89,7 +89,7 @@ class SqliteStore:
         self._config = config
         self._env = env
         self._writer = writer
-        self._reader = Reader(path, cache_kib=READ_CACHE_KIB, mapped=True)
+        self._reader = Reader(path, cache_kib=READ_CACHE_KIB, maps=True)
         self._reader.keep(True)
         self._long_readers = [Reader(path) for _ in range(READERS)]
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
