@@ -139,8 +139,6 @@ class Kubetrio:
             if kept
             else self._folder / f"server-{next(self._numbers)}" / "data"
         )
-        if kept:
-            _warm(data_dir)
         started = server.start(data_dir, (*self._flags, *flags), permissive=permissive)
         try:
             run = Running(
@@ -175,6 +173,7 @@ class Kubetrio:
                 started.process.stop()
             populate.populate(making / "data", objects)
             making.rename(folder)
+        _warm(data_dir)
         return data_dir
 
 

@@ -201,9 +201,7 @@ class Metrics:
         if series is None:
             series = self._requests[key] = _Series()
         series.count += 1
-        duration = series.duration  # in place: this is on the way of every request
-        duration.counts[bisect_left(duration.bounds, seconds)] += 1
-        duration.total += seconds
+        series.duration.observe(seconds)
         if size >= 0:
             series.size.observe(size)
 

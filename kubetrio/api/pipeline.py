@@ -197,7 +197,7 @@ class Api:
             log.error(error, "request failed", path=request.raw_path, audit=request.audit_id)
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
         except BaseException:  # cancelled: nobody waits for an answer
-            self.flow.leave(request, trio.current_time())
+            self.flow.leave(request, self.clock.current_time())
             raise
         now = self.clock.current_time()
         if not streams:
@@ -359,7 +359,7 @@ def flow_control(api: Api, request: Request) -> Answer | Awaitable[Answer]:
 async def _admit(api: Api, request: Request) -> Answer:
     """Wait for a seat, and count the time, or the refusal."""
     refused = await api.flow.admit(request)
-    waited = trio.current_time() - request.started
+    waited = api.clock.current_time() - request.started
     if waited > NO_WAIT_S:
         request.waited = waited
     if refused is not None:

@@ -19,7 +19,7 @@ from typing import Protocol
 from kubetrio.flow.classify import Classified, RequestDigest
 from kubetrio.flow.dispatcher import Dispatcher, Refused
 from kubetrio.flow.observe import Histogram, Tally
-from kubetrio.flow.seats import ONE_SEAT, TICKS_PER_SECOND, seconds
+from kubetrio.flow.seats import ONE_SEAT, seconds, ticks
 from kubetrio.flow.ticket import Ticket
 
 
@@ -97,7 +97,7 @@ class _Crossing:
 
     def tick(self, t: float) -> None:
         """Account for the time until now; the first time it begins."""
-        now = round(t * TICKS_PER_SECOND)  # as `ticks`, without a call: twice for each request
+        now = ticks(t)
         if self.peak:
             state = (self._numbers[0], self._numbers[1])
             spent = self.spent.get(state, 0)

@@ -255,7 +255,7 @@ class Connection:
             await self._tunnel(message, response)
             return False
         keep = message.keep_alive and not (message.broken or message.upgrade or self._closing)
-        if keep and not message.complete:
+        if keep and message.waiting():
             keep = not message.pulled and await self._drain(message)
         if isinstance(response, Response):
             await self._write(self._whole(request, message, response, keep))
@@ -311,7 +311,7 @@ class Connection:
         declared = message.headers.get(b"content-length")
         if declared is not None and int(declared) > limit:
             raise entity_too_large(limit)
-        if not message.complete:
+        if message.waiting():
             if message.expects_continue and message.size == 0:
                 await self._write(CONTINUE)
             self._enter(Phase.BODY)

@@ -42,17 +42,13 @@ class BuiltinScheme:
         """Where the scheme was made, as messages name it."""
         return _OWN_SCHEMES.get(self.own_group, _LEGACY)
 
-    def type_name(self, gvk: GroupVersionKind) -> str:
-        """Full type name of a registered kind, or an empty text."""
-        return _type_name(self.own_group, gvk)
-
     def knows(self, gvk: GroupVersionKind) -> bool:
         """Whether a kind is registered."""
         return bool(_type_name(self.own_group, gvk))
 
     def go_names(self, gvk: GroupVersionKind) -> tuple[str, str]:
         """Names of the Go types of a registered kind: versioned and internal."""
-        _, package, version, kind = self.type_name(gvk).rsplit(".", 3)
+        _, package, version, kind = _type_name(self.own_group, gvk).rsplit(".", 3)
         return f"{version}.{kind}", f"{_INTERNAL_PACKAGES.get(package, package)}.{kind}"
 
     def decode(
@@ -73,6 +69,7 @@ class BuiltinScheme:
 
 @lru_cache(1024)  # kinds that do not exist are asked for too
 def _type_name(own_group: str, gvk: GroupVersionKind) -> str:
+    """Full type name of a kind that a scheme has registered, or an empty text."""
     if (gvk.group if gvk.group in _OWN_SCHEMES else "") != own_group:
         return ""
     name = builtin.type_name_of(gvk)

@@ -56,7 +56,6 @@ class Reader:
         self._connection = connect(path, cache_kib=cache_kib)
         self._connection.pragma("query_only", 1)
         self._maps = maps and sys.maxsize > 1 << 32  # 32 bits have no addresses to spare
-        self._mapped = False
         self._reads = 0  # of the snapshot that is kept
         self._keeps = False
         self._apart = True
@@ -75,11 +74,11 @@ class Reader:
     def renew(self) -> None:
         """Let the next read see what is newest."""
         self._apart = True
-        self._reads = 0
         if self._connection.in_transaction:
             self._connection.execute(sql.COMMIT)
-        if self._mapped:
+        if self._reads >= MAPPED_FROM:
             self._map(0)
+        self._reads = 0
 
     def hold(self) -> None:
         """See what is there now until `renew`, if snapshots are kept and there are readers."""
@@ -102,13 +101,13 @@ class Reader:
         if not self._connection.in_transaction:
             self._connection.execute(sql.BEGIN_READING)
         self._reads += 1
-        if self._reads == MAPPED_FROM and self._maps:
+        if self._reads == MAPPED_FROM:
             self._map(MAPPED_BYTES)
 
     def _map(self, size: int) -> None:
-        """Map so much of the file; 0 to read it by system calls again."""
-        self._connection.pragma("mmap_size", size)
-        self._mapped = size > 0
+        """Map so much of the file, if it is mapped at all; 0 to read it by system calls again."""
+        if self._maps:
+            self._connection.pragma("mmap_size", size)
 
     def _one_snapshot(self) -> AbstractContextManager[object]:
         """Several statements in the block see one state."""

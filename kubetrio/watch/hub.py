@@ -187,14 +187,13 @@ class Hub:
             from_store=self._from_store,
         )
 
-    def watchers_of(self, prefixes: Iterable[str]) -> int:
-        """Number of watchers subscribed to exactly one of these prefixes and keys."""
-        groups, found = self._groups, 0
-        if groups:
-            for prefix in prefixes:
-                group = groups.get(prefix)
-                if group is not None:
-                    found += len(group.watchers)
+    def watchers_of(self, keys: Iterable[str]) -> int:
+        """Number of watchers subscribed to exactly one of these keys and prefixes."""
+        found = 0
+        for key in keys:
+            group = self._groups.get(key)
+            if group is not None:
+                found += len(group.watchers)
         return found
 
     def subscribe(self, prefix: str, cursor: Revision, sink: Sink) -> Watcher:
