@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+import trio.testing
 
 from kubetrio.api import pipeline
 from kubetrio.api.pipeline import STAGES, metric_verb
@@ -14,6 +16,8 @@ from kubetrio.api.request import Request, resolve
 from kubetrio.auth.identity import UserInfo
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Config
+from kubetrio.resources.lifecycle import Lifecycle, Written
+from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
 
@@ -319,3 +323,64 @@ async def test_answers_are_not_for_caches(client: Client) -> None:
     """`Cache-Control: no-cache, private`, as kube-apiserver says to everybody."""
     answer = await client.request("GET", CONFIGMAPS)
     assert answer.head.get(b"cache-control") == b"no-cache, private"
+
+
+async def create_beside_each_other(server: InProcess, count: int) -> list[int]:
+    """Create objects on as many connections at once; the statuses."""
+    statuses: list[int] = []
+
+    async def create(number: int) -> None:
+        async with server.connect() as client:
+            answer = await client.request("POST", CONFIGMAPS, json=named(f"beside-{number}"))
+            statuses.append(answer.status)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(count):
+            nursery.start_soon(create, number)
+    return statuses
+
+
+async def test_a_crowd_of_writes_goes_in_step(
+    server: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bodies of several are decoded one behind the other, before any of them is stored."""
+    seen: list[str] = []
+    decode, create = pipeline.decode_body, Lifecycle.create
+
+    async def decoding(*args: Any, **options: Any) -> None:
+        seen.append("decode")
+        await decode(*args, **options)
+
+    async def storing(self: Lifecycle, target: Target, obj: Any, options: WriteOptions) -> Written:
+        seen.append("store")
+        return await create(self, target, obj, options)
+
+    monkeypatch.setattr(pipeline, "decode_body", decoding)
+    monkeypatch.setattr(Lifecycle, "create", storing)
+    assert await create_beside_each_other(server, 12) == [201] * 12
+    assert "d" * 8 in "".join(kind[0] for kind in seen)
+    assert server.api.under_way == 0
+
+
+async def test_who_is_under_way_is_counted(
+    server: InProcess, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever became of a request, it is not under way behind its answer."""
+    counted: list[int] = []
+
+    async def stuck(*args: object) -> Written:
+        counted.append(server.api.under_way)
+        await trio.sleep_forever()
+        raise AssertionError("cancelled before")
+
+    assert (await client.request("GET", "/nothing")).status == 404
+    assert (await client.request("POST", CONFIGMAPS, json={"kind": 1})).status == 400
+    assert server.api.under_way == 0
+    monkeypatch.setattr(Lifecycle, "create", stuck)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(create_beside_each_other, server, 2)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert counted == [1, 2]
+    await trio.testing.wait_all_tasks_blocked()
+    assert server.api.under_way == 0
