@@ -16,6 +16,7 @@ sees "cancelled, yet stored".
 from __future__ import annotations
 
 import enum
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeVarTuple
@@ -33,6 +34,7 @@ from kubetrio.store.sync import FileSync
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
 GATHERED = 16  # writes that share a commit well enough, where nothing is synced
 TURNS_FROM = 6  # writers: to commit twice costs a few of them more than to wait for the disk
+FORGETS = 1.02  # by that the quickest sync grows in memory with each one behind it
 PATIENCE = 8  # rounds without a write, after which those who stayed behind go alone
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
 
@@ -157,6 +159,7 @@ class Commits:
         self._parked: trio.lowlevel.Task | None = None
         self._flight: _Flight | None = None
         self._wanted = GATHERED
+        self._quickest = math.inf  # of the last syncs, seconds
         self._behind = 0  # of those seen, how many a batch does without
         self._joined = 0.0  # when the queue last grew during a flight
         self._landed = 0.0  # when the last flight did
@@ -389,14 +392,16 @@ class Commits:
         between, self._landed = now - self._landed, now
         if not flight.syncing:
             return
-        seen = len(flight.batch) + len(self._queue)
+        wrote = len(flight.batch)
+        seen = wrote + len(self._queue)
+        took = now - flight.began  # and what the event loop did before it looked
+        self._quickest = min(took, self._quickest * FORGETS)
         idle = now - max(self._joined, flight.began)
-        ready = (between - idle) / len(flight.batch)
-        if seen < TURNS_FROM or now - flight.began > seen * ready:
+        if seen < TURNS_FROM or took > seen * (between - idle) / wrote:
             self._behind = 0
         else:
-            self._behind += 1 if idle > ready / 2 else -1
-            self._behind = max(1, min(self._behind, seen // 2))
+            meanwhile = math.ceil(self._quickest * wrote / between) if between else 0
+            self._behind = max(1, min(meanwhile, seen // 2))
         self._wanted = min(seen - self._behind, MAX_BATCH)
 
     def close(self) -> None:
