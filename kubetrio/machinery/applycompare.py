@@ -11,11 +11,10 @@ declared counts as unchanged, as those are equal to Python.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from kubetrio.machinery.applyvalues import TypedError, form_of, is_leaf, step_of
-from kubetrio.machinery.fieldset import EMPTY, LEAF, SELF, FieldSet, Node
+from kubetrio.machinery.fieldset import EMPTY, LEAF, SELF, FieldSet, Node, without_self
 from kubetrio.machinery.typeschema import TypeKind, TypeSchema
 
 Json = dict[str, Any]
@@ -40,7 +39,7 @@ class Comparison:
     def __bool__(self) -> bool:
         return bool(self.added or self.modified or self.removed)
 
-    @cached_property
+    @property
     def set_now(self) -> FieldSet:
         """Fields that have a new value."""
         return self.modified.union(self.added)
@@ -151,14 +150,10 @@ def _changed_form(step: str, old: Any, new: Any, schema: TypeSchema, found: _Cha
     if is_leaf(old, schema) or is_leaf(new, schema):
         inner.modified[SELF] = LEAF
     if not is_leaf(old, schema):
-        inner.removed.update(_below(whole(old, schema)))
+        inner.removed.update(without_self(whole(old, schema)))
     if not is_leaf(new, schema):
-        inner.added.update(_below(whole(new, schema)))
+        inner.added.update(without_self(whole(new, schema)))
     _hang(step, inner, found)
-
-
-def _below(node: Node) -> Node:
-    return {step: child for step, child in node.items() if step != SELF}
 
 
 def _hang(step: str, inner: _Changes, found: _Changes) -> None:

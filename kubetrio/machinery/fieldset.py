@@ -44,13 +44,17 @@ class FieldSet:
 
     Args:
         root: nodes below the root, in normal form; the set takes it over.
+
+    Attributes:
+        fits: a type that the set is known to be in terms of, see `ownership.reconcile`.
     """
 
-    __slots__ = ("_text", "root")
+    __slots__ = ("_text", "fits", "root")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, root: Node) -> None:
         self.root = root
+        self.fits: object = None
         self._text = b""  # JSON in canonical form, where it will be written often
 
     @classmethod
@@ -128,13 +132,16 @@ class FieldSet:
         node = self.root.get(step)
         if not node:
             return EMPTY
-        return FieldSet({name: child for name, child in node.items() if name != SELF})
+        return FieldSet(without_self(node))
 
     def union(self, other: FieldSet) -> FieldSet:
         """Paths in either."""
         if not other.root or self.root is other.root:
             return self
-        return FieldSet(_union(self.root, other.root)) if self.root else other
+        if not self.root:
+            return other
+        root = _union(self.root, other.root)
+        return self if root is self.root else FieldSet(root)
 
     def intersection(self, other: FieldSet) -> FieldSet:
         """Paths in both."""
@@ -188,20 +195,36 @@ def _normal(node: Node) -> Node | None:
 
 
 def _union(left: Node, right: Node) -> Node:
-    out = dict(left)
+    """With nothing new the left node itself, so that unchanged parts stay shared."""
+    out: Node | None = None
     for step, theirs in right.items():
-        ours = out.get(step)
+        ours = left.get(step)
+        both: Node
         if ours is None:
-            out[step] = theirs
+            both = theirs
         elif ours is theirs:
             continue
         elif not ours:
-            out[step] = theirs if is_member(theirs) else {SELF: LEAF, **theirs}
+            both = ours if not theirs else _with_self(theirs)
         elif not theirs:
-            out[step] = ours if SELF in ours else {SELF: LEAF, **ours}
+            both = _with_self(ours)
         else:
-            out[step] = _union(ours, theirs)
-    return out
+            both = _union(ours, theirs)
+        if both is not ours:
+            if out is None:
+                out = dict(left)
+            out[step] = both
+    return left if out is None else out
+
+
+def without_self(node: Node) -> Node:
+    """What a node says of the paths below it."""
+    return {step: child for step, child in node.items() if step != SELF}
+
+
+def _with_self(node: Node) -> Node:
+    """A node that has something below it, with its path in the set."""
+    return node if SELF in node else {SELF: LEAF, **node}
 
 
 def _intersection(left: Node, right: Node) -> Node:
@@ -230,7 +253,7 @@ def _difference(left: Node, right: Node) -> Node:
         if not ours:
             rest = None if is_member(theirs) else ours
         elif not theirs:
-            rest = {name: node for name, node in ours.items() if name != SELF}
+            rest = without_self(ours) if SELF in ours else ours
         else:
             rest = _normal(_difference(ours, theirs))
         if rest is not ours:

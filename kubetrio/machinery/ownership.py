@@ -287,10 +287,11 @@ def reconcile(owners: Owners, typed: Typed, rules: Rules) -> dict[Manager, Owned
             found = rules.at(typed, version)
             schemas[version] = None if found is None else found.schema
         schema = schemas[version]
-        if schema is not None:
+        if schema is not None and owned.fields.fits is not schema:
             root = _reconciled(owned.fields.root, schema)
             if root is not owned.fields.root:
                 owned = owned._replace(fields=FieldSet(root))
+            owned.fields.fits = schema
         out[manager] = owned
     return out
 

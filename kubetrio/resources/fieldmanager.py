@@ -7,7 +7,7 @@ does: what admission or the server adds later is owned by nobody.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from kubetrio.machinery import managedfields
@@ -89,7 +89,6 @@ class FieldManager:
         self._now = now
         self._subresource = subresource
 
-    @cached_property
     def _write(self) -> Write:
         """The write as ownership sees it; many creations do without it."""
         resource = self._resource
@@ -108,13 +107,13 @@ class FieldManager:
         meta = obj.get("metadata") or {}
         seen = None if "managedFields" in meta else shape(obj)
         if seen is None:
-            self._note(obj, managedfields.on_create(self._converted(obj), self._write))
+            self._note(obj, managedfields.on_create(self._converted(obj), self._write()))
             return
         kind = self._resource.group_version_kind
         key = (kind, self._subresource, seen)
         fields = _SHAPES.get(key)
         if fields is None:
-            entries = managedfields.on_create(obj, self._write)
+            entries = managedfields.on_create(obj, self._write())
             self._note(obj, entries)
             if len(entries) == 1 and len(_SHAPES) < REMEMBERED_SHAPES:
                 _SHAPES[key] = entries[0]["fieldsV1"]
@@ -126,7 +125,7 @@ class FieldManager:
 
     def updated(self, live: Object, new: Object) -> None:
         """Note who owns what after an update; changes the new object."""
-        self._note(new, managedfields.on_update(live, self._converted(new), self._write))
+        self._note(new, managedfields.on_update(live, self._converted(new), self._write()))
 
     def _converted(self, obj: Object) -> Object:
         """An object as the conversion from the internal version makes it.
@@ -134,7 +133,7 @@ class FieldManager:
         Fields of the internal version that others have no place for become annotations there, and
         so belong to who writes the object.
         """
-        if self._write.kind != DAEMON_SET:
+        if self._resource.group_version_kind != DAEMON_SET:
             return obj
         meta = obj.get("metadata") or {}
         annotations = {TEMPLATE_GENERATION: "0", **(meta.get("annotations") or {})}
@@ -146,7 +145,7 @@ class FieldManager:
         Raises:
             ApiError: 400, 409 on conflicts, 500 as kube-apiserver has it.
         """
-        return managedfields.on_apply(live, config, self._write, force=force)
+        return managedfields.on_apply(live, config, self._write(), force=force)
 
     @staticmethod
     def _note(obj: Object, entries: list[Object]) -> None:

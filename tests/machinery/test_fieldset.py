@@ -66,6 +66,16 @@ def test_operations_change_nothing(left, right):
 
 
 @quick
+@given(PLAIN, PLAIN)
+def test_what_changes_nothing_gives_the_same_set(left, right):
+    """So that what is known of a set, and its text, need not be found again."""
+    all_of_it = made(left | right)
+    assert all_of_it.union(made(right)) is all_of_it
+    rest = made(left - right)
+    assert rest.difference(made(right)) is rest
+
+
+@quick
 @given(PLAIN)
 def test_fields_v1_round_trip(paths):
     """What is written is read again, and written the same."""

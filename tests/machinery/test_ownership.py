@@ -115,6 +115,20 @@ def test_fields_in_what_became_atomic_are_owned_as_a_whole():
     assert after[OTHER] is plain
 
 
+def test_a_set_is_reconciled_for_each_type():
+    """That it is known to be in terms of one says nothing about another."""
+    parts = {"m": TypeSchema(kind=TypeKind.MAP, load_element=lambda: STRINGS)}
+    granular = TypeSchema(kind=TypeKind.MAP, load_fields=lambda: parts)
+    whole = {"m": TypeSchema(kind=TypeKind.MAP, map_type="atomic")}
+    atomic = TypeSchema(kind=TypeKind.MAP, load_fields=lambda: whole)
+    mine = owned(("f:m", "f:a"))
+    for _ in range(2):
+        assert reconcile({ME: mine}, Typed({}, granular, "v1"), ONE_VERSION)[ME] is mine
+    after = reconcile({ME: mine}, Typed({}, atomic, "v1"), ONE_VERSION)[ME]
+    assert after.fields == FieldSet.of(("f:m",))
+    assert reconcile({ME: after}, Typed({}, atomic, "v1"), ONE_VERSION)[ME] is after
+
+
 def test_owners_of_unserved_versions_are_left_to_the_write():
     """Without a type nothing is known about them yet."""
     owners = {OTHER: Owned(FieldSet.of(("f:x",)), "v0", None)}
