@@ -1,8 +1,9 @@
-"""Objects read lately, kept until a commit touches them.
+"""Objects read lately, kept in their newest state.
 
 A read of SQLite takes pages that may not be in its cache, each a system call; the objects that are
-asked for again and again do not need that.  What is kept is never stale: a commit is announced
-before anybody is told of it, and the announcement forgets the key.
+asked for again and again do not need that, least of all those that are written again and again
+(leases, status), where each write begins with a read.  What is kept is never stale: a commit is
+announced before anybody is told of it, and the announcement brings the new state.
 
 An object is kept when it is read a second time.  Reads of ever other ones leave no trace: they
 would drop what is asked for again, and have each value written to memory that no cache of the
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from kubetrio.store.model import Event, KeyValue
+from kubetrio.store.model import Event, EventType, KeyValue
 
 OVERHEAD_BYTES = 300  # of an entry beside its value
 NOTED = 8192  # keys noted for having been read once, after which all of them are forgotten
@@ -46,15 +47,12 @@ class Recent:
                 self._once.clear()
             self._once.add(noted)
             return
-        size = len(found.value) + OVERHEAD_BYTES
-        if size > self._max_bytes // 8:
+        if not self._fits(found.value):
             return
         self.forget(found.key)
         self._entries[found.key] = found
-        self.bytes += size
-        while self.bytes > self._max_bytes:
-            _, oldest = self._entries.popitem(last=False)
-            self.bytes -= len(oldest.value) + OVERHEAD_BYTES
+        self.bytes += len(found.value) + OVERHEAD_BYTES
+        self._trim()
 
     def forget(self, key: str) -> None:
         """Drop a key, if it is kept."""
@@ -63,7 +61,24 @@ class Recent:
             self.bytes -= len(entry.value) + OVERHEAD_BYTES
 
     def announced(self, events: Sequence[Event]) -> None:
-        """Drop every key a commit touched."""
+        """Follow a commit: what it wrote of the keys that are kept."""
         for event in events:
-            if event.key in self._entries:
+            known = self._entries.get(event.key)
+            if known is None:
+                continue
+            if event.type is not EventType.UPDATED or not self._fits(event.value):
                 self.forget(event.key)
+                continue
+            # In its place in line: only reads keep an object.
+            self._entries[event.key] = known._replace(value=event.value, revision=event.revision)
+            self.bytes += len(event.value) - len(known.value)
+        self._trim()
+
+    def _fits(self, value: bytes) -> bool:
+        """Whether an object leaves room for others."""
+        return len(value) + OVERHEAD_BYTES <= self._max_bytes // 8
+
+    def _trim(self) -> None:
+        while self.bytes > self._max_bytes:
+            _, oldest = self._entries.popitem(last=False)
+            self.bytes -= len(oldest.value) + OVERHEAD_BYTES

@@ -15,8 +15,8 @@ def state(key: str, revision: int = 1, size: int = 1) -> KeyValue:
     return KeyValue(key, b"x" * size, revision, 1)
 
 
-def event(key: str, revision: int) -> Event:
-    return Event(revision, key, EventType.UPDATED, b"", b"")
+def event(key: str, revision: int, kind: EventType = EventType.UPDATED, size: int = 1) -> Event:
+    return Event(revision, key, kind, b"x" * size, b"")
 
 
 def read_twice(recent: Recent, found: KeyValue) -> None:
@@ -26,13 +26,33 @@ def read_twice(recent: Recent, found: KeyValue) -> None:
 
 
 def test_what_was_read_is_kept() -> None:
-    """Until somebody writes it."""
+    """Until somebody deletes it."""
     recent = Recent(LARGE)
     read_twice(recent, state("a"))
     assert recent.get("a") == state("a")
-    recent.announced([event("b", 2), event("a", 3)])
+    recent.announced([event("b", 2), event("a", 3, EventType.DELETED)])
     assert recent.get("a") is None
     assert recent.bytes == 0
+
+
+def test_what_is_kept_follows_its_writes() -> None:
+    """With the revision that created it; who writes an object again reads it first."""
+    recent = Recent(LARGE)
+    read_twice(recent, state("a"))
+    recent.announced([event("a", 2), event("b", 3), event("a", 4, size=20)])
+    assert recent.get("a") == state("a", 4, 20)
+    assert recent.get("b") is None
+    assert recent.bytes == 20 + OVERHEAD_BYTES
+
+
+def test_what_grows_too_large_is_dropped() -> None:
+    """And nothing else is."""
+    recent = Recent(LARGE)
+    read_twice(recent, state("a"))
+    read_twice(recent, state("b"))
+    recent.announced([event("a", 2, size=LARGE // 8)])
+    assert (recent.get("a"), recent.get("b")) == (None, state("b"))
+    assert recent.bytes == 1 + OVERHEAD_BYTES
 
 
 def test_a_newer_read_replaces() -> None:
@@ -93,7 +113,7 @@ def test_the_oldest_goes_first() -> None:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["write", "read", "forget"]),
+        st.sampled_from(["write", "delete", "read", "forget"]),
         st.sampled_from("abcdefghijkl"),
         st.integers(0, 400),
     ),
@@ -110,8 +130,12 @@ def test_it_is_never_stale_and_never_too_large(
     recent, truth = Recent(room), {key: state(key) for key in "abcdefghijkl"}
     for revision, (step, key, size) in enumerate(steps, start=2):
         if step == "write":
-            truth[key] = state(key, revision, size)
-            recent.announced([event(key, revision)])
+            truth[key] = truth[key]._replace(value=b"x" * size, revision=revision)
+            recent.announced([event(key, revision, size=size)])
+        elif step == "delete":  # and made anew at once
+            truth[key] = KeyValue(key, b"x" * size, revision, revision)
+            made = event(key, revision, EventType.CREATED, size)
+            recent.announced([event(key, revision, EventType.DELETED), made])
         elif step == "read":
             recent.keep(truth[key])
         else:
