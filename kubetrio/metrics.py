@@ -9,8 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import NamedTuple
 
+import trio
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -139,21 +141,64 @@ def _histograms(
     name: str,
     text: str,
     names: Sequence[str],
-    rows: Iterable[tuple[tuple[str, ...], _Histogram]],
+    rows: Iterable[tuple[tuple[str, ...], _Series]],
+    times: Callable[[_Series], _Histogram],
     *,
     unshown: int = 0,
-) -> Metric:
-    """A family of histograms; those with equal labels, as of several codes, become one."""
-    merged: dict[tuple[str, ...], _Histogram] = {}
-    for labels, histogram in rows:
-        into = merged.get(labels)
-        if into is None:
-            into = merged[labels] = _Histogram(histogram.bounds)
-        into.add(histogram)
-    family = HistogramMetricFamily(name, text, labels=names)
-    for labels, histogram in merged.items():
-        family.add_metric(labels, histogram.cumulative(unshown), histogram.total)
-    return family
+) -> Iterable[Metric]:
+    """A family of histograms in parts; those with equal labels, as of several codes, become one."""
+    alike: dict[tuple[str, ...], list[_Series]] = {}
+    for labels, series in rows:
+        alike.setdefault(labels, []).append(series)
+    waiting = list(alike.items())
+    for start in range(0, max(len(waiting), 1), PART_HISTOGRAMS):
+        family = HistogramMetricFamily(name, text, labels=names)
+        for labels, each in waiting[start : start + PART_HISTOGRAMS]:
+            first, *others = map(times, each)
+            merged = _Histogram(first.bounds)
+            for histogram in (first, *others):
+                merged.add(histogram)
+            family.add_metric(labels, merged.cumulative(unshown), merged.total)
+        yield family
+
+
+PART_HISTOGRAMS = 2
+PART_SAMPLES = 50
+
+
+async def exposition(registry: CollectorRegistry) -> bytes:
+    """Prometheus text format, made in steps of about a millisecond.
+
+    A family may come in parts that follow each other, whose text has one heading.
+
+    Args:
+        registry: what to show; it is collected on the way.
+    """
+    out: list[bytes] = []
+    begun = ""
+    for family in registry.collect():
+        for start in range(0, max(len(family.samples), 1), PART_SAMPLES):
+            part = copy(family)
+            part.samples = family.samples[start : start + PART_SAMPLES]
+            text = generate_latest(OneFamily(part))
+            if family.name == begun:
+                text = text.split(b"\n", 2)[2]  # behind help and type
+            begun = family.name
+            out.append(text)
+            await trio.lowlevel.checkpoint()
+    return b"".join(out)
+
+
+class OneFamily(CollectorRegistry):
+    """A registry of one family."""
+
+    def __init__(self, family: Metric) -> None:
+        super().__init__()
+        self._family = family
+
+    def collect(self) -> Iterable[Metric]:
+        """What prometheus-client asks for."""
+        return [self._family]
 
 
 class Metrics:
@@ -241,39 +286,40 @@ class Metrics:
             "Requests ended to protect the server.",
             labels=(*LABELS, "code"),
         )
-        for key, series in self._requests.items():
+        requests = list(self._requests.items())  # others may come while they are shown
+        for key, series in requests:
             total.add_metric((*_labels(key), key.dry_run, str(key.code)), series.count)
         ended = Counter[tuple[str, ...]]()
         for key, count in self._terminated.items():
             ended[*_labels(key), str(key.code)] += count
         for labels, count in ended.items():
             terminations.add_metric(labels, count)
-        requests = self._requests.items()
         yield total
         yield terminations
-        yield _histograms(
+        rows = [((*_labels(key), key.dry_run), series) for key, series in requests]
+        yield from _histograms(
             "apiserver_request_duration_seconds",
             "Time from the parsed head of a request to its answer.",
             (*LABELS, "dry_run"),
-            (((*_labels(key), key.dry_run), series.duration) for key, series in requests),
+            rows,
+            lambda series: series.duration,
         )
-        yield _histograms(
+        rows = [(_labels(key), series) for key, series in requests]
+        yield from _histograms(
             "apiserver_request_sli_duration_seconds",
             "The same without the wait for a seat.",
             LABELS,
-            ((_labels(key), series.own_time()) for key, series in requests),
+            rows,
+            _Series.own_time,
             unshown=SLI_UNSHOWN,
         )
-        yield _histograms(
+        yield from _histograms(
             "apiserver_response_sizes",
             "Bytes of response bodies.",
             LABELS,
-            ((_labels(key), series.size) for key, series in requests),
+            rows,
+            lambda series: series.size,
         )
-
-    def exposition(self) -> bytes:
-        """Prometheus text format."""
-        return generate_latest(self.registry)
 
 
 def gauge(name: str, text: str, value: float) -> Metric:

@@ -28,6 +28,7 @@ from kubetrio.api.response import (
 from kubetrio.api.serializers import dump, pretty_json
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
+from kubetrio.metrics import exposition
 from kubetrio.schema import discovery, openapi, openapi2_proto
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps
@@ -126,7 +127,7 @@ class Documents:
         if root == "debug" and self.flow_pages is not None:
             return self.flow_pages.answer(request)
         if path == "/metrics":
-            return Response(200, self._metrics.exposition(), METRICS_TYPE)
+            return Response(200, await exposition(self._metrics.registry), METRICS_TYPE)
         if path in ROOTS:
             return indented(discovery.root_paths(self._registry, self._health.paths()))
         page = self._pages.answer(path, self._now())

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
 from kubetrio import __version__
 from kubetrio.api.health import Health
 from kubetrio.api.response import Response, json_bytes, json_response, text_response
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.metrics import OneFamily
 
 METRICS_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 JWKS_TYPE = b"application/jwk-set+json"
@@ -142,17 +143,4 @@ class Pages:
         for endpoint, checks in self.health.checks.items():
             for name, check in checks.items():
                 family.add_metric((name, endpoint), 1.0 if check() is None else 0.0)
-        registry = CollectorRegistry()
-        registry.register(_Once(family))
-        return generate_latest(registry)
-
-
-class _Once:
-    """A collector of one family."""
-
-    def __init__(self, family: GaugeMetricFamily) -> None:
-        self._family = family
-
-    def collect(self) -> list[GaugeMetricFamily]:
-        """What prometheus-client asks for."""
-        return [self._family]
+        return generate_latest(OneFamily(family))

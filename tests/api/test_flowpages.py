@@ -16,6 +16,7 @@ from kubetrio.api.request import Request
 from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.flow.observe import go_duration, table
+from kubetrio.metrics import exposition
 from kubetrio.schema import builtin
 from kubetrio.testing.client import ADMIN
 from kubetrio.testing.server import open_api
@@ -263,7 +264,7 @@ async def test_time_in_a_queue_is_counted_apart(
         monkeypatch.setattr(flow, "admit", late)
         request = Request("GET", "/api/v1/pods", "", {}, [], certificate=ADMIN)
         assert (await server.api.handle(request)).status == 200
-        text = server.api.metrics.exposition().decode()
+        text = (await exposition(server.api.metrics.registry)).decode()
     sums = {
         sample.name: sample.value
         for family in text_string_to_metric_families(text)
