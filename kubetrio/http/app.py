@@ -24,7 +24,7 @@ from kubetrio.api.response import (
     TunnelResponse,
 )
 from kubetrio.auth.identity import UserInfo
-from kubetrio.http.messages import BLANKS
+from kubetrio.http.messages import BLANKS, Refused, split_target
 from kubetrio.machinery.status import entity_too_large
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -75,6 +75,13 @@ def make_app(handle: Handle) -> QuartTrio:
         provide_automatic_options=False,
         strict_slashes=False,
     )
+
+    async def refuse(refused: Refused) -> QuartResponse:
+        return QuartResponse(
+            refused.text(), refused.status, content_type="text/plain; charset=utf-8"
+        )
+
+    app.register_error_handler(Refused, refuse)
     from kubetrio.http.websocket import add_websocket
 
     add_websocket(app, handle)
@@ -88,6 +95,9 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         scope: of an HTTP request or a WebSocket.
         method: HTTP method.
         body: reads the body, None when there is none.
+
+    Raises:
+        Refused: what came is not a request.
     """
     raw_headers = [
         (bytes(name).lower(), bytes(value).strip(BLANKS)) for name, value in scope["headers"]
@@ -95,7 +105,7 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
     headers: dict[bytes, bytes] = {}
     for name, value in raw_headers:
         headers[name] = headers[name] + b", " + value if name in headers else value
-    raw_path = bytes(scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
+    raw_path, _ = split_target(bytes(scope.get("raw_path") or scope["path"].encode()))
     state: dict[str, Any] = scope.get("state") or {}
     certificate: UserInfo | None = state.get(CERTIFICATE)
     client = scope.get("client")

@@ -35,6 +35,7 @@ from kubetrio.http.messages import (
     Refused,
     chunk,
     head,
+    split_target,
 )
 from kubetrio.logs import Log
 from kubetrio.machinery.status import (
@@ -220,7 +221,7 @@ class Connection:
     @staticmethod
     def _tunnels(message: Message) -> bool:
         """Whether an upgrade is not for this server but for somebody behind it."""
-        path = origin_form(message.target).partition(b"?")[0].decode("latin-1")
+        path = split_target(message.target)[0].decode("latin-1")
         return message.complete and passes_upgrades(message.method, path)
 
     async def _read(self) -> bytes:
@@ -235,10 +236,10 @@ class Connection:
     async def _serve(self, message: Message) -> bool:
         """Answer one request; False when the connection must close."""
         self._enter(Phase.SERVING)
-        target, _, query = origin_form(message.target).partition(b"?")
+        path, query = split_target(message.target)
         request = Request(
             message.method,
-            target.decode("latin-1"),
+            path.decode("latin-1"),
             query.decode("latin-1"),
             message.headers,
             message.raw_headers,
@@ -451,15 +452,6 @@ class Connection:
             return
         self._transport.end()
         await self._linger()
-
-
-def origin_form(target: bytes) -> bytes:
-    """A request target without the scheme and host that a proxy's client puts there."""
-    if target[:1] == b"/" or b"://" not in target:
-        return target
-    rest = target.partition(b"://")[2]
-    at = min((i for i in (rest.find(b"/"), rest.find(b"?")) if i >= 0), default=len(rest))
-    return rest[at:] if rest[at : at + 1] == b"/" else b"/" + rest[at:]
 
 
 class H1Channel:

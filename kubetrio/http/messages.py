@@ -30,6 +30,9 @@ LENGTH_FIELD = re.compile(rb"(?:^|(?<=\n))content-length: (0|[1-9][0-9]{0,8})\r\
 LENGTH = re.compile(rb"0|[1-9][0-9]{0,8}")
 
 
+BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+
 class Refused(Exception):
     """What came is not a request that can be served; the connection ends with this answer.
 
@@ -45,10 +48,33 @@ class Refused(Exception):
 
     def answer(self) -> bytes:
         """The whole answer, in plain text: what sent this may not even speak HTTP."""
-        title = f"{self.status} {http.HTTPStatus(self.status).phrase}"
-        said = f"{title}: {self.why}" if self.why else title
+        said = self.text()
         fields = "Content-Type: text/plain; charset=utf-8\r\nConnection: close"
         return f"HTTP/1.1 {said}\r\n{fields}\r\n\r\n{said}".encode("ascii")
+
+    def text(self) -> str:
+        """The body of the answer."""
+        title = f"{self.status} {http.HTTPStatus(self.status).phrase}"
+        return f"{title}: {self.why}" if self.why else title
+
+
+def split_target(target: bytes) -> tuple[bytes, bytes]:
+    """Path and query of a request target, without the scheme and host that go to a proxy.
+
+    Args:
+        target: of a request line.
+
+    Raises:
+        Refused: a path with a percent sign that begins no escape, of which Go makes no URL.
+    """
+    if target[:1] != b"/" and b"://" in target:
+        rest = target.partition(b"://")[2]
+        at = min((i for i in (rest.find(b"/"), rest.find(b"?")) if i >= 0), default=len(rest))
+        target = rest[at:] if rest[at : at + 1] == b"/" else b"/" + rest[at:]
+    path, _, query = target.partition(b"?")
+    if b"%" in path and BAD_ESCAPE.search(path):
+        raise Refused(400)
+    return path, query
 
 
 class Message:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kubetrio.http.messages import DateHeader, Message, Parser, chunk, head, status_line
+from kubetrio.http.messages import (
+    DateHeader,
+    Message,
+    Parser,
+    Refused,
+    chunk,
+    head,
+    split_target,
+    status_line,
+)
 
 HEAD_LIMIT = 2048
 BODY_LIMIT = 4096
@@ -369,3 +378,27 @@ def test_what_is_no_token_is_no_method(raw: bytes) -> None:
         parser = parsed(*pieces)
         assert parser.failure is not None
         assert parser.failure.status == 400
+
+
+@pytest.mark.parametrize(
+    ("target", "parts"),
+    [
+        (b"/a/b?c=http://d", (b"/a/b", b"c=http://d")),
+        (b"http://h/a?b", (b"/a", b"b")),
+        (b"https://h", (b"/", b"")),
+        (b"http://h?x=/y", (b"/", b"x=/y")),
+        (b"*", (b"*", b"")),
+        (b"/%41%2f%fF?%zz", (b"/%41%2f%fF", b"%zz")),
+    ],
+)
+def test_targets_are_path_and_query(target: bytes, parts: tuple[bytes, bytes]) -> None:
+    """A server must take the form that proxies are sent (RFC 9112, 3.2.2)."""
+    assert split_target(target) == parts
+
+
+@pytest.mark.parametrize("target", [b"/%", b"/a%2", b"/%zz/b", b"http://h/%2g?a", b"/%%41"])
+def test_a_path_that_is_no_url_is_refused(target: bytes) -> None:
+    """A percent sign begins an escape, or nothing (RFC 3986, 2.1)."""
+    with pytest.raises(Refused) as refused:
+        split_target(target)
+    assert refused.value.text() == "400 Bad Request"
