@@ -56,7 +56,7 @@ from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.http.bridge import Bridge
-from kubetrio.http.h1 import H1Config
+from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.logs import Log
 from kubetrio.machinery.timestamps import format_time

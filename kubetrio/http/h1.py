@@ -8,9 +8,7 @@ the upgrade is a backend's: then the connection becomes a tunnel to it.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 
@@ -27,13 +25,14 @@ from kubetrio.api.response import (
 from kubetrio.api.routing import passes_upgrades
 from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env
+from kubetrio.http.channel import H1Channel
+from kubetrio.http.limits import H1Config, Phase, SweepClock
 from kubetrio.http.messages import (
     LAST_CHUNK,
     DateHeader,
     Message,
     Parser,
     Refused,
-    chunk,
     head,
     split_target,
 )
@@ -45,73 +44,12 @@ from kubetrio.machinery.status import (
 from kubetrio.transport import Transport, keep_alive, peer_closed
 
 log = Log("kubetrio.http")
-MAX_PARKED_BYTES = 64 * 1024  # requests pipelined behind a stream
 DRAIN_BYTES = 256 * 1024  # unread body that is cheaper to read than to reconnect for
 LINGER_S = 0.5  # a socket closed on unread bytes resets, and the client may lose the answer
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 NO_CONTENT = frozenset({204, 304})
 
 Handle = Callable[[Request], Awaitable[AnyResponse]]
-
-
-class Phase(enum.Enum):
-    """What a connection is doing, for the sweeper and for shutdown."""
-
-    IDLE = "waiting for a request"
-    HEAD = "reading a head"
-    BODY = "reading a body"
-    SERVING = "serving"
-    WRITING = "writing"
-    STREAMING = "streaming"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class H1Config:
-    """Limits of a connection.
-
-    Args:
-        max_head_bytes: request line and headers.
-        max_body_bytes: request body.
-        idle_timeout_s: seconds a connection may wait for its next request.
-        head_timeout_s: seconds for a request head.
-        body_timeout_s: seconds without progress in a request body.
-        write_timeout_s: seconds without progress in a response.
-    """
-
-    max_head_bytes: int = 128 * 1024
-    max_body_bytes: int = 3 * 1024 * 1024
-    idle_timeout_s: float = 300.0
-    head_timeout_s: float = 32.0
-    body_timeout_s: float = 30.0
-    write_timeout_s: float = 30.0
-
-    def limit(self, phase: Phase) -> float:
-        """Seconds a phase may last without progress."""
-        match phase:
-            case Phase.IDLE:
-                return self.idle_timeout_s
-            case Phase.HEAD:
-                return self.head_timeout_s
-            case Phase.BODY:
-                return self.body_timeout_s
-            case Phase.WRITING:
-                return self.write_timeout_s
-            case _:
-                return float("inf")
-
-
-class SweepClock:
-    """Trio's time as of the last sweep: close enough for time-outs, and free to read."""
-
-    __slots__ = ("now",)
-
-    def __init__(self) -> None:
-        self.now = trio.current_time()
-
-    def tick(self) -> float:
-        """Move to the current time."""
-        self.now = trio.current_time()
-        return self.now
 
 
 class Upgrade(Exception):
@@ -421,7 +359,7 @@ class Connection:
         framing = b"Transfer-Encoding: chunked\r\n" if chunked else sized
         self._enter(Phase.STREAMING)
         limit_s = inf if response.patient else self._config.write_timeout_s
-        channel = H1Channel(self, self._transport, limit_s, chunked=chunked)
+        channel = H1Channel(self._transport, limit_s, chunked=chunked)
         channel.offer(self._head(request, message, response, keep, framing))
         try:
             await response.run(channel)
@@ -452,99 +390,3 @@ class Connection:
             return
         self._transport.end()
         await self._linger()
-
-
-class H1Channel:
-    """The stream side of a connection; see `api.response.Channel`.
-
-    Args:
-        connection: whose phase tells the sweeper what is going on.
-        transport: where bytes go.
-        write_timeout_s: seconds without progress in a write.
-        chunked: whether payloads are framed as chunks (HTTP/1.1).
-    """
-
-    def __init__(
-        self, connection: Connection, transport: Transport, write_timeout_s: float, *, chunked: bool
-    ) -> None:
-        self.framing = "chunked" if chunked else "raw"
-        self.frame: Callable[[bytes], bytes] = chunk if chunked else bytes
-        self.broken = False
-        self._connection = connection
-        self._transport = transport
-        self._write_timeout_s = write_timeout_s
-        self._pending: list[bytes | memoryview] = []
-        self._pending_bytes = 0
-        self.parked: list[bytes] = []
-
-    def offer(self, wire: bytes) -> bool:
-        """Take framed bytes without waiting."""
-        if self._pending or self.broken:
-            self._pending.append(wire)
-            self._pending_bytes += len(wire)
-            return False
-        try:
-            sent = self._transport.write_nowait(wire)
-        except OSError:
-            self.broken = True
-            return False
-        if sent == len(wire):
-            return True
-        rest = memoryview(wire)[sent:]
-        self._pending.append(rest)
-        self._pending_bytes += len(rest)
-        return False
-
-    async def send(self, wire: bytes) -> None:
-        """Take framed bytes and wait until all that is pending has gone.
-
-        Raises:
-            ClientGone: the client is gone, or took nothing for too long.
-        """
-        if wire and self.offer(wire):
-            return
-        while self._pending:
-            if self.broken:
-                raise ClientGone
-            with trio.move_on_after(self._write_timeout_s) as timer:
-                await self._transport.wait_writable()
-            if timer.cancelled_caught:
-                self.broken = True
-                raise ClientGone
-            self._flush()
-        if self.broken:
-            raise ClientGone
-
-    def _flush(self) -> None:
-        try:
-            while self._pending:
-                data = self._pending[0]
-                sent = self._transport.write_nowait(data)
-                if sent < len(data):
-                    if sent:
-                        self._pending[0] = memoryview(data)[sent:]
-                        self._pending_bytes -= sent
-                    return
-                self._pending_bytes -= sent
-                del self._pending[0]
-        except OSError:
-            self.broken = True
-
-    async def wait_closed(self) -> None:
-        """Wait until the client closes; requests pipelined behind the stream are kept, some."""
-        parked = 0
-        while True:
-            await self._transport.wait_readable()
-            try:
-                data = self._transport.read_nowait()
-            except OSError:
-                data = b""
-            if data == b"":
-                self.broken = True
-                return
-            if data:
-                parked += len(data)
-                self.parked.append(data)
-                if parked > MAX_PARKED_BYTES:
-                    self.broken = True  # nobody pipelines this much behind a watch
-                    return

@@ -22,7 +22,8 @@ from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.auth.identity import UserInfo, authenticated
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
-from kubetrio.http.h1 import Connection, H1Config, Handle, SweepClock, Upgrade
+from kubetrio.http.h1 import Connection, Handle, Upgrade
+from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.messages import DateHeader
 from kubetrio.logs import Log
 from kubetrio.transport import PlainTransport, TlsTransport

@@ -19,7 +19,8 @@ from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
 from kubetrio.http.bridge import Bridge
-from kubetrio.http.h1 import H1Config, Handle
+from kubetrio.http.h1 import Handle
+from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.pki import Pki
 from kubetrio.server import State, bootstrap, build_api, store_config

@@ -20,7 +20,8 @@ from kubetrio.api.response import (
 )
 from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env, seeded
-from kubetrio.http.h1 import Connection, H1Config, Phase, SweepClock, Upgrade
+from kubetrio.http.h1 import Connection, Upgrade
+from kubetrio.http.limits import H1Config, Phase, SweepClock
 from kubetrio.http.messages import DateHeader
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import BadAnswer, connect, converse, encode_request

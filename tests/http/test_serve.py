@@ -14,7 +14,7 @@ from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.env import seeded
 from kubetrio.http import serve
-from kubetrio.http.h1 import H1Config
+from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import bind
 from kubetrio.testing.server import listening
 

@@ -1,0 +1,68 @@
+"""What an HTTP/1.1 connection may take, and how long."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import trio
+
+
+class Phase(enum.Enum):
+    """What a connection is doing, for the sweeper and for shutdown."""
+
+    IDLE = "waiting for a request"
+    HEAD = "reading a head"
+    BODY = "reading a body"
+    SERVING = "serving"
+    WRITING = "writing"
+    STREAMING = "streaming"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class H1Config:
+    """Limits of a connection.
+
+    Args:
+        max_head_bytes: request line and headers.
+        max_body_bytes: request body.
+        idle_timeout_s: seconds a connection may wait for its next request.
+        head_timeout_s: seconds for a request head.
+        body_timeout_s: seconds without progress in a request body.
+        write_timeout_s: seconds without progress in a response.
+    """
+
+    max_head_bytes: int = 128 * 1024
+    max_body_bytes: int = 3 * 1024 * 1024
+    idle_timeout_s: float = 300.0
+    head_timeout_s: float = 32.0
+    body_timeout_s: float = 30.0
+    write_timeout_s: float = 30.0
+
+    def limit(self, phase: Phase) -> float:
+        """Seconds a phase may last without progress."""
+        match phase:
+            case Phase.IDLE:
+                return self.idle_timeout_s
+            case Phase.HEAD:
+                return self.head_timeout_s
+            case Phase.BODY:
+                return self.body_timeout_s
+            case Phase.WRITING:
+                return self.write_timeout_s
+            case _:
+                return float("inf")
+
+
+class SweepClock:
+    """Trio's time as of the last sweep: close enough for time-outs, and free to read."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = trio.current_time()
+
+    def tick(self) -> float:
+        """Move to the current time."""
+        self.now = trio.current_time()
+        return self.now
