@@ -10,7 +10,7 @@
 
 What exists and fits is used.  Serving and admin certificates are derived things: they are issued
 again when they are missing, do not fit the authority or their key, lack a name, or have less than
-`RENEW_BEFORE` left.  The authority and ``sa.key`` are identities: one that cannot be used is an
+`certificates.RENEW_BEFORE` left.  The authority and ``sa.key`` are identities: one that cannot be used is an
 error for the operator to resolve, never a reason to make another.  ``ca.key`` may be kept
 elsewhere as long as nothing needs signing.
 
@@ -18,8 +18,7 @@ Checking takes ``cryptography``, whose import is a good part of a start.  ``pki.
 records the digest of every file together with the names and dates found; while all of it still
 holds, nothing is imported and nothing is parsed.
 
-Source: RFC 5280 for the extensions; Kubernetes documentation "PKI certificates and requirements"
-for names and subjects.
+Source: Kubernetes documentation "PKI certificates and requirements".
 """
 
 from __future__ import annotations
@@ -28,16 +27,17 @@ import contextlib
 import datetime as dt
 import ipaddress
 import json
-import os
 import re
 import socket
 import ssl
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from kubetrio.certificates import names_of, renewal, sign
+from kubetrio.files import exclusive, write_atomic
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         EllipticCurvePrivateKey,
         EllipticCurvePublicKey,
     )
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 SERVICE_IP = "10.0.0.1"
@@ -58,12 +57,6 @@ SERVICE_NAMES = (
     "kubernetes.default.svc.cluster.local",
 )
 """DNS names of the same."""
-
-CA_LIFETIME = dt.timedelta(days=3650)
-LEAF_LIFETIME = dt.timedelta(days=365)
-RENEW_BEFORE = dt.timedelta(days=30)
-CLOCK_SKEW = dt.timedelta(hours=1)
-"""How far in the past validity begins, for clients whose clock is behind."""
 
 _FILES = (
     "ca.crt", "ca.key", "apiserver.crt", "apiserver.key", "admin.crt", "admin.key", "sa.key",
@@ -131,7 +124,7 @@ def ensure(cert_dir: Path, *, now: dt.datetime, hosts: Sequence[str]) -> Pki:
     try:
         if not _stamp_holds(cert_dir, now, names):
             cert_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _exclusive(cert_dir):
+            with exclusive(cert_dir):
                 until = _Issuer(cert_dir, now, issued).run(names)
                 # A directory that is complete may well be read-only.
                 with contextlib.suppress(OSError):
@@ -165,7 +158,7 @@ def ensure_kubelet_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
     name = "apiserver-kubelet-client"
     now = now.astimezone(dt.UTC).replace(microsecond=0)
     try:
-        with _exclusive(cert_dir):
+        with exclusive(cert_dir):
             _Issuer(cert_dir, now, []).client(name)
     except OSError as error:
         raise PkiError(f"cannot use {error.filename or cert_dir}: {_why(error)}") from error
@@ -207,31 +200,6 @@ def load_user_supplied(tls_cert_file: Path, tls_private_key_file: Path) -> KeyPa
     return KeyPair(tls_cert_file, tls_private_key_file)
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file of mode 0600 so that at any time it has the old or the new content.
-
-    Raises:
-        OSError: the directory is missing, not writable or full.
-    """
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
-    if os.name == "posix":  # elsewhere directories cannot be opened
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-
-
 class _Issuer:
     """Checks the files of a directory and makes those that are missing.
 
@@ -250,7 +218,7 @@ class _Issuer:
         self._service_account_key()
         ca = self._authority()
         leaves = (self._leaf("apiserver", ca, names), self._leaf("admin", ca, frozenset()))
-        return min(_renewal(leaf, ca) for leaf in leaves)
+        return min(renewal(leaf, ca) for leaf in leaves)
 
     def client(self, name: str) -> None:
         """Bring one client certificate in order."""
@@ -304,8 +272,8 @@ class _Issuer:
             cert.verify_directly_issued_by(ca)
         except (InvalidSignature, TypeError, ValueError):
             return False
-        valid = cert.not_valid_before_utc <= self._now < _renewal(cert, ca)
-        return valid and names <= _names_of(cert)
+        valid = cert.not_valid_before_utc <= self._now < renewal(cert, ca)
+        return valid and names <= names_of(cert)
 
     def _service_account_key(self) -> None:
         from cryptography.hazmat.primitives import serialization as form
@@ -342,39 +310,13 @@ class _Issuer:
         names: frozenset[str],
     ) -> x509.Certificate:
         """Sign and write a certificate for a key; for the authority itself without both."""
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec, rsa
-        from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
 
         signer = self._ca_key
         if not isinstance(signer, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
             raise PkiError(f"{self._directory / 'ca.key'} cannot sign; use an EC or RSA key")
-        public = key or signer.public_key()
-        subject = _subject(name)
-        ends = self._now + (CA_LIFETIME if ca is None else LEAF_LIFETIME)
-        # Clients built on Python 3.13 and later insist on what RFC 5280 asks for, hence both key
-        # identifiers and the critical marks.
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(ca.subject if ca else subject)
-            .public_key(public)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(self._now - CLOCK_SKEW)
-            .not_valid_after(min(ends, ca.not_valid_after_utc) if ca else ends)
-            .add_extension(x509.BasicConstraints(ca=ca is None, path_length=None), critical=True)
-            .add_extension(_key_usage(authority=ca is None), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-            .add_extension(_issuer_key_identifier(ca, signer.public_key()), critical=False)
-        )
-        if ca:
-            usage = Usage.SERVER_AUTH if name == "apiserver" else Usage.CLIENT_AUTH
-            builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-        if names:
-            sans = x509.SubjectAlternativeName([_general_name(each) for each in sorted(names)])
-            builder = builder.add_extension(sans, critical=False)
-        cert = builder.sign(signer, hashes.SHA256())
+        cert = sign(name, key or signer.public_key(), signer, ca, names, self._now)
         self._write(f"{name}.crt", cert.public_bytes(serialization.Encoding.PEM))
         return cert
 
@@ -390,57 +332,6 @@ class _Issuer:
     def _write(self, name: str, data: bytes) -> None:
         write_atomic(self._directory / name, data)
         self._issued.append(name)
-
-
-def _renewal(leaf: x509.Certificate, ca: x509.Certificate) -> dt.datetime:
-    """When a certificate is due; one that ends with its authority cannot be renewed earlier."""
-    end, last = leaf.not_valid_after_utc, ca.not_valid_after_utc
-    return last if end >= last else end - RENEW_BEFORE
-
-
-def _subject(name: str) -> x509.Name:
-    from cryptography import x509
-
-    common, organization = {
-        "ca": ("kubetrio-ca", ""),
-        "apiserver": ("kube-apiserver", ""),
-        "admin": ("kubernetes-admin", "system:masters"),
-        "apiserver-kubelet-client": ("kube-apiserver-kubelet-client", "system:masters"),
-    }[name]
-    parts = [x509.NameAttribute(x509.NameOID.COMMON_NAME, common)]
-    if organization:
-        parts.insert(0, x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, organization))
-    return x509.Name(parts)
-
-
-def _key_usage(*, authority: bool) -> x509.KeyUsage:
-    from cryptography import x509
-
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _issuer_key_identifier(
-    ca: x509.Certificate | None, public: EllipticCurvePublicKey | RSAPublicKey
-) -> x509.AuthorityKeyIdentifier:
-    """What the issuer calls its key; an authority made elsewhere may have its own way."""
-    from cryptography import x509
-
-    identifier = x509.AuthorityKeyIdentifier
-    if ca is not None:
-        with contextlib.suppress(x509.ExtensionNotFound):
-            named = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
-            return identifier.from_issuer_subject_key_identifier(named.value)
-    return identifier.from_issuer_public_key(public)
 
 
 def _alternative_names(hosts: Sequence[str]) -> frozenset[str]:
@@ -465,26 +356,6 @@ def _alternative_names(hosts: Sequence[str]) -> frozenset[str]:
                 ) from None
         names.add(name)
     return frozenset(names)
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    from cryptography import x509
-
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _names_of(cert: x509.Certificate) -> frozenset[str]:
-    from cryptography import x509
-
-    try:
-        names = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return frozenset()
-    addresses = names.get_values_for_type(x509.IPAddress)
-    return frozenset({*names.get_values_for_type(x509.DNSName), *map(str, addresses)})
 
 
 def _load_cert(path: Path, step: str) -> x509.Certificate:
@@ -516,23 +387,6 @@ def _read(path: Path, step: str) -> bytes:
 def _why(error: OSError) -> str:
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
     return reason or str(error)
-
-
-@contextlib.contextmanager
-def _exclusive(directory: Path) -> Iterator[None]:
-    """Keep two first starts on one directory apart, where the system can."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # not on every network file system
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _digests(directory: Path) -> dict[str, str | None]:

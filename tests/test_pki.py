@@ -13,14 +13,14 @@ import pytest
 from cryptography import x509
 
 from kubetrio.auth.certificates import Subject, user_of_peer
+from kubetrio.certificates import LEAF_LIFETIME
+from kubetrio.files import write_atomic
 from kubetrio.pki import (
-    LEAF_LIFETIME,
     Pki,
     PkiError,
     ensure,
     ensure_kubelet_client,
     load_user_supplied,
-    write_atomic,
 )
 
 # The handshakes below are checked against the machine's clock.
@@ -361,20 +361,6 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
     pki = _ensure(tmp_path / "pki")
     with pytest.raises(PkiError, match=r"cannot read .*: Is a directory"):
         load_user_supplied(tmp_path, pki.serving.key)
-
-
-def test_write_atomic_replaces_and_leaves_no_rest(tmp_path: Path) -> None:
-    """The target is replaced with mode 0600, and a failure leaves no temporary file."""
-    path = tmp_path / "f"
-    path.write_bytes(b"old")
-    path.chmod(0o644)
-    write_atomic(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    (tmp_path / "d" / "x").mkdir(parents=True)
-    with pytest.raises(OSError, match="directory"):
-        write_atomic(tmp_path / "d", b"new")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["d", "f"]
 
 
 def test_a_certificate_for_kubelets_is_made_when_asked_for(tmp_path: Path) -> None:

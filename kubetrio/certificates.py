@@ -1,0 +1,152 @@
+"""What the certificates of a server say: subjects, names, uses and how long they last.
+
+``cryptography`` is imported where it is needed: its import is a good part of a start, and most
+starts need none of it.
+
+Source: RFC 5280 for the extensions; Kubernetes documentation "PKI certificates and requirements"
+for names and subjects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import ipaddress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import (
+        EllipticCurvePrivateKey,
+        EllipticCurvePublicKey,
+    )
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+
+CA_LIFETIME = dt.timedelta(days=3650)
+LEAF_LIFETIME = dt.timedelta(days=365)
+RENEW_BEFORE = dt.timedelta(days=30)
+CLOCK_SKEW = dt.timedelta(hours=1)
+"""How far in the past validity begins, for clients whose clock is behind."""
+
+SUBJECTS = {
+    "ca": ("kubetrio-ca", ""),
+    "apiserver": ("kube-apiserver", ""),
+    "admin": ("kubernetes-admin", "system:masters"),
+    "apiserver-kubelet-client": ("kube-apiserver-kubelet-client", "system:masters"),
+}
+"""Common name and organization by the name of the file."""
+
+
+def sign(
+    name: str,
+    public: EllipticCurvePublicKey | RSAPublicKey,
+    signer: EllipticCurvePrivateKey | RSAPrivateKey,
+    ca: x509.Certificate | None,
+    names: frozenset[str],
+    now: dt.datetime,
+) -> x509.Certificate:
+    """A new certificate.
+
+    Args:
+        name: which: one of `SUBJECTS`.
+        public: the key it is for.
+        signer: the authority's key.
+        ca: the authority; None for its own certificate.
+        names: DNS names and IP addresses it is good for.
+        now: the time, in UTC.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
+
+    subject = _subject(name)
+    ends = now + (CA_LIFETIME if ca is None else LEAF_LIFETIME)
+    # Clients built on Python 3.13 and later insist on what RFC 5280 asks for, hence both key
+    # identifiers and the critical marks.
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(ca.subject if ca else subject)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(min(ends, ca.not_valid_after_utc) if ca else ends)
+        .add_extension(x509.BasicConstraints(ca=ca is None, path_length=None), critical=True)
+        .add_extension(_key_usage(authority=ca is None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .add_extension(_issuer_key_identifier(ca, signer.public_key()), critical=False)
+    )
+    if ca:
+        usage = Usage.SERVER_AUTH if name == "apiserver" else Usage.CLIENT_AUTH
+        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+    if names:
+        sans = x509.SubjectAlternativeName([_general_name(each) for each in sorted(names)])
+        builder = builder.add_extension(sans, critical=False)
+    return builder.sign(signer, hashes.SHA256())
+
+
+def renewal(leaf: x509.Certificate, ca: x509.Certificate) -> dt.datetime:
+    """When a certificate is due; one that ends with its authority cannot be renewed earlier."""
+    end, last = leaf.not_valid_after_utc, ca.not_valid_after_utc
+    return last if end >= last else end - RENEW_BEFORE
+
+
+def _subject(name: str) -> x509.Name:
+    from cryptography import x509
+
+    common, organization = SUBJECTS[name]
+    parts = [x509.NameAttribute(x509.NameOID.COMMON_NAME, common)]
+    if organization:
+        parts.insert(0, x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, organization))
+    return x509.Name(parts)
+
+
+def _key_usage(*, authority: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _issuer_key_identifier(
+    ca: x509.Certificate | None, public: EllipticCurvePublicKey | RSAPublicKey
+) -> x509.AuthorityKeyIdentifier:
+    """What the issuer calls its key; an authority made elsewhere may have its own way."""
+    from cryptography import x509
+
+    identifier = x509.AuthorityKeyIdentifier
+    if ca is not None:
+        with contextlib.suppress(x509.ExtensionNotFound):
+            named = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+            return identifier.from_issuer_subject_key_identifier(named.value)
+    return identifier.from_issuer_public_key(public)
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def names_of(cert: x509.Certificate) -> frozenset[str]:
+    """The DNS names and IP addresses a certificate is good for."""
+    from cryptography import x509
+
+    try:
+        names = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return frozenset({*names.get_values_for_type(x509.DNSName), *map(str, addresses)})

@@ -1,0 +1,51 @@
+"""Files that are whole at any time, and directories that one process changes at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file of mode 0600 so that at any time it has the old or the new content.
+
+    Raises:
+        OSError: the directory is missing, not writable or full.
+    """
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+    if os.name == "posix":  # elsewhere directories cannot be opened
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+@contextlib.contextmanager
+def exclusive(directory: Path) -> Iterator[None]:
+    """Keep others out of a directory who ask the same, where the system can."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # not on every network file system
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
