@@ -10,9 +10,9 @@
 
 What exists and fits is used.  Serving and admin certificates are derived things: they are issued
 again when they are missing, do not fit the authority or their key, lack a name, or have less than
-`certificates.RENEW_BEFORE` left.  The authority and ``sa.key`` are identities: one that cannot be used is an
-error for the operator to resolve, never a reason to make another.  ``ca.key`` may be kept
-elsewhere as long as nothing needs signing.
+`certificates.RENEW_BEFORE` left.  The authority and ``sa.key`` are identities: one that cannot be
+used is an error for the operator to resolve, never a reason to make another.  ``ca.key`` may be
+kept elsewhere as long as nothing needs signing.
 
 Checking takes ``cryptography``, whose import is a good part of a start.  ``pki.json`` therefore
 records the digest of every file together with the names and dates found; while all of it still

@@ -63,10 +63,11 @@ from kubetrio.machinery.timestamps import format_time
 from kubetrio.metrics import Metrics, gauge, object_families
 from kubetrio.resources.allocation import ServiceAllocator
 from kubetrio.resources.defaults import apply_defaults
-from kubetrio.resources.lifecycle import Allocator, Lifecycle
+from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.namespaces import Namespaces
 from kubetrio.resources.quotas import StoredQuotas
+from kubetrio.resources.writes import Allocator
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import Registry
 from kubetrio.store.model import Store

@@ -15,7 +15,7 @@ from kubetrio.machinery.status import ApiError, bad_request, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import binding, deletion, eviction, revising
 from kubetrio.resources.eviction import Guard
-from kubetrio.resources.translate import check_identity
+from kubetrio.resources.identity import check_identity
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.registry import ResourceType
 

@@ -16,8 +16,8 @@ from kubetrio.api.verbs import Verb
 from kubetrio.machinery.status import not_found
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.resources.identity import check_identity
 from kubetrio.resources.scale import SCALABLE, SCALE, owners_of_scale, scale_of, with_scale
-from kubetrio.resources.translate import check_identity
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import jsonwire

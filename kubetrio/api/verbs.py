@@ -21,13 +21,18 @@ from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.lifecycle import Written
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.paging import RestOfList
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.watching import Watch
-from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
+from kubetrio.resources.writes import (
+    DeleteOptions,
+    Target,
+    WriteOptions,
+    Written,
+    delete_options,
+)
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer

@@ -9,9 +9,8 @@ Source: API conventions (metadata, optimistic concurrency), docs "API concepts".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import orjson
 import trio
@@ -19,20 +18,18 @@ import trio
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
-from kubetrio.machinery import gonumbers, objectmeta
-from kubetrio.machinery.names import GroupKind
+from kubetrio.machinery import objectmeta
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
     ApiError,
     Cause,
-    bad_request,
     conflict,
     invalid,
     not_found,
 )
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources import deletion
+from kubetrio.resources import deletion, identity
 from kubetrio.resources.adminaccess import admin_access
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.defaults.context import Context
@@ -42,14 +39,14 @@ from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.strategy import Strategy, strategy_of
-from kubetrio.resources.translate import check_identity, translate
+from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import (
     repeated_metadata,
     validate_create,
     validate_update,
     warnings,
 )
-from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
+from kubetrio.resources.writes import Allocator, DeleteOptions, Target, WriteOptions, Written
 from kubetrio.schema import builtin
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
@@ -67,38 +64,6 @@ CLEARED_ON_CREATE = (
     "selfLink",
 )
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
-
-
-class Written(NamedTuple):
-    """The result of a write (a tuple: every one makes one).
-
-    Args:
-        value: the object as bytes, in the stored version.
-        created: whether it did not exist before.
-        warnings: texts for ``Warning`` headers.
-    """
-
-    value: bytes
-    created: bool
-    warnings: Sequence[str] = ()
-
-
-class Allocator(Protocol):
-    """Gives objects of one kind values that only one of them may have."""
-
-    async def start(self) -> None:
-        """Read what is in use."""
-        ...
-
-    def writing(
-        self, new: Object, old: Object | None, *, dry_run: bool
-    ) -> AbstractAsyncContextManager[None]:
-        """Fill in what is missing; given back when the block fails."""
-        ...
-
-    async def deleted(self, obj: Object) -> None:
-        """Release what an object had that is gone."""
-        ...
 
 
 class Lifecycle:
@@ -158,7 +123,7 @@ class Lifecycle:
             ApiError: 400, 403, 404, 409 or 422.
         """
         meta = obj.setdefault("metadata", {})
-        self._place(target, meta)
+        identity.place(target, meta)
         generated = not meta.get("name") and bool(meta.get("generateName"))
         prefix = meta.get("generateName") or ""
         for attempt in range(GENERATE_ATTEMPTS):
@@ -226,7 +191,7 @@ class Lifecycle:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
             return Written(unversioned(obj), created=True, warnings=advice)
-        if _names_version(meta):
+        if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
             stored = await self._store.create(key, stamp(obj))
@@ -235,19 +200,6 @@ class Lifecycle:
         except StoreError as error:
             raise translate(error, resource.group_resource, meta["name"]) from error
         return Written(stored.value, created=True, warnings=advice)
-
-    def _place(self, target: Target, meta: Object) -> None:
-        """Check and fill in the namespace."""
-        given = meta.get("namespace") or ""
-        if target.resource.namespaced:
-            if given and given != target.namespace:
-                raise bad_request(
-                    "the namespace of the provided object does not match the namespace sent on "
-                    "the request"
-                )
-            meta["namespace"] = target.namespace
-        elif given:
-            del meta["namespace"]  # as kube-apiserver does, without a word
 
     def _suffix(self) -> str:
         alphabet = objectmeta.GENERATE_NAME_ALPHABET
@@ -322,7 +274,7 @@ class Lifecycle:
                 )
             old = orjson.loads(current.value)
             new = await change(old)
-            pinned = self._check_identity(
+            pinned = identity.insists(
                 target, new, old, current, uid_is_precondition=uid_is_precondition
             )
             try:
@@ -357,38 +309,6 @@ class Lifecycle:
         if not create_missing and (meta.get("resourceVersion") or "0") != "0":
             raise not_found(resource.group_resource, target.name)
         return await self.create(target, new, options)
-
-    def _check_identity(
-        self,
-        target: Target,
-        new: Object,
-        old: Object,
-        current: KeyValue,
-        *,
-        uid_is_precondition: bool,
-    ) -> bool:
-        """Check name, uid and version of an update; True when it insists on the version it saw.
-
-        A patched object has the version it was made from: when that is the current one, nobody
-        insisted on it, and the patch may be tried again on a newer object.
-        """
-        resource, meta = target.resource, new.setdefault("metadata", {})
-        self._place(target, meta)
-        if uid_is_precondition and (uid := meta.get("uid")):
-            check_identity(resource.group_resource, current.key, old["metadata"], {"uid": uid})
-        version = meta.get("resourceVersion") or ""
-        if version in ("", "0"):
-            if not strategy_of(resource).unconditional_update:
-                causes = [objectmeta.missing_resource_version()]
-                raise invalid(GroupKind(*resource.group_resource), target.name, causes)
-            return False
-        try:
-            named = gonumbers.parse_uint(version)
-        except ValueError as error:
-            raise ApiError(500, "", str(error)) from None
-        if named != current.revision:
-            raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
-        return uid_is_precondition
 
     async def _update_once(
         self, target: Target, new: Object, old: Object, current: KeyValue, options: WriteOptions
@@ -529,15 +449,6 @@ class Lifecycle:
             value = restamp(current.value)
             return await self._store.delete(current.key, value, expected=current.revision)
         return current
-
-
-def _names_version(meta: Object) -> bool:
-    """Whether metadata name a version; a text that is none is dropped, as kube-apiserver does."""
-    version = meta.get("resourceVersion")
-    try:
-        return version is not None and gonumbers.parse_uint(version or "0") != 0
-    except ValueError:
-        return False
 
 
 def _checked(resource: ResourceType, obj: Object) -> tuple[ResourceType, Object]:

@@ -1,10 +1,11 @@
-"""What a write carries beside the object, and what `lifecycle` needs to carry it out."""
+"""What a write carries beside the object, what `lifecycle` needs, and what comes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kubetrio.admission.attributes import unheard
 from kubetrio.auth.identity import UserInfo
@@ -143,3 +144,35 @@ def dry_run_causes(values: list[str]) -> list[Cause]:
             "dryRun",
         )
     ]
+
+
+class Written(NamedTuple):
+    """The result of a write (a tuple: every one makes one).
+
+    Args:
+        value: the object as bytes, in the stored version.
+        created: whether it did not exist before.
+        warnings: texts for ``Warning`` headers.
+    """
+
+    value: bytes
+    created: bool
+    warnings: Sequence[str] = ()
+
+
+class Allocator(Protocol):
+    """Gives objects of one kind values that only one of them may have."""
+
+    async def start(self) -> None:
+        """Read what is in use."""
+        ...
+
+    def writing(
+        self, new: Object, old: Object | None, *, dry_run: bool
+    ) -> AbstractAsyncContextManager[None]:
+        """Fill in what is missing; given back when the block fails."""
+        ...
+
+    async def deleted(self, obj: Object) -> None:
+        """Release what an object had that is gone."""
+        ...

@@ -16,8 +16,8 @@ from kubetrio.api.request import Request, resolve
 from kubetrio.auth.identity import UserInfo
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Config
-from kubetrio.resources.lifecycle import Lifecycle, Written
-from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.writes import Target, WriteOptions, Written
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
 

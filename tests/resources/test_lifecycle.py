@@ -16,14 +16,9 @@ from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env, seeded
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.defaults import apply_defaults
-from kubetrio.resources.lifecycle import (
-    GENERATE_ATTEMPTS,
-    UPDATE_ATTEMPTS,
-    Lifecycle,
-    Written,
-)
+from kubetrio.resources.lifecycle import GENERATE_ATTEMPTS, UPDATE_ATTEMPTS, Lifecycle
 from kubetrio.resources.objects import stamp
-from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
+from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, Written
 from kubetrio.schema import builtin
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.store.model import EventType, KeyValue

@@ -1,0 +1,118 @@
+"""Which object a write means: its namespace, its uid and the version that it saw.
+
+Source: API conventions ("Metadata", optimistic concurrency); docs "API concepts".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubetrio.machinery import gonumbers, objectmeta
+from kubetrio.machinery.names import GroupKind, GroupResource
+from kubetrio.machinery.status import OBJECT_MODIFIED, ApiError, bad_request, conflict, invalid
+from kubetrio.resources.strategy import strategy_of
+from kubetrio.resources.writes import Target
+from kubetrio.store.model import KeyValue
+
+Object = dict[str, Any]
+
+
+def check_identity(
+    resource: GroupResource, key: str, meta: Mapping[str, Any], wanted: Mapping[str, Any]
+) -> None:
+    """Check that a stored object is the one that a write means.
+
+    Args:
+        resource: what is written.
+        key: under which the object is stored, which kube-apiserver tells.
+        meta: the metadata that is stored.
+        wanted: ``uid`` and ``resourceVersion`` that must be those of the object; without one, or
+            with an empty one, any will do.
+
+    Raises:
+        ApiError: 409.
+    """
+    for member, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        value = wanted.get(member)
+        if value and value != meta[member]:
+            raise conflict(
+                resource,
+                meta["name"],
+                f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+                f"AdditionalErrorMsg: Precondition failed: {label} in precondition: {value}, "
+                f"{label} in object meta: {meta[member]}",
+            )
+
+
+def place(target: Target, meta: Object) -> None:
+    """Check and fill in the namespace.
+
+    Args:
+        target: what is written.
+        meta: metadata of the new object; they are changed.
+
+    Raises:
+        ApiError: 400, the object names another namespace.
+    """
+    given = meta.get("namespace") or ""
+    if target.resource.namespaced:
+        if given and given != target.namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on "
+                "the request"
+            )
+        meta["namespace"] = target.namespace
+    elif given:
+        del meta["namespace"]  # as kube-apiserver does, without a word
+
+
+def insists(
+    target: Target,
+    new: Object,
+    old: Object,
+    current: KeyValue,
+    *,
+    uid_is_precondition: bool,
+) -> bool:
+    """Check namespace, uid and version of an update; True when it insists on the version it saw.
+
+    A patched object has the version it was made from: when that is the current one, nobody
+    insisted on it, and the patch may be tried again on a newer object.
+
+    Args:
+        target: what is written.
+        new: the new object; its namespace is filled in.
+        old: the stored object.
+        current: how it is stored.
+        uid_is_precondition: see `Lifecycle.update`.
+
+    Raises:
+        ApiError: 400, 409, 422, or 500 for a version that is no number, as kube-apiserver has it.
+    """
+    resource, meta = target.resource, new.setdefault("metadata", {})
+    place(target, meta)
+    if uid_is_precondition and (uid := meta.get("uid")):
+        check_identity(resource.group_resource, current.key, old["metadata"], {"uid": uid})
+    version = meta.get("resourceVersion") or ""
+    if version in ("", "0"):
+        if not strategy_of(resource).unconditional_update:
+            causes = [objectmeta.missing_resource_version()]
+            raise invalid(GroupKind(*resource.group_resource), target.name, causes)
+        return False
+    try:
+        named = gonumbers.parse_uint(version)
+    except ValueError as error:
+        raise ApiError(500, "", str(error)) from None
+    if named != current.revision:
+        raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
+    return uid_is_precondition
+
+
+def names_version(meta: Object) -> bool:
+    """Whether metadata name a version; a text that is none is dropped, as kube-apiserver does."""
+    version = meta.get("resourceVersion")
+    try:
+        return version is not None and gonumbers.parse_uint(version or "0") != 0
+    except ValueError:
+        return False
