@@ -88,8 +88,8 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 
+from kubetrio.flow.backlog import FLOW, Backlog
 from kubetrio.flow.config import Queuing
 from kubetrio.flow.occupancy import DemandWindow, Occupancy
 from kubetrio.flow.report import (
@@ -99,7 +99,6 @@ from kubetrio.flow.report import (
     RequestStatistics,
 )
 from kubetrio.flow.seats import (
-    GUESSED_SERVICE_TICKS,
     ONE_SEAT,
     TICKS_PER_SECOND,
     Width,
@@ -108,8 +107,6 @@ from kubetrio.flow.seats import (
 )
 from kubetrio.flow.shuffle import Dealer
 from kubetrio.flow.ticket import Flow, Queue, Reason, SchemaCounts, Ticket, TicketState
-
-_FLOW = attrgetter("flow.schema", "flow.distinguisher")
 
 Started = tuple[Ticket, ...]
 
@@ -171,12 +168,10 @@ class QueueSet:
         self._now = ticks(t)
         self._r = self._dispatch_r = self._latest_s = 0
         self._serial = 0
-        self._queues: dict[int, Queue] = {}  # those with a request waiting, executing, lingering
-        self._backlog: dict[int, Queue] = {}  # those with a request waiting
-        self._active = 0  # queues with a request waiting or executing
+        self._backlog = Backlog()
         self._executing: dict[Ticket, None] = {}
         self._lingering: list[tuple[int, int, Ticket]] = []  # heap by time of release
-        self._waiting = self._seats_waiting = self._seats_in_use = 0
+        self._seats_in_use = 0
         self._charged_seats = 0  # initial seats executing and final seats lingering, of queues
         self._counts: dict[str, SchemaCounts] = {}
         self._occupancy = Occupancy()
@@ -185,7 +180,7 @@ class QueueSet:
     def __repr__(self) -> str:
         return (
             f"<QueueSet {self.name} {self._seats_in_use}/{self._limit} seats, "
-            f"{len(self._executing)} executing, {self._waiting} waiting>"
+            f"{len(self._executing)} executing, {self._backlog.waiting} waiting>"
         )
 
     @property
@@ -196,12 +191,12 @@ class QueueSet:
     @property
     def drained(self) -> bool:
         """Whether nothing waits, executes or lingers."""
-        return not (self._waiting or self._executing or self._lingering)
+        return not (self._backlog.waiting or self._executing or self._lingering)
 
     @property
     def waiting(self) -> int:
         """Requests in queues."""
-        return self._waiting
+        return self._backlog.waiting
 
     @property
     def calm(self) -> bool:
@@ -224,9 +219,9 @@ class QueueSet:
                 since the last verb.
         """
         spent = min(ticks(busy), max(ticks(t) - self._now, 0))
-        in_use, asked = self._seats_in_use, self._seats_waiting
+        in_use, asked = self._seats_in_use, self._backlog.seats
         if spent > 0:
-            state = (self._waiting, len(self._executing) + 1, in_use + 1, asked)
+            state = (self._backlog.waiting, len(self._executing) + 1, in_use + 1, asked)
             self._occupancy.spend(state, spent)
             self._now += spent
             if self._queuing is not None:
@@ -315,9 +310,10 @@ class QueueSet:
             ticket = self._ticket(flow, width, about, counts)
             self._start(ticket)
         else:
-            queue = self._choose(flow.hash)
+            assert self._dealer is not None  # noqa: S101  (levels with queues have one)
+            queue = self._backlog.choose(self._dealer.deal(flow.hash), self._serial)
             full = len(queue.waiting) >= queuing.queue_length_limit
-            claimed = self._seats_in_use + (self._seats_waiting if self._held else 0)
+            claimed = self._seats_in_use + (self._backlog.seats if self._held else 0)
             if full and claimed >= self._limit:
                 counts.rejected[Reason.QUEUE_FULL] += 1
                 return Rejected(Reason.QUEUE_FULL)
@@ -326,14 +322,14 @@ class QueueSet:
             if (at_once or not self._held) and self._uncontended(ticket):
                 # The usual case, without the detour through the queue; the same comes of it.
                 ticket.queue_length = 1
-                self._activate(queue)
+                self._backlog.activate(queue, self._r)
                 queue.raise_to(self._r, self._now)
                 self._begin(queue, ticket, queue.start_r(self._now))
             else:
-                self._enqueue(queue, ticket)
+                self._backlog.append(queue, ticket, self._r, self._now)
                 if not self._held:
                     self._start_next(only=ticket)
-        demand = self._seats_in_use + self._seats_waiting
+        demand = self._seats_in_use + self._backlog.seats
         if demand > self._occupancy.peak:
             self._occupancy.peak = demand
         return ticket
@@ -352,7 +348,7 @@ class QueueSet:
         if queue is not None:
             self._charged_seats -= ticket.initial_seats
             queue.finished(ticket, self._now)
-            self._settle(queue)
+            self._backlog.settle(queue)
         if ticket.latency_ticks:
             release = self._now + ticket.latency_ticks
             heapq.heappush(self._lingering, (release, ticket.serial, ticket))
@@ -381,10 +377,10 @@ class QueueSet:
         queue = ticket.queue
         assert queue is not None  # noqa: S101  (what waits has a queue)
         was_head = queue.head is ticket
-        self._dequeue(queue, ticket)
+        self._backlog.remove(queue, ticket)
         if was_head:
             queue.unlift(self._now)
-        self._settle(queue)
+        self._backlog.settle(queue)
         ticket.counts.rejected[reason] += 1
         return self._dispatch()
 
@@ -437,7 +433,7 @@ class QueueSet:
     def take_demand(self, t: float) -> DemandWindow:
         """Demand for seats since the last call of this."""
         self._sync(t)
-        return self._occupancy.take_window(self._seats_in_use + self._seats_waiting)
+        return self._occupancy.take_window(self._seats_in_use + self._backlog.seats)
 
     def statistics(self, t: float) -> QueueSetStatistics:
         """All numbers as of now."""
@@ -445,23 +441,19 @@ class QueueSet:
         rejected = {
             reason: sum(one.rejected[reason] for one in self._counts.values()) for reason in Reason
         }
-        queues = self._backlog.values()
-        starts = [queue.start_r(self._now) for queue in queues] or [self._latest_s]
-        discounted = [
-            queue.start_r(self._now) - queue.seats_in_use * GUESSED_SERVICE_TICKS
-            for queue in queues
-        ] or starts
+        starts = self._backlog.starts(self._now) or [self._latest_s]
+        discounted = self._backlog.discounted_starts(self._now) or starts
         waiting, executing, seats, demand = self._occupancy.snapshots()
         return QueueSetStatistics(
             limit=self._limit,
-            idle=not (self._waiting or self._executing),
-            waiting=self._waiting,
+            idle=not (self._backlog.waiting or self._executing),
+            waiting=self._backlog.waiting,
             executing=len(self._executing),
             lingering=len(self._lingering),
             seats_in_use=self._seats_in_use,
-            seats_waiting=self._seats_waiting,
-            waiting_queues=len(self._backlog),
-            active_queues=self._active,
+            seats_waiting=self._backlog.seats,
+            waiting_queues=len(self._backlog.waiting_in),
+            active_queues=self._backlog.active,
             dispatched=sum(one.dispatched for one in self._counts.values()),
             rejected=sum(rejected.values()),
             timed_out=rejected[Reason.TIME_OUT],
@@ -480,33 +472,21 @@ class QueueSet:
 
     def queues(self) -> tuple[QueueStatistics, ...]:
         """One row for each queue, in order; empty where there are none."""
-        size = self._queuing.queues if self._queuing else 0
-        return tuple(
-            QueueStatistics(index=index) if queue is None else queue.row(self._now)
-            for index in sorted({*range(size), *self._queues})
-            for queue in (self._queues.get(index),)
-        )
+        return self._backlog.rows(self._queuing.queues if self._queuing else 0, self._now)
 
     def requests(self) -> tuple[RequestStatistics, ...]:
         """One row for each request waiting or executing, by queue, those waiting first."""
-        rows = [
-            ticket.row(position)
-            for queue in self._backlog.values()
-            for position, ticket in enumerate(queue.waiting)
-        ]
+        rows = self._backlog.requests()
         rows.extend(ticket.row(-1) for ticket in self._executing)
         return tuple(sorted(rows, key=lambda row: (row.queue, row.position < 0, row.position)))
 
     def flows(self) -> FlowStatistics:
         """Requests by flow; it does not take long where many wait."""
-        waiting: Counter[tuple[str, str]] = Counter()
-        for queue in self._backlog.values():
-            waiting.update(map(_FLOW, queue.waiting))
-        heads = [queue.head.arrived for queue in self._backlog.values() if queue.head is not None]
+        oldest = self._backlog.oldest()
         return FlowStatistics(
-            waiting=waiting,
-            executing=Counter(map(_FLOW, self._executing)),
-            oldest=seconds(min(heads)) if heads else None,
+            waiting=self._backlog.flows(),
+            executing=Counter(map(FLOW, self._executing)),
+            oldest=None if oldest is None else seconds(oldest),
         )
 
     def _sync(self, t: float) -> None:
@@ -521,10 +501,11 @@ class QueueSet:
             return
         self._now = now
         self._occupancy.spend(
-            (self._waiting, len(self._executing), self._seats_in_use, self._seats_waiting), elapsed
+            (self._backlog.waiting, len(self._executing), self._seats_in_use, self._backlog.seats),
+            elapsed,
         )
-        if self._active:
-            self._r += self._charged_seats * elapsed // self._active
+        if self._backlog.active:
+            self._r += self._charged_seats * elapsed // self._backlog.active
 
     def _ticket(self, flow: Flow, width: Width, about: object, counts: SchemaCounts) -> Ticket:
         ticket = Ticket(self.name, flow, width, about, counts)
@@ -545,56 +526,11 @@ class QueueSet:
         return self._seats_in_use + seats <= self._limit
 
     def _uncontended(self, ticket: Ticket) -> bool:
-        return not self._waiting and self._seats_in_use < self._limit and self._fits(ticket.seats)
-
-    def _choose(self, hash_value: int) -> Queue:
-        """The queue of the flow's hand with the least work waiting.
-
-        The hand is looked through from a place that rotates, or flows with overlapping hands
-        would prefer the same of several empty queues.
-        """
-        assert self._dealer is not None  # noqa: S101  (levels with queues have one)
-        hand = self._dealer.deal(hash_value)
-        first = self._serial % len(hand)
-        best, least = hand[first], -1
-        if self._waiting:
-            for card in hand[first:] + hand[:first]:
-                backlog = self._backlog.get(card)
-                if backlog is None:
-                    best = card
-                    break
-                if least < 0 or backlog.work < least:
-                    best, least = card, backlog.work
-        queue = self._queues.get(best)
-        return Queue(best) if queue is None else queue
-
-    def _activate(self, queue: Queue) -> None:
-        """Prepare a queue for one more request."""
-        if not (queue.executing or queue.head):
-            self._queues[queue.index] = queue
-            self._active += 1
-            queue.base = self._r
-
-    def _enqueue(self, queue: Queue, ticket: Ticket) -> None:
-        self._activate(queue)
-        if queue.head is None:
-            queue.raise_to(self._r, self._now)
-        queue.append(ticket)
-        self._backlog[queue.index] = queue
-        self._waiting += 1
-        self._seats_waiting += ticket.seats
-        ticket.queue_length = len(queue.waiting)
-        ticket.counts.waiting_requests += 1
-        ticket.counts.waiting_seats += ticket.seats
-
-    def _dequeue(self, queue: Queue, ticket: Ticket) -> None:
-        queue.remove(ticket)
-        if queue.head is None:
-            del self._backlog[queue.index]
-        self._waiting -= 1
-        self._seats_waiting -= ticket.seats
-        ticket.counts.waiting_requests -= 1
-        ticket.counts.waiting_seats -= ticket.seats
+        return (
+            not self._backlog.waiting
+            and self._seats_in_use < self._limit
+            and self._fits(ticket.seats)
+        )
 
     def _dispatch(self) -> Started:
         """Start requests while the next one fits."""
@@ -617,9 +553,9 @@ class QueueSet:
             only: the one allowed, at the head of its queue.
             tie: whether it is allowed also if it is as good as the next.
         """
-        if not self._waiting or self._seats_in_use >= self._limit:
+        if not self._backlog.waiting or self._seats_in_use >= self._limit:
             return None
-        ticket, least_start = self._next()
+        ticket, least_start = self._backlog.next(self._now)
         if only is not None and ticket is not only:
             if not tie or self._end(only) != self._end(ticket):
                 return None
@@ -629,7 +565,7 @@ class QueueSet:
             return None
         queue = ticket.queue
         assert queue is not None  # noqa: S101  (what waits has a queue)
-        self._dequeue(queue, ticket)
+        self._backlog.remove(queue, ticket)
         self._begin(queue, ticket, least_start)
         return ticket
 
@@ -643,26 +579,6 @@ class QueueSet:
         self._charged_seats += ticket.initial_seats
         queue.dispatched(ticket, now)
         self._start(ticket)
-
-    def _next(self) -> tuple[Ticket, int]:
-        """The waiting request that the fluid server would finish first, and the least start."""
-        now = self._now
-        best: Ticket | None = None
-        earliest = least_start = 0
-        for queue in self._backlog.values():
-            head = queue.head
-            assert head is not None  # noqa: S101  (a queue of the backlog has one)
-            start = queue.base + queue.flying * now
-            end = start + head.work
-            if best is None:
-                best, earliest, least_start = head, end, start
-                continue
-            if start < least_start:
-                least_start = start
-            if end < earliest or (end == earliest and head.serial < best.serial):
-                best, earliest = head, end
-        assert best is not None  # noqa: S101  (the caller checked that something waits)
-        return best, least_start
 
     def _start(self, ticket: Ticket) -> None:
         ticket.state = TicketState.EXECUTING
@@ -679,16 +595,7 @@ class QueueSet:
         ticket.counts.executing_seats -= ticket.seats
         queue = ticket.queue
         if queue is not None:
-            queue.seats_in_use -= ticket.seats
-            if not (queue.seats_in_use or queue.head or queue.executing):
-                del self._queues[queue.index]
-
-    def _settle(self, queue: Queue) -> None:
-        """Note that a queue may have become inactive."""
-        if not (queue.executing or queue.head):
-            self._active -= 1
-            if not queue.seats_in_use:
-                del self._queues[queue.index]
+            self._backlog.release(queue, ticket.seats)
 
     def _set_denominators(self, denominator: int | None) -> None:
         queuing = self._queuing

@@ -74,7 +74,7 @@ def arriving(queues: int, each: int) -> int:
 def leaving(queues: int, each: int) -> int:
     """Operations to take a request out of the middle of its queue."""
     server, _ = full(queues, each)
-    queue = server._queues[queues // 2]
+    queue = server._backlog.used[queues // 2]
     ticket = list(queue.waiting)[each // 2]
     return lines(lambda: server.abandon(1.0, ticket))
 

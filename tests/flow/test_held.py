@@ -69,7 +69,7 @@ class Held(Model):
         """A request arrives; it may run at once only where nobody waits."""
         self.arrived += 1
         server = self.server
-        waiting, claimed = server.waiting, server._seats_in_use + server._seats_waiting
+        waiting, claimed = server.waiting, server._seats_in_use + server._backlog.seats
         outcome = server.arrive(self.t, flow, width, at_once=at_once)
         if isinstance(outcome, Rejected):
             assert claimed >= self.limit
@@ -90,7 +90,9 @@ class Held(Model):
         ticket = server.take(self.t)
         if ticket is None:
             free = server._seats_in_use < self.limit
-            assert not (server.waiting and free and server._fits(server._next()[0].seats))
+            assert not (
+                server.waiting and free and server._fits(server._backlog.next(server._now)[0].seats)
+            )
             return False
         self.run((ticket,))
         return True
@@ -113,7 +115,7 @@ class Held(Model):
                 self.done += 1
         assert not self.alive
         assert self.server.drained
-        assert self.server._queues == {}
+        assert self.server._backlog.used == {}
 
 
 steps = st.lists(

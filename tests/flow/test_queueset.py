@@ -334,7 +334,7 @@ def test_idle_queues_cost_nothing() -> None:
     for i in range(100):
         ticket = arrive(server, i, Flow("s", str(i), flow_hash("s", str(i))))
         server.finish(i + 0.5, ticket)
-    assert server._queues == {}
+    assert server._backlog.used == {}
 
 
 def test_ten_thousand_waiting_requests_are_small() -> None:
@@ -455,9 +455,13 @@ class Model:
         # Virtual time never goes back; queues exist exactly while used.
         assert statistics.current_r >= self.r
         self.r = statistics.current_r
-        assert server._active == sum(bool(q.executing or q.head) for q in server._queues.values())
-        assert set(server._backlog) == {i for i, q in server._queues.items() if q.waiting}
-        for queue in server._queues.values():
+        assert server._backlog.active == sum(
+            bool(q.executing or q.head) for q in server._backlog.used.values()
+        )
+        assert set(server._backlog.waiting_in) == {
+            i for i, q in server._backlog.used.items() if q.waiting
+        }
+        for queue in server._backlog.used.values():
             assert queue.head or queue.executing or queue.seats_in_use
             assert queue.head is next(iter(queue.waiting), None)
             assert queue.work == sum(x.work for x in queue.waiting)
@@ -477,7 +481,7 @@ class Model:
                 self.done += 1
         assert not self.alive
         assert self.server.drained
-        assert self.server._queues == {}
+        assert self.server._backlog.used == {}
 
 
 widths = st.one_of(

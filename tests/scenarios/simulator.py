@@ -194,7 +194,11 @@ class _Simulation:
         if isinstance(self.server, QueueSet):
             server = self.server
             free = server._limit - server._seats_in_use
-            if server._waiting and free > 0 and server._fits(server._next()[0].seats):
+            if (
+                server._backlog.waiting
+                and free > 0
+                and server._fits(server._backlog.next(server._now)[0].seats)
+            ):
                 self.trace.idle_while_waiting += 1
 
     def draw(self, duration: float | tuple[float, float]) -> float:
