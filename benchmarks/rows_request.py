@@ -173,6 +173,14 @@ ROWS = (
         target=Target("ratio", ">=", 2.5),
     ),
     Row(
+        name="post-64",
+        title="durable POST 1 KB, 64 connections",
+        unit="req/s",
+        open=_post(64),
+        yardstick="asgi-64",
+        target=Target("ratio", ">=", 2.5),
+    ),
+    Row(
         name="put-16",
         title="durable PUT 1 KB, 16 connections",
         unit="req/s",
