@@ -422,14 +422,13 @@ def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:
 
 
 async def in_step(stage: Awaitable[None]) -> None:
-    """Run a stage together with those of other requests, and the next one too.
+    """Run a stage, and those behind it, when other requests have come as far.
 
-    What a stage touches is in the caches of the processor then for all but the first of them
-    (Larus and Parkes, "Using Cohort Scheduling to Enhance Server Performance", USENIX 2002).
+    What stages touch is in the caches of the processor then for all but the first of them (Larus
+    and Parkes, "Using Cohort Scheduling to Enhance Server Performance", USENIX 2002).
     """
     await trio.lowlevel.cancel_shielded_checkpoint()
     await stage
-    await trio.lowlevel.cancel_shielded_checkpoint()
 
 
 BODY_VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})

@@ -17,7 +17,7 @@ from kubetrio.auth.identity import UserInfo
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Config
 from kubetrio.resources.lifecycle import Lifecycle
-from kubetrio.resources.writes import Target, WriteOptions, Written
+from kubetrio.resources.writes import Written
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
 
@@ -343,22 +343,24 @@ async def create_beside_each_other(server: InProcess, count: int) -> list[int]:
 async def test_a_crowd_of_writes_goes_in_step(
     server: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bodies of several are decoded one behind the other, before any of them is stored."""
+    """Several have come to their bodies before the first of these is decoded."""
     seen: list[str] = []
-    decode, create = pipeline.decode_body, Lifecycle.create
+    decode, passes = pipeline.decode_body, server.api.flow.passes
 
     async def decoding(*args: Any, **options: Any) -> None:
         seen.append("decode")
         await decode(*args, **options)
 
-    async def storing(self: Lifecycle, target: Target, obj: Any, options: WriteOptions) -> Written:
-        seen.append("store")
-        return await create(self, target, obj, options)
+    def passing(request: Request) -> bool:
+        seen.append("pass")
+        return passes(request)
 
     monkeypatch.setattr(pipeline, "decode_body", decoding)
-    monkeypatch.setattr(Lifecycle, "create", storing)
+    monkeypatch.setattr(server.api.flow, "passes", passing)
     assert await create_beside_each_other(server, 12) == [201] * 12
-    assert "d" * 8 in "".join(kind[0] for kind in seen)
+    order = "".join(kind[0] for kind in seen)
+    assert "p" * 8 in order
+    assert "d" * 8 in order
     assert server.api.under_way == 0
 
 
