@@ -6,6 +6,7 @@ import argparse
 import ast
 import dataclasses
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,6 +142,17 @@ def test_the_stages_written_are_the_stages_walked() -> None:
     section = page("design/index.md").partition("## The pipeline")[2].partition("\n## ")[0]
     written = re.findall(r"^\d+\. `(\w+)`", section, re.MULTILINE)
     assert written == [stage.__name__ for stage in STAGES]
+
+
+def test_the_rooms_drawn_are_the_layers_checked() -> None:
+    """In the order of import-linter's contract, from the top down."""
+    section = page("design/index.md").partition("## The rooms")[2].partition("\n## ")[0]
+    drawn = [
+        re.split(r" {2,}", line)[0] for line in FENCE.findall(section)[0][1].strip().splitlines()
+    ]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    assert drawn == next(one["layers"] for one in contracts if one["type"] == "layers")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=shown)

@@ -19,6 +19,7 @@ from kubetrio.api.pages import METRICS_TYPE, Pages
 from kubetrio.api.request import Request
 from kubetrio.api.response import (
     JSON,
+    TEXT,
     AnyResponse,
     Headers,
     Response,
@@ -230,7 +231,7 @@ class Documents:
             body, tag = self._document(
                 "openapi/v3", lambda: openapi.index(self._registry, version=GIT_VERSION)
             )
-            return self._tagged(request, body, tag, b"text/plain; charset=utf-8", (VARY,))
+            return self._tagged(request, body, tag, TEXT, (VARY,))
         if parts[:2] == ["openapi", "v3"]:
             return await self._openapi_document(request, "/".join(parts[2:]))
         return page_not_found()

@@ -201,10 +201,10 @@ class Api:
             log.error(error, "request failed", path=request.raw_path, audit=request.audit_id)
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
         except BaseException:  # cancelled: nobody waits for an answer
-            self.under_way -= 1
             self.flow.leave(request, self.clock.current_time())
             raise
-        self.under_way -= 1
+        finally:
+            self.under_way -= 1
         now = self.clock.current_time()
         if not streams:
             self.flow.leave(request, now)

@@ -17,6 +17,7 @@ from werkzeug.datastructures import Headers
 
 from kubetrio.api.request import Request
 from kubetrio.api.response import (
+    TEXT,
     AnyResponse,
     ClientGone,
     Response,
@@ -77,9 +78,7 @@ def make_app(handle: Handle) -> QuartTrio:
     )
 
     async def refuse(refused: Refused) -> QuartResponse:
-        return QuartResponse(
-            refused.text(), refused.status, content_type="text/plain; charset=utf-8"
-        )
+        return QuartResponse(refused.text(), refused.status, content_type=TEXT.decode())
 
     app.register_error_handler(Refused, refuse)
     from kubetrio.http.websocket import add_websocket

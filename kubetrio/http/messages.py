@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import httptools
 
-from kubetrio.api.response import Headers
+from kubetrio.api.response import TEXT, Headers
 
 HTTP_11 = "1.1"
 MAX_HEADERS = 1000  # fields of one message; each costs more memory than its bytes
@@ -28,8 +28,6 @@ METHODS = {name.encode(): name for name in ("GET", "POST", "PUT", "PATCH", "HEAD
 PLAIN_LINE = re.compile(rb"(GET|POST|PUT|PATCH|HEAD|DELETE) (/[A-Za-z0-9/._~?&=%,:+-]*) HTTP/1\.1")
 LENGTH_FIELD = re.compile(rb"(?:^|(?<=\n))content-length: (0|[1-9][0-9]{0,8})\r\n", re.IGNORECASE)
 LENGTH = re.compile(rb"0|[1-9][0-9]{0,8}")
-
-
 BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
@@ -49,7 +47,7 @@ class Refused(Exception):
     def answer(self) -> bytes:
         """The whole answer, in plain text: what sent this may not even speak HTTP."""
         said = self.text()
-        fields = "Content-Type: text/plain; charset=utf-8\r\nConnection: close"
+        fields = f"Content-Type: {TEXT.decode()}\r\nConnection: close"
         return f"HTTP/1.1 {said}\r\n{fields}\r\n\r\n{said}".encode("ascii")
 
     def text(self) -> str:
