@@ -128,7 +128,7 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
     pieces = aiter(body or _nothing())
     request = Request(
         method,
-        raw_path.decode("latin-1"),
+        raw_path,
         bytes(scope["query_string"]).decode("latin-1"),
         headers,
         raw_headers,

@@ -159,7 +159,7 @@ class Connection:
     @staticmethod
     def _tunnels(message: Message) -> bool:
         """Whether an upgrade is not for this server but for somebody behind it."""
-        path = split_target(message.target)[0].decode("latin-1")
+        path, _ = split_target(message.target)
         return message.complete and passes_upgrades(message.method, path)
 
     async def _read(self) -> bytes:
@@ -177,8 +177,8 @@ class Connection:
         path, query = split_target(message.target)
         request = Request(
             message.method,
-            path.decode("latin-1"),
-            query.decode("latin-1"),
+            path,
+            query,
             message.headers,
             message.raw_headers,
             partial(self._read_body, message),

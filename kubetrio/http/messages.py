@@ -28,7 +28,7 @@ METHODS = {name.encode(): name for name in ("GET", "POST", "PUT", "PATCH", "HEAD
 PLAIN_LINE = re.compile(rb"(GET|POST|PUT|PATCH|HEAD|DELETE) (/[A-Za-z0-9/._~?&=%,:+-]*) HTTP/1\.1")
 LENGTH_FIELD = re.compile(rb"(?:^|(?<=\n))content-length: (0|[1-9][0-9]{0,8})\r\n", re.IGNORECASE)
 LENGTH = re.compile(rb"0|[1-9][0-9]{0,8}")
-BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class Refused(Exception):
@@ -56,21 +56,22 @@ class Refused(Exception):
         return f"{title}: {self.why}" if self.why else title
 
 
-def split_target(target: bytes) -> tuple[bytes, bytes]:
+def split_target(target: bytes) -> tuple[str, str]:
     """Path and query of a request target, without the scheme and host that go to a proxy.
 
     Args:
-        target: of a request line.
+        target: of a request line; its bytes are read as Latin-1.
 
     Raises:
         Refused: a path with a percent sign that begins no escape, of which Go makes no URL.
     """
-    if target[:1] != b"/" and b"://" in target:
-        rest = target.partition(b"://")[2]
-        at = min((i for i in (rest.find(b"/"), rest.find(b"?")) if i >= 0), default=len(rest))
-        target = rest[at:] if rest[at : at + 1] == b"/" else b"/" + rest[at:]
-    path, _, query = target.partition(b"?")
-    if b"%" in path and BAD_ESCAPE.search(path):
+    text = target.decode("latin-1")
+    if text[:1] != "/" and "://" in text:
+        rest = text.partition("://")[2]
+        at = min((i for i in (rest.find("/"), rest.find("?")) if i >= 0), default=len(rest))
+        text = rest[at:] if rest[at : at + 1] == "/" else "/" + rest[at:]
+    path, _, query = text.partition("?")
+    if "%" in path and BAD_ESCAPE.search(path):
         raise Refused(400)
     return path, query
 

@@ -383,15 +383,15 @@ def test_what_is_no_token_is_no_method(raw: bytes) -> None:
 @pytest.mark.parametrize(
     ("target", "parts"),
     [
-        (b"/a/b?c=http://d", (b"/a/b", b"c=http://d")),
-        (b"http://h/a?b", (b"/a", b"b")),
-        (b"https://h", (b"/", b"")),
-        (b"http://h?x=/y", (b"/", b"x=/y")),
-        (b"*", (b"*", b"")),
-        (b"/%41%2f%fF?%zz", (b"/%41%2f%fF", b"%zz")),
+        (b"/a/b?c=http://d", ("/a/b", "c=http://d")),
+        (b"http://h/a?b", ("/a", "b")),
+        (b"https://h", ("/", "")),
+        (b"http://h?x=/y", ("/", "x=/y")),
+        (b"*", ("*", "")),
+        (b"/%41%2f%fF?%zz", ("/%41%2f%fF", "%zz")),
     ],
 )
-def test_targets_are_path_and_query(target: bytes, parts: tuple[bytes, bytes]) -> None:
+def test_targets_are_path_and_query(target: bytes, parts: tuple[str, str]) -> None:
     """A server must take the form that proxies are sent (RFC 9112, 3.2.2)."""
     assert split_target(target) == parts
 
