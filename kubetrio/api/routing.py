@@ -15,6 +15,11 @@ from kubetrio.schema.registry import Registry, ResourceType
 
 PASSED_ON = frozenset({"attach", "exec", "portforward", "proxy"})
 """Subresources whose requests a kubelet, a pod or an endpoint answers."""
+ACROSS_NAMESPACES = frozenset({"list", "watch"})
+"""All that the path of a namespaced collection takes without a namespace.
+
+Source: installer.go of kube-apiserver registers no other action there.
+"""
 COLLECTION_VERBS = frozenset({"list", "watch", "create", "deletecollection"})
 
 
@@ -66,7 +71,7 @@ def find(registry: Registry, request: Request) -> ResourceType:
             advise(request, resource)  # this refusal is that of a handler
             raise not_supported(resource.group_resource, "watch")
         raise method_not_allowed()
-    if info.verb == "create" and resource.namespaced and not info.namespace:
+    if resource.namespaced and not info.namespace and info.verb not in ACROSS_NAMESPACES:
         raise method_not_allowed()
     return resource
 

@@ -66,6 +66,11 @@ def test_paths_that_lead_somewhere(method: str, target: str, plural: str) -> Non
         ("PUT", "/api/v1/namespaces/ns/pods", 405),
         ("PATCH", "/api/v1/namespaces/ns/pods", 405),
         ("DELETE", "/api/v1/namespaces", 405),
+        *(
+            (method, path, 405)
+            for method in ("POST", "DELETE", "PUT", "PATCH")
+            for path in ("/api/v1/configmaps", "/apis/apps/v1/deployments", "/api/v1/pods")
+        ),
         ("HEAD", "/api/v1/namespaces/ns/pods/p", 405),
         ("OPTIONS", "/api/v1/pods", 405),
         ("BREW", "/api/v1/pods", 405),
