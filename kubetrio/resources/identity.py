@@ -100,13 +100,49 @@ def insists(
             causes = [objectmeta.missing_resource_version()]
             raise invalid(GroupKind(*resource.group_resource), target.name, causes)
         return False
-    try:
-        named = gonumbers.parse_uint(version)
-    except ValueError as error:
-        raise ApiError(500, "", str(error)) from None
-    if named != current.revision:
+    if _version(version) != current.revision:
         raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
     return uid_is_precondition
+
+
+def claim_missing(target: Target, meta: Object, *, applied: bool) -> None:
+    """Check that a write which creates a missing object does not mean another one.
+
+    kube-apiserver compares a PUT's uid with the object that is not there, and asks for no
+    resourceVersion where there is nothing to compare it with (store.go, Store.Update).
+
+    Args:
+        target: what is written.
+        meta: metadata of the new object; a resourceVersion is taken out of them.
+        applied: the object comes from an apply patch and not from PUT.
+
+    Raises:
+        ApiError: 409 for a uid, 500 for a version that is no number, as kube-apiserver has it.
+    """
+    resource, uid = target.resource.group_resource, meta.get("uid")
+    if applied and uid:
+        raise conflict(
+            resource,
+            target.name,
+            f"uid mismatch: the provided object specified uid {uid}, "
+            "and no existing object was found",
+        )
+    nobody = {"name": target.name, "uid": "", "resourceVersion": ""}
+    check_identity(resource, target.key, nobody, {"uid": uid})
+    if not applied:
+        _version(meta.pop("resourceVersion", None) or "0")
+
+
+def _version(text: str) -> int:
+    """A resourceVersion as a number.
+
+    Raises:
+        ApiError: 500, it is none.
+    """
+    try:
+        return gonumbers.parse_uint(text)
+    except ValueError as error:
+        raise ApiError(500, "", str(error)) from None
 
 
 def names_version(meta: Object) -> bool:

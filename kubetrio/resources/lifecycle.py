@@ -298,16 +298,7 @@ class Lifecycle:
         if target.subresource or not allowed:
             raise not_found(resource.group_resource, target.name)
         new = await change(None)
-        meta = new.setdefault("metadata", {})
-        if meta.get("uid"):
-            raise conflict(
-                resource.group_resource,
-                target.name,
-                f"uid mismatch: the provided object specified uid {meta['uid']}, "
-                "and no existing object was found",
-            )
-        if not create_missing and (meta.get("resourceVersion") or "0") != "0":
-            raise not_found(resource.group_resource, target.name)
+        identity.claim_missing(target, new.setdefault("metadata", {}), applied=create_missing)
         return await self.create(target, new, options)
 
     async def _update_once(

@@ -1,7 +1,8 @@
 """How the kinds differ in life: rows of data, read by `lifecycle`.
 
-The facts come from ``schemas/behaviours.json`` (what a kube-apiserver was seen to do) and
-``schemas/names.json``; only what those files cannot say is written here.
+The facts come from ``schemas/strategies.json`` (what kube-apiserver's strategies say),
+``schemas/behaviours.json`` (what it was seen to do) and ``schemas/names.json``; only what those
+files cannot say is written here.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ def collection_path(resource: ResourceType) -> str:
     return f"{root}/{resource.version}/{resource.resource}"
 
 
-def _builtin_strategy(path: str) -> Strategy:
+def _builtin_strategy(resource: ResourceType) -> Strategy:
+    path = collection_path(resource)
+    said = builtin.load("strategies").get(resource.kind.lower(), {})
     behaviour = builtin.load("behaviours").get(path, {})
     names = builtin.load("names").get(path, {})
     rule = names.get("class", "")
@@ -95,8 +98,8 @@ def _builtin_strategy(path: str) -> Strategy:
         name_rule=rule if rule in NAME_CHECKS else "dns1123Subdomain253",
         generation="generationDeltaOnLabelChange" in behaviour
         or "generationDeltaOnSpecChange" in behaviour,
-        create_on_update=behaviour.get("putMissing") == 201,
-        unconditional_update=behaviour.get("putWithoutResourceVersion", 200) == 200,
+        create_on_update=said.get("createOnUpdate", False),
+        unconditional_update=said.get("unconditionalUpdate", True),
         returns_deleted=deletion[1] != "Status" and deletion[2] is False,
     )
 
@@ -106,7 +109,7 @@ def strategy_of(resource: ResourceType) -> Strategy:
     """The strategy of a resource."""
     group = resource.group
     key = (group, resource.resource)
-    base = _builtin_strategy(collection_path(resource))
+    base = _builtin_strategy(resource)
     generation = base.generation or group in GENERATION_GROUPS
     return replace(
         base,

@@ -410,7 +410,10 @@ async def test_apply_creates_what_is_not_there(world: World) -> None:
 
 
 async def test_a_put_creates_a_lease(world: World) -> None:
-    """Its kind allows it, unless the client names a version or uid of something that is gone."""
+    """Its kind allows it, unless the client names the uid of something that is gone.
+
+    The version of something that is gone does not matter, but must be one.
+    """
     target = Target(resource=LEASES, namespace="ns", name="n")
 
     async def put(**meta: Any) -> Written:
@@ -420,9 +423,16 @@ async def test_a_put_creates_a_lease(world: World) -> None:
 
         return await world.lifecycle.update(target, change, WHO)
 
-    assert (await refused(put(resourceVersion="7"))).code == 404
-    assert (await refused(put(uid="u"))).code == 409
-    assert (await put()).created
+    error = await refused(put(uid="u"))
+    assert error.code == 409
+    assert error.message == (
+        'Operation cannot be fulfilled on leases.coordination.k8s.io "n": StorageError: invalid '
+        "object, Code: 4, Key: /registry/leases/ns/n, ResourceVersion: 0, AdditionalErrorMsg: "
+        "Precondition failed: UID in precondition: u, UID in object meta: "
+    )
+    error = await refused(put(resourceVersion="-1"))
+    assert (error.code, error.message) == (500, 'strconv.ParseUint: parsing "-1": invalid syntax')
+    assert (await put(resourceVersion="7")).created
 
 
 async def test_admission_is_asked_again_on_each_try(world: World) -> None:

@@ -112,3 +112,30 @@ def test_ranges_of_services_take_their_status_from_every_update() -> None:
     """kube-apiserver does not keep the stored one, as it does for all other kinds."""
     assert not strategy("networking.k8s.io", "v1", "servicecidrs").status
     assert strategy("networking.k8s.io", "v1", "ingresses").status
+
+
+@pytest.mark.parametrize(
+    ("key", "creates", "unconditional"),
+    [
+        (("", "v1", "events"), True, True),
+        (("events.k8s.io", "v1", "events"), True, True),
+        (("coordination.k8s.io", "v1", "leases"), True, False),
+        (("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations"), False, False),
+        (("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"), False, False),
+        (("networking.k8s.io", "v1", "ipaddresses"), False, True),
+        (("certificates.k8s.io", "v1", "certificatesigningrequests"), False, True),
+        (("apiregistration.k8s.io", "v1", "apiservices"), False, False),
+    ],
+)
+def test_what_updates_allow(key: tuple[str, str, str], creates: bool, unconditional: bool) -> None:
+    """Create what is missing, and leave out the resourceVersion: as upstream's strategies say."""
+    found = strategy(*key)
+    assert (found.create_on_update, found.unconditional_update) == (creates, unconditional)
+
+
+def test_every_resource_with_updates_has_a_strategy() -> None:
+    """Nothing is left to a default."""
+    known = builtin.load("strategies")
+    for resource in builtin.registry().resources.values():
+        if "update" in resource.verbs:
+            assert resource.kind.lower() in known
