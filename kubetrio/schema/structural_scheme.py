@@ -22,10 +22,15 @@ _OWN_SCHEMES = {
 }
 _LEGACY = "pkg/api/legacyscheme/scheme.go:30"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-# Kinds that are registered in every version of every group.
+# Kinds that are registered in every version of every group, those with a type known here first.
 _EVERYWHERE = {"DeleteOptions": f"{_META}DeleteOptions", "WatchEvent": f"{_META}WatchEvent"}
-# Internal types live in the package of another group.
-_INTERNAL_PACKAGES = {"events": "core"}
+_OPTIONS = frozenset({
+    "CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions",
+    "WatchEvent",
+})  # fmt: skip
+# Kinds without a version: the scheme takes them in any, also in one that nobody has.
+_UNVERSIONED = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"})
+INTERNAL = "__internal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,17 @@ class BuiltinScheme:
 
     def knows(self, gvk: GroupVersionKind) -> bool:
         """Whether a kind is registered."""
-        return bool(_type_name(self.own_group, gvk))
+        return bool(_type_name(self.own_group, gvk)) or bool(_registered(self.own_group, gvk))
 
     def go_names(self, gvk: GroupVersionKind) -> tuple[str, str]:
         """Names of the Go types of a registered kind: versioned and internal."""
+        internal = _registered(self.own_group, gvk)
+        if internal and (gvk.version == INTERNAL or internal.startswith("v1.")):
+            return internal, internal
+        if internal:
+            return f"{gvk.version}.{gvk.kind}", internal
         _, package, version, kind = _type_name(self.own_group, gvk).rsplit(".", 3)
-        return f"{version}.{kind}", f"{_INTERNAL_PACKAGES.get(package, package)}.{kind}"
+        return f"{version}.{kind}", f"{package}.{kind}"
 
     def decode(
         self,
@@ -60,17 +70,22 @@ class BuiltinScheme:
     ) -> Json:
         """Decode a value of a registered kind; messages about fields are appended to ``strict``.
 
+        A value in a version that is not served stays as it is: no path takes it, and its type is
+        not known here.
+
         Raises:
             ValueError: the value does not fit, in Go's words.
         """
         name = _type_name(self.own_group, gvk)
+        if not name:
+            return dict(value)
         return read_annotations(name, compile_type(name).decode(value, Report(strict), repeated))
 
 
 @lru_cache(1024)  # kinds that do not exist are asked for too
 def _type_name(own_group: str, gvk: GroupVersionKind) -> str:
     """Full type name of a kind that a scheme has registered, or an empty text."""
-    if (gvk.group if gvk.group in _OWN_SCHEMES else "") != own_group:
+    if not _is_own(own_group, gvk):
         return ""
     name = builtin.type_name_of(gvk)
     if not name and gvk.kind in _EVERYWHERE and (gvk.group, gvk.version) in _versions():
@@ -78,10 +93,27 @@ def _type_name(own_group: str, gvk: GroupVersionKind) -> str:
     return name
 
 
+def _registered(own_group: str, gvk: GroupVersionKind) -> str:
+    """Internal Go type of a kind, served or not, or an empty text."""
+    if gvk.kind in _UNVERSIONED:
+        return f"v1.{gvk.kind}"
+    if not _is_own(own_group, gvk):
+        return ""
+    group, version, kind = gvk
+    if kind in _OPTIONS and (group, version) in _versions():
+        return f"v1.{kind}"
+    found: str = builtin.load("registered").get(f"{group}/{version}/{kind}", "")
+    return found
+
+
+def _is_own(own_group: str, gvk: GroupVersionKind) -> bool:
+    return (gvk.group if gvk.group in _OWN_SCHEMES else "") == own_group
+
+
 @cache
 def _versions() -> frozenset[tuple[str, str]]:
-    kinds = (key.split("/") for key in builtin.load("kinds"))
-    return frozenset((group, version) for group, version, _ in kinds)
+    kinds = (key.split("/") for name in ("kinds", "registered") for key in builtin.load(name))
+    return frozenset((group, version) for group, version, _ in kinds if version != INTERNAL)
 
 
 @cache

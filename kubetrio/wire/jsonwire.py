@@ -153,11 +153,17 @@ def _said_kind(
         raise _unfit(gvk, want.kind, f"Object 'apiVersion' is missing in '{text}'")
     if not scheme.knows(gvk):
         why = (
-            f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" '
+            f'no kind "{gvk.kind}" is registered for {_version_text(gvk)} '
             f'in scheme "{scheme.location()}"'
         )
         raise _unfit(gvk, want.kind, why)
     return gvk
+
+
+def _version_text(gvk: GroupVersionKind) -> str:
+    if gvk.version == "__internal":
+        return f'the internal version of group "{gvk.group}"'
+    return f'version "{gvk.api_version}"'
 
 
 def find_kind(parsed: Parsed) -> GroupVersionKind:

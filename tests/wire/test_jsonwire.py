@@ -142,6 +142,43 @@ def test_another_version_of_the_kind() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "version", ["apps/v1beta1", "apps/v1beta2", "extensions/v1beta1", "apps/__internal"]
+)
+def test_a_version_that_is_not_served(version: str) -> None:
+    """The scheme knows the versions of former releases, and the internal one."""
+    body = json.dumps({"apiVersion": version, "kind": "Deployment"}).encode()
+    assert refusal(body, GroupVersionKind("apps", "v1", "Deployment")) == (
+        f"the API version in the data ({version}) does not match the expected API version (apps/v1)"
+    )
+    assert refusal(body).startswith('Deployment in version "') == (version != "")
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "message"),
+    [
+        ("apps/v1beta1", "DeploymentList", "(v1beta1.DeploymentList)"),
+        ("apps/__internal", "Deployment", "(apps.Deployment)"),
+        ("apps/v1beta1", "ListOptions", "(v1.ListOptions)"),
+        ("nobody/v7", "Status", "(v1.Status)"),
+    ],
+)
+def test_kinds_that_are_registered_without_being_served(
+    version: str, kind: str, message: str
+) -> None:
+    """They are known, and cannot be what the path takes."""
+    refused = refusal(json.dumps({"apiVersion": version, "kind": kind}).encode())
+    assert refused.endswith(f"converting {message} to (core.ConfigMap): unknown conversion")
+
+
+def test_a_group_has_no_internal_kind_of_that_name() -> None:
+    """The internal version is told by its name."""
+    body = b'{"apiVersion":"apps/__internal","kind":"DeleteOptions"}'
+    assert refusal(body).endswith(
+        f'no kind "DeleteOptions" is registered for the internal version of group "apps" {SCHEME}'
+    )
+
+
 def test_a_group_without_a_version() -> None:
     """The version of another group cannot be filled in."""
     body = b'{"apiVersion":"apps/"}'
