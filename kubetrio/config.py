@@ -41,6 +41,7 @@ class Config:
         shutdown_grace_s: seconds that requests in flight get at shutdown.
         service_cluster_ip_range: CIDR of service addresses.
         service_account_issuer: issuer named in service account tokens.
+        api_audiences: audiences of this server's API; the issuer alone when empty.
         kubelet_client_certificate: client certificate shown to kubelets instead of a self-made one.
         kubelet_client_key: its key.
         kubelet_certificate_authority: CA of kubelets' certificates; they are not checked when None.
@@ -74,6 +75,7 @@ class Config:
     shutdown_grace_s: float = 10.0
     service_cluster_ip_range: str = "10.0.0.0/24"
     service_account_issuer: str = "https://kubernetes.default.svc.cluster.local"
+    api_audiences: tuple[str, ...] = ()
     kubelet_client_certificate: Path | None = None
     kubelet_client_key: Path | None = None
     kubelet_certificate_authority: Path | None = None
@@ -86,6 +88,11 @@ class Config:
     def pki_dir(self) -> Path:
         """Where self-made certificates are."""
         return self.cert_dir or self.data_dir / "pki"
+
+    @property
+    def audiences(self) -> tuple[str, ...]:
+        """Audiences of this server's API."""
+        return self.api_audiences or (self.service_account_issuer,)
 
     @property
     def public_address(self) -> str:

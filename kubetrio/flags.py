@@ -170,6 +170,14 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="issuer named in service account tokens (default: %(default)s)",
     )
     auth.add_argument(
+        "--api-audiences",
+        type=names,
+        default=(),
+        metavar="LIST",
+        help="audiences of this API, with commas between them: tokens that name none are for them, "
+        "and a TokenReview for others is refused (default: the issuer of service account tokens)",
+    )
+    auth.add_argument(
         "--allow-privileged",
         type=boolean,
         nargs="?",
@@ -306,6 +314,7 @@ def to_config(options: argparse.Namespace) -> Config:
         shutdown_delay_s=options.shutdown_delay_duration,
         service_cluster_ip_range=options.service_cluster_ip_range,
         service_account_issuer=options.service_account_issuer,
+        api_audiences=options.api_audiences,
         kubelet_client_certificate=options.kubelet_client_certificate,
         kubelet_client_key=options.kubelet_client_key,
         kubelet_certificate_authority=options.kubelet_certificate_authority,

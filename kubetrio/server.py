@@ -374,6 +374,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         config=ApiConfig(
             min_request_timeout_s=config.min_request_timeout_s,
             request_timeout_s=config.request_timeout_s,
+            audiences=config.audiences,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
         ),

@@ -37,7 +37,7 @@ from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.identity import MASTERS, Attributes, Decision
 from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
-from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.logs import Log
@@ -78,6 +78,7 @@ class ApiConfig:
         min_request_timeout_s: a watch without a time-out gets between this and twice this.
         request_timeout_s: seconds for everything that is not a watch.
         cbor: whether CBOR is spoken (feature gate CBORServingAndStorage).
+        audiences: audiences of this API; never empty.
         split_logs: whether kubelets are asked for single streams of logs (feature gate
             PodLogsQuerySplitStreams).
     """
@@ -86,6 +87,7 @@ class ApiConfig:
     min_request_timeout_s: float = 1800.0
     request_timeout_s: float = 60.0
     cbor: bool = False
+    audiences: tuple[str, ...] = (DEFAULT_ISSUER,)
     split_logs: bool = False
 
 

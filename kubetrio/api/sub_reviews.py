@@ -18,12 +18,12 @@ from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
 from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo, user_info
-from kubetrio.auth.issuing import DEFAULT_ISSUER
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.validation.model import Check
 from kubetrio.resources.validation.selectors import field_requirement, label_requirement
 from kubetrio.schema.registry import ResourceType
@@ -65,7 +65,7 @@ async def _answer(
 
 
 async def _admit(api: Api, request: Request, resource: ResourceType) -> Object:
-    """The body of a review, past admission.
+    """The body of a review past admission, with its owners, as every created object has them.
 
     Raises:
         ApiError: 400, 403, 404 or 422.
@@ -74,6 +74,8 @@ async def _admit(api: Api, request: Request, resource: ResourceType) -> Object:
     body: Object = request.body
     if resource.namespaced:
         check_namespace(request)
+    now = format_time(api.env.now())
+    FieldManager(resource, chosen.field_manager, now).created(body)
     await api.lifecycle.admit(
         Write(
             operation=Operation.CREATE,
@@ -92,8 +94,8 @@ async def _admit(api: Api, request: Request, resource: ResourceType) -> Object:
 
 async def self_subject(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """Who am I."""
-    body = await _admit(api, request, resource)
-    meta = {**(body.get("metadata") or {}), "creationTimestamp": format_time(api.env.now())}
+    await _admit(api, request, resource)
+    meta = {"creationTimestamp": format_time(api.env.now())}
     status = {"userInfo": user_info(request.user)}
     return await _answer(api, request, resource, {"metadata": meta}, status)
 
@@ -105,13 +107,13 @@ async def token(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     text = spec.get("token") or ""
     if not text:
         raise bad_request("token is required for TokenReview in authentication")
-    status: Object = {}
+    asked = spec.get("audiences") or api.config.audiences
+    audiences = [audience for audience in api.config.audiences if audience in asked]
     user = api.authenticator.user_of(text.encode("utf-8", "surrogatepass"))
-    if user is None:
+    status: Object = {}
+    if user is None or not audiences:
         status.update(user={}, error=BAD_TOKEN)
     else:
-        issuer = api.issuer.issuer if api.issuer is not None else DEFAULT_ISSUER
-        audiences = list(spec.get("audiences") or ()) or [issuer]
         status.update(authenticated=True, user=user_info(user), audiences=audiences)
     return await _answer(api, request, resource, body, status)
 
@@ -227,7 +229,7 @@ async def self_access(api: Api, request: Request, resource: ResourceType) -> Any
     body = await _admit(api, request, resource)
     spec = body.get("spec") or {}
     causes = spec_causes(spec, subject=False)
-    if body.get("metadata"):
+    if set(body["metadata"]) - {"managedFields"}:
         causes.append(invalid_value("metadata", body["metadata"], "must be empty"))
     _check(causes)
     return await _answer(api, request, resource, body, verdict(api, spec, request.user))
@@ -238,7 +240,7 @@ async def subject_access(api: Api, request: Request, resource: ResourceType) -> 
     body = await _admit(api, request, resource)
     spec = body.get("spec") or {}
     causes = spec_causes(spec, subject=True)
-    if body.get("metadata"):
+    if set(body["metadata"]) - {"managedFields"}:
         causes.append(invalid_value("metadata", body["metadata"], "must be empty"))
     _check(causes)
     return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
@@ -249,7 +251,7 @@ async def local_access(api: Api, request: Request, resource: ResourceType) -> An
     body = await _admit(api, request, resource)
     spec, meta = body.get("spec") or {}, body.get("metadata") or {}
     causes = spec_causes(spec, subject=True)
-    if set(meta) - {"namespace"}:
+    if set(meta) - {"namespace", "managedFields"}:
         causes.append(invalid_value("metadata", meta, "must be empty except for namespace"))
     asked = spec.get("resourceAttributes")
     if asked is not None and (asked.get("namespace") or "") != request.info.namespace:
@@ -284,7 +286,7 @@ async def self_rules(api: Api, request: Request, resource: ResourceType) -> AnyR
     }
     if error:
         status["evaluationError"] = error
-    return await _answer(api, request, resource, {**body, "spec": {}}, status)
+    return await _answer(api, request, resource, {"spec": {}}, status)
 
 
 VERBS: Mapping[tuple[str, str, str, str], Verb] = {

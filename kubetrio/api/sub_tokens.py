@@ -13,6 +13,7 @@ from kubetrio.api.admitting import admit
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
+from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
 from kubetrio.auth.issuing import EXTENSION_S, WARN_AFTER_S, claims_of
 from kubetrio.machinery.fielderrors import invalid as invalid_value
@@ -22,6 +23,7 @@ from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict, in
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import revising
 from kubetrio.resources.defaults.compiling import ordered
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import OBJECT
@@ -48,18 +50,17 @@ SHORTEST_S, LONGEST_S = 600, 1 << 32
 BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
-def check_names(meta: Object, namespace: str, name: str) -> None:
-    """Name and namespace, if the body has them, are those of the path.
+def check_name(meta: Object, name: str) -> None:
+    """The name, if the body has one, is that of the path.
 
     Raises:
         ApiError: 422.
     """
-    for member, wanted in (("name", name), ("namespace", namespace)):
-        given = meta.get(member)
-        if given and given != wanted:
-            detail = f"must match the service account {member} if specified"
-            cause = invalid_value(f"metadata.{member}", given, detail)
-            raise invalid(TOKEN_REQUEST.group_kind, name, [cause])
+    given = meta.get("name")
+    if given and given != name:
+        detail = "must match the service account name if specified"
+        cause = invalid_value("metadata.name", given, detail)
+        raise invalid(TOKEN_REQUEST.group_kind, name, [cause])
 
 
 def check_uid(meta: Object, name: str, uid: str) -> None:
@@ -147,18 +148,23 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     if issuer is None:
         raise ApiError(501, "NotImplemented", "this server has no key that signs tokens", {})
     info, body = request.info, request.body
-    meta, spec = dict(body.get("metadata") or {}), dict(body.get("spec") or {})
-    check_names(meta, info.namespace, info.name)
+    check_namespace(request)
+    now = api.env.now()
+    body["spec"] = dict(body.get("spec") or {})
+    if body["spec"].get("expirationSeconds") is None:
+        body["spec"]["expirationSeconds"] = DEFAULT_LIFE_S
+    manager = FieldManager(TOKEN_REQUEST, chosen.field_manager, format_time(now), info.subresource)
+    manager.created(body)
+    meta, spec = dict(body["metadata"]), dict(body["spec"])
+    check_name(meta, info.name)
     account = await revising.read(api.store, resource, info.namespace, info.name)
     uid = account["metadata"]["uid"]
     check_uid(meta, info.name, uid)
-    audiences = list(spec.get("audiences") or ()) or [issuer.issuer]
-    now = api.env.now()
-    asked = spec.get("expirationSeconds")
-    seconds = DEFAULT_LIFE_S if asked is None else asked
+    audiences = list(spec.get("audiences") or api.config.audiences)
+    seconds = spec["expirationSeconds"]
     meta.update(name=info.name, namespace=info.namespace, uid=uid)
     meta["creationTimestamp"] = format_time(now)
-    spec.update(audiences=audiences, expirationSeconds=seconds)
+    spec["audiences"] = audiences
     check_life(seconds)
     shown = {
         "kind": TOKEN_REQUEST.kind,
@@ -169,7 +175,8 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     await admit(api, request, resource, shown, dry_run=chosen.dry_run)
     reference = spec.get("boundObjectRef")
     bound = await _bound(api, request, reference) if reference else {}
-    extended = "pod" in bound and seconds == WARN_AFTER_S and audiences == [issuer.issuer]
+    for_this_api = set(audiences) <= set(api.config.audiences)
+    extended = "pod" in bound and seconds == WARN_AFTER_S and for_this_api
     claims = claims_of(
         account,
         issuer=issuer.issuer,

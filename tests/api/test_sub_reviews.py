@@ -9,6 +9,7 @@ import pytest
 
 from kubetrio.api.sub_reviews import spec_causes
 from kubetrio.config import Config
+from kubetrio.testing.client import Client
 from kubetrio.testing.server import open_api
 
 FIELDS = "spec.resourceAttributes.fieldSelector"
@@ -97,3 +98,51 @@ async def test_whose_token_this_is(tmp_path: Path, token: str, user: str) -> Non
         status = answer.json()["status"]
         assert status.get("authenticated", False) is bool(user)
         assert status["user"].get("username", "") == user
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ([], ["first", "second"]),
+        (["second", "elsewhere", "second"], ["second"]),
+        (["second", "first"], ["first", "second"]),
+        (["elsewhere"], None),
+    ],
+)
+async def test_a_token_is_for_the_audiences_of_this_api(
+    tmp_path: Path, asked: list[str], told: list[str] | None
+) -> None:
+    """A review for others is refused; the answer names those that both know."""
+    file = tmp_path / "tokens.csv"
+    file.write_text("secret,alice,1\n")
+    config = Config(
+        data_dir=tmp_path / "data",
+        durability="normal",
+        token_auth_file=file,
+        api_audiences=("first", "second"),
+    )
+    review = {"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1"}
+    async with open_api(config=config) as server, server.connect() as client:
+        path = "/apis/authentication.k8s.io/v1/tokenreviews"
+        body = {**review, "spec": {"token": "secret", "audiences": asked}}
+        status = (await client.request("POST", path, json=body)).json()["status"]
+    if told is None:
+        assert status == {"user": {}, "error": "invalid bearer token"}
+    else:
+        assert (status["authenticated"], status["audiences"]) == (True, told)
+
+
+async def test_reviews_say_who_owns_their_fields(client: Client) -> None:
+    """They are created like other objects; those about the asker keep nothing of the body."""
+    spec = {"user": "u", "nonResourceAttributes": {"path": "/", "verb": "get"}}
+    kind = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1"}
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    answer = await client.request("POST", path, json={**kind, "spec": spec})
+    [entry] = answer.json()["metadata"]["managedFields"]
+    assert list(entry["fieldsV1"]["f:spec"]) == ["f:nonResourceAttributes", "f:user"]
+    named = {**kind, "metadata": {"name": "n"}, "spec": spec}
+    assert (await client.request("POST", path, json=named)).status == 422
+    kind = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    answer = await client.request("POST", path, json={**kind, "metadata": {"name": "n"}})
+    assert list(answer.json()["metadata"]) == ["creationTimestamp"]

@@ -279,7 +279,15 @@ async def test_tokens_of_service_accounts(
     assert made.json()["spec"]["expirationSeconds"] == 3600
     assert made.json()["status"]["token"].count(".") == 2
     shown = made.json()["metadata"]
-    assert (list(shown), shown["uid"]) == (["name", "namespace", "uid", "creationTimestamp"], uid)
+    assert list(shown) == ["name", "namespace", "uid", "creationTimestamp", "managedFields"]
+    assert shown["uid"] == uid
+    [entry] = shown["managedFields"]
+    assert entry["fieldsV1"] == {"f:spec": {"f:expirationSeconds": {}}}
+    elsewhere = await client.request("POST", path, json={**asked, "metadata": {"namespace": "x"}})
+    assert (elsewhere.status, elsewhere.json()["message"]) == (
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
     other = await client.request("POST", path, json={**asked, "metadata": {"uid": "gone"}})
     assert other.status == 409
     assert other.json()["message"] == (
