@@ -191,12 +191,15 @@ def watch_options(
     wanted = plain_revision(version) if version else 0
     bookmarks = truthy(query.get("allowWatchBookmarks", "0"))
     stream = initial is not None and truthy(initial)
+    # Without a version to begin at, a watch is as one that asks for its initial events (defaults.go
+    # of metainternalversion, with the feature WatchList).
+    legacy = initial is None and version in ("", "0")
     state = stream or (initial is None and wanted == 0)
     return WatchOptions(
         prefix=resource.key(namespace, name) if _single(request) else resource.prefix(namespace),
         start=None if state or wanted == 0 else wanted,
         begin_now=not state and wanted == 0,
-        initial_bookmark=stream and bookmarks,
+        initial_bookmark=(stream or legacy) and bookmarks,
         not_older_than=wanted if stream else 0,
         bookmarks=bookmarks,
         timeout_s=float(max(timeout, 0)) if timeout else default_timeout_s,

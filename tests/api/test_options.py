@@ -147,12 +147,20 @@ def test_what_does_not_parse_is_400(query: str) -> None:
             "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=5",
             5, False, False, 0,
         ),
+        ("watch=1&allowWatchBookmarks=true", None, False, True, 0),
+        ("watch=1&allowWatchBookmarks=true&resourceVersion=0", None, False, True, 0),
+        ("watch=1&allowWatchBookmarks=true&resourceVersion=00", None, False, False, 0),
+        ("watch=1&allowWatchBookmarks=true&resourceVersion=5", 5, False, False, 0),
+        (
+            "watch=1&allowWatchBookmarks=true&sendInitialEvents=0&resourceVersionMatch=NotOlderThan",
+            None, True, False, 0,
+        ),
     ],
 )  # fmt: skip
 def test_where_watches_begin(
     query: str, start: int | None, begin_now: bool, mark: bool, wait: int
 ) -> None:
-    """With the state, behind a version, or now (KEP-3157)."""
+    """With the state, after a version, or now; who takes bookmarks hears the end of the state."""
     found = options.watch_options(request(query), CONFIGMAPS, "ns", 60.0)
     assert (found.start, found.begin_now) == (start, begin_now)
     assert (found.initial_bookmark, found.not_older_than) == (mark, wait)
