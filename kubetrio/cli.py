@@ -49,10 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def serve(config: Config, options: argparse.Namespace) -> int:
     """Run the server until a signal says otherwise."""
+    from kubetrio.http.descriptors import allow_all
     from kubetrio.pki import PkiError
     from kubetrio.server import StartError
     from kubetrio.store.errors import StoreError
 
+    allow_all()
     path: Path = options.write_kubeconfig or config.data_dir / "kubeconfig"
     expected = (StartError, StoreError, PkiError, kubeconfig.KubeconfigError, OSError)
     try:

@@ -33,6 +33,10 @@ class Config:
         compact_interval_s: seconds between compactions.
         request_timeout_s: seconds for requests that are not watches and the like.
         min_request_timeout_s: a watch without a time-out gets between this and twice this.
+        max_connections: connections at a time; 0 for what the file descriptors allow.
+        max_connections_per_address: of them, those from one address; 0 for all.
+        max_unauthenticated_connections: of them, those without credentials; 0 for a quarter of
+            all, at most 1,024.
         max_requests_inflight: requests that read only, at a time; with the next, the seats of
             flow control.
         max_mutating_requests_inflight: requests that write, at a time.
@@ -68,6 +72,9 @@ class Config:
     compact_interval_s: float = 60.0
     request_timeout_s: float = 60.0
     min_request_timeout_s: float = 1800.0
+    max_connections: int = 0
+    max_connections_per_address: int = 0
+    max_unauthenticated_connections: int = 0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     priority_and_fairness: bool = True

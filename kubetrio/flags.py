@@ -198,6 +198,15 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="SECONDS",
         help="a watch without a time-out gets between this and twice this",
     )
+    for name, what in (
+        ("--max-connections", "at a time (default: what the limit of open files allows)"),
+        ("--max-connections-per-address", "of them, those from one address (default: all)"),
+        (
+            "--max-unauthenticated-connections",
+            "of them, those without credentials (default: a quarter of all, at most 1024)",
+        ),
+    ):
+        generic.add_argument(name, type=int, default=0, metavar="N", help=f"connections {what}")
     generic.add_argument(
         "--max-requests-inflight",
         type=int,
@@ -308,6 +317,9 @@ def to_config(options: argparse.Namespace) -> Config:
         compact_interval_s=options.etcd_compaction_interval,
         request_timeout_s=options.request_timeout,
         min_request_timeout_s=float(options.min_request_timeout),
+        max_connections=options.max_connections,
+        max_connections_per_address=options.max_connections_per_address,
+        max_unauthenticated_connections=options.max_unauthenticated_connections,
         max_requests_inflight=options.max_requests_inflight,
         max_mutating_requests_inflight=options.max_mutating_requests_inflight,
         priority_and_fairness=options.enable_priority_and_fairness,

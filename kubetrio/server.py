@@ -55,7 +55,9 @@ from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
+from kubetrio.http import descriptors
 from kubetrio.http.bridge import Bridge
+from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.logs import Log
@@ -215,6 +217,15 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
         return [gauge(name, text, float(value)) for name, text, value in rows]
 
     metrics.gathered.add(collect)  # type: ignore[arg-type]
+
+
+def _connection_limits(config: Config) -> ConnectionLimits:
+    return ConnectionLimits.within(
+        descriptors.allowed(),
+        total=config.max_connections,
+        per_address=config.max_connections_per_address,
+        strangers=config.max_unauthenticated_connections,
+    )
 
 
 def _flow_control(config: Config, env: Env, registry: Registry, hub: Hub) -> FlowControl:
@@ -467,7 +478,9 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             api.issuer = TokenIssuer(made.sa_key, config.service_account_issuer)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(api.handle, write_timeout_s=h1.write_timeout_s, env=env)
-            listener = Listener(listening, context, api.handle, h1, env, bridge)
+            limits = _connection_limits(config)
+            listener = Listener(listening, context, api.handle, h1, env, bridge, limits)
+            api.metrics.gathered.add(partial(connection_families, listener.peers))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
                 keeper = await bootstrap(config, api, state, port)

@@ -35,7 +35,7 @@ from kubetrio.api.serializers import dump
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
-from kubetrio.auth.identity import MASTERS, Attributes, Decision
+from kubetrio.auth.identity import ANONYMOUS, MASTERS, Attributes, Decision
 from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
 from kubetrio.backend.backends import Backends
@@ -337,7 +337,9 @@ def parse(api: Api, request: Request) -> Answer:
 
 def authenticate(api: Api, request: Request) -> Answer:
     """Credentials to a user, or 401."""
-    request.user = api.authenticator.authenticate(request)
+    user = request.user = api.authenticator.authenticate(request)
+    if request.identified is not None and user is not ANONYMOUS:
+        request.identified(user)
     return None
 
 

@@ -206,6 +206,7 @@ class Request:
     Attributes:
         pull_body: reads the next piece of the body, empty at its end, instead of `read_body`; may
             be cancelled and called again.
+        identified: told who showed credentials, where the connection wants to know.
         unsized: whether there may be a body that no header tells of (HTTP/2).
         upgrade: whether another protocol is asked for, and the connection can become that one's.
         waited: seconds for which it waited for a seat.
@@ -236,6 +237,7 @@ class Request:
     upgrade: bool = field(init=False, default=False)
     timer: CancelScope | None = field(init=False, default=None)
     gone: Callable[[], bool] | None = field(init=False, default=None)
+    identified: Callable[[UserInfo], None] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
     patch_type: str = field(init=False, default="")
     started: float = field(init=False, default=0.0)

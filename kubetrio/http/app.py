@@ -25,11 +25,13 @@ from kubetrio.api.response import (
     TunnelResponse,
 )
 from kubetrio.auth.identity import UserInfo
+from kubetrio.http.connections import Presence
 from kubetrio.http.messages import BLANKS, Refused, split_target
 from kubetrio.machinery.status import entity_too_large
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-CERTIFICATE = "kubetrio.certificate"  # key in the connection's ASGI state
+CERTIFICATE = "kubetrio.certificate"  # keys in the connection's ASGI state
+PRESENCE = "kubetrio.presence"
 ONE = frozenset({"1.0", "1.1"})
 BUFFER_BYTES = 256 * 1024
 
@@ -137,6 +139,9 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         certificate,
     )
     request.pull_body = pull_body
+    presence: Presence | None = state.get(PRESENCE)
+    if presence is not None:
+        request.identified = presence.identified
     request.unsized = scope["http_version"] not in ONE and b"content-length" not in headers
     return request
 

@@ -17,6 +17,7 @@ from kubetrio.transport import PlainTransport, TlsTransport
 if TYPE_CHECKING:
     from kubetrio.env import Env
     from kubetrio.http.app import Handle
+    from kubetrio.http.connections import Presence
 
 
 ENDING_S = 0.1
@@ -204,7 +205,7 @@ class Bridge:
 
                 from kubetrio.http.app import make_app
 
-                app = ASGIWrapper(make_app(self._handle))
+                app = ASGIWrapper(_counted(make_app(self._handle)))
                 context = WorkerContext(None)
                 context.terminated = _Ending()
                 self._parts = (app, hypercorn_config(), context)
@@ -215,14 +216,22 @@ class Bridge:
         transport: TlsTransport | PlainTransport,
         received: bytes,
         certificate: UserInfo | None,
+        presence: Presence | None = None,
     ) -> None:
-        """Serve one connection until it ends."""
+        """Serve one connection until it ends.
+
+        Args:
+            transport: the connection, its handshake done.
+            received: bytes read already.
+            certificate: user of a verified client certificate, or None.
+            presence: told of its requests.
+        """
         app, config, context = await self._load()
         from hypercorn.events import Closed
         from hypercorn.protocol.h2 import H2Protocol
         from hypercorn.trio.tcp_server import TCPServer
 
-        from kubetrio.http.app import CERTIFICATE
+        from kubetrio.http.app import CERTIFICATE, PRESENCE
 
         class Server(TCPServer):
             def __setattr__(self, name: str, value: Any) -> None:
@@ -243,13 +252,31 @@ class Bridge:
 
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
         stream: Any = HandedOverStream(transport, received, self._write_timeout_s)
-        state = {CERTIFICATE: certificate}
+        state = {CERTIFICATE: certificate, PRESENCE: presence}
         await Server(app, config, context, state, stream)
 
     async def terminate(self) -> None:
         """Ask open connections to end (GOAWAY, close after the response)."""
         if self._parts is not None:
             await self._parts[2].terminated.set()
+
+
+def _counted(app: Any) -> Any:
+    """An application whose connections know how many requests are being served on them."""
+    from kubetrio.http.app import PRESENCE
+
+    async def counted(scope: Any, receive: Any, send: Any) -> None:
+        presence: Presence | None = (scope.get("state") or {}).get(PRESENCE)
+        if presence is None:
+            await app(scope, receive, send)
+            return
+        presence.requests += 1
+        try:
+            await app(scope, receive, send)
+        finally:
+            presence.requests -= 1
+
+    return counted
 
 
 def hypercorn_config() -> Any:

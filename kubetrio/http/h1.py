@@ -26,7 +26,7 @@ from kubetrio.api.routing import passes_upgrades
 from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env
 from kubetrio.http.channel import H1Channel
-from kubetrio.http.limits import H1Config, Phase, SweepClock
+from kubetrio.http.limits import BUSY, H1Config, Phase, SweepClock
 from kubetrio.http.messages import (
     LAST_CHUNK,
     DateHeader,
@@ -76,6 +76,7 @@ class Connection:
         peer: address of the client.
         certificate: user of a verified client certificate.
         clock: the sweeper's clock, which moves once a second.
+        identified: called with the user of the first request that has credentials.
     """
 
     def __init__(
@@ -88,8 +89,10 @@ class Connection:
         peer: str,
         certificate: UserInfo | None,
         clock: SweepClock,
+        identified: Callable[[UserInfo], None] | None = None,
     ) -> None:
         self._clock = clock
+        self._identified = identified
         self._transport = transport
         self._handle = handle
         self._config = config
@@ -108,6 +111,16 @@ class Connection:
         self._closing = True
         if self.phase in (Phase.IDLE, Phase.HEAD):
             self.scope.cancel()
+
+    def _known(self, user: UserInfo) -> None:
+        """Somebody has shown credentials: later requests need not tell of theirs."""
+        if self._identified is not None:
+            self._identified(user)
+            self._identified = None
+
+    def busy(self) -> bool:
+        """Whether a request is being served."""
+        return self.phase in BUSY
 
     def overdue(self, now: float) -> bool:
         """Whether the client has been too slow (for the sweeper)."""
@@ -186,6 +199,8 @@ class Connection:
             self._certificate,
             message.complete,
         )
+        if self._identified is not None:
+            request.identified = self._known
         request.gone = self._peer_closed
         request.pull_body = partial(self._pull_body, message)
         request.upgrade = message.upgrade

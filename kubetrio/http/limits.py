@@ -19,6 +19,10 @@ class Phase(enum.Enum):
     STREAMING = "streaming"
 
 
+BUSY = frozenset({Phase.SERVING, Phase.WRITING, Phase.STREAMING})
+"""Phases in which a request is being served."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class H1Config:
     """Limits of a connection.

@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,6 +23,7 @@ from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.auth.identity import UserInfo, authenticated
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
+from kubetrio.http.connections import ConnectionLimits, Connections, Peer, Presence
 from kubetrio.http.h1 import Connection, Handle, Upgrade
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.messages import DateHeader
@@ -32,7 +34,8 @@ log = Log("kubetrio.http")
 SWEEP_S = 1.0
 HANDSHAKE_TIMEOUT_S = 10.0
 BACKLOG = 1024
-# Out of file descriptors and the like: wait a little instead of spinning.
+# Out of file descriptors and the like: wait until an idle connection has given up its own.
+ACCEPT_RETRY_S = 0.1
 ACCEPT_RETRY = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -93,6 +96,10 @@ class Listener:
         config: limits of connections.
         env: clocks.
         bridge: serves what the fast loop does not.
+        limits: how many connections there may be.
+
+    Attributes:
+        peers: the open connections, counted.
     """
 
     socket: sockets.socket
@@ -101,12 +108,17 @@ class Listener:
     config: H1Config
     env: Env
     bridge: Bridge
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    peers: Connections = field(init=False)
     date: DateHeader = field(default_factory=DateHeader)
     clock: SweepClock = field(default_factory=SweepClock)
     connections: set[Connection] = field(default_factory=set)
     draining: bool = False
     _open: int = 0
     _idle: trio.Event = field(default_factory=trio.Event)
+
+    def __post_init__(self) -> None:
+        self.peers = Connections(self.limits)
 
     @property
     def port(self) -> int:
@@ -134,14 +146,23 @@ class Listener:
             return None
         except OSError as error:
             if error.errno in ACCEPT_RETRY:
-                log.error(error, "cannot accept")
-                await trio.sleep(0.1)
+                self.peers.make_descriptor()
+                await trio.sleep(ACCEPT_RETRY_S)
             return None
         sock.setblocking(False)
         sock.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
         return sock, str(address[0])
 
-    async def _serve(self, sock: sockets.socket, peer: str) -> None:
+    async def _serve(self, sock: sockets.socket, address: str) -> None:
+        peer = Peer(address)
+        self.peers.enter(peer)
+        try:
+            with peer.scope:
+                await self._serve_socket(sock, peer)
+        finally:
+            self.peers.leave(peer)
+
+    async def _serve_socket(self, sock: sockets.socket, peer: Peer) -> None:
         transport: TlsTransport | PlainTransport | None = None
         try:
             if self.tls is None:
@@ -159,14 +180,14 @@ class Listener:
         except OSError:
             return  # the client's side broke: nobody to tell
         except Exception as error:  # noqa: BLE001  (a bug must cost a connection, not the server)
-            log.error(error, "connection failed", stack=True, peer=peer)
+            log.error(error, "connection failed", stack=True, peer=peer.address)
         finally:
             if transport is not None:
                 transport.close()
             else:
                 sock.close()
 
-    async def _serve_transport(self, transport: TlsTransport | PlainTransport, peer: str) -> None:
+    async def _serve_transport(self, transport: TlsTransport | PlainTransport, peer: Peer) -> None:
         certificate: UserInfo | None = None
         if isinstance(transport, TlsTransport):
             with trio.move_on_after(HANDSHAKE_TIMEOUT_S) as timer:
@@ -174,9 +195,11 @@ class Listener:
             if timer.cancelled_caught:
                 return
             certificate = _certificate_user(transport.socket)
+            if certificate is not None:
+                self.peers.identified(peer, certificate)
             if transport.socket.selected_alpn_protocol() == "h2":
                 with self._counted():
-                    await self.bridge.serve(transport, b"", certificate)
+                    await self.bridge.serve(transport, b"", certificate, self._presence(peer))
                 return
         connection = Connection(
             transport,
@@ -184,10 +207,12 @@ class Listener:
             self.config,
             self.env,
             self.date,
-            peer,
+            peer.address,
             certificate,
             self.clock,
+            partial(self.peers.identified, peer) if certificate is None else None,
         )
+        peer.busy = connection.busy
         self.connections.add(connection)
         if self.draining:
             connection.finish()
@@ -196,9 +221,16 @@ class Listener:
                 await connection.run()
             except Upgrade as upgrade:
                 self.connections.discard(connection)
-                await self.bridge.serve(transport, upgrade.received, certificate)
+                received, presence = upgrade.received, self._presence(peer)
+                await self.bridge.serve(transport, received, certificate, presence)
             finally:
                 self.connections.discard(connection)
+
+    def _presence(self, peer: Peer) -> Presence:
+        """What requests of a connection that Hypercorn serves tell about it."""
+        presence = Presence(partial(self.peers.identified, peer))
+        peer.busy = presence.busy
+        return presence
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

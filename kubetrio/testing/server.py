@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -19,6 +20,7 @@ from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
 from kubetrio.http.bridge import Bridge
+from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
 from kubetrio.http.h1 import Handle
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
@@ -81,6 +83,8 @@ async def open_api(
         async with open_store(config.data_dir, store_config(config), env) as store:
             state = State()
             api = build_api(config, env, store, state, config.secure_port)
+            nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
+            api.metrics.gathered.add(partial(connection_families, nobody))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
                 await bootstrap(config, api, state, config.secure_port)
@@ -96,7 +100,11 @@ def bridge_to(handle: Handle, env: Env, config: H1Config | None = None) -> Bridg
 
 @asynccontextmanager
 async def listening(
-    handle: Handle, env: Env, made: Pki, config: H1Config | None = None
+    handle: Handle,
+    env: Env,
+    made: Pki,
+    config: H1Config | None = None,
+    limits: ConnectionLimits | None = None,
 ) -> AsyncIterator[Listener]:
     """Serve a pipeline on a TLS socket of 127.0.0.1, any free port.
 
@@ -104,15 +112,16 @@ async def listening(
         handle: the pipeline, such as ``api.handle``.
         env: wall clock.
         made: certificates.
-        config: limits of connections.
+        config: limits of a connection.
+        limits: how many connections there may be.
     """
     config = config or H1Config()
     context = tls_context(
         TlsConfig(certificate=made.serving.cert, key=made.serving.key, client_ca=made.ca.cert)
     )
-    listener = Listener(
-        bind("127.0.0.1", 0), context, handle, config, env, bridge_to(handle, env, config)
-    )
+    bridge = bridge_to(handle, env, config)
+    limits = limits or ConnectionLimits()
+    listener = Listener(bind("127.0.0.1", 0), context, handle, config, env, bridge, limits)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(listener.run, name="listener")
         yield listener

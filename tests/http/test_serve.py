@@ -6,14 +6,17 @@ import socket
 import ssl
 from contextlib import suppress
 
+import h2.connection
 import pytest
 import trio
 
 from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
+from kubetrio.auth.identity import UserInfo
 from kubetrio.env import seeded
 from kubetrio.http import serve
+from kubetrio.http.connections import ConnectionLimits
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import bind
 from kubetrio.testing.server import listening
@@ -206,3 +209,48 @@ async def test_bind_takes_both_families() -> None:
     if socket.has_ipv6:
         with bind("::1", 0) as six:
             assert six.family == socket.AF_INET6
+
+
+async def test_strangers_cannot_fill_the_server(certificates: pki.Pki) -> None:
+    """Connections without credentials that say nothing make room for those that do."""
+    limits = ConnectionLimits(total=12, strangers=4, per_address=12)
+    async with listening(who, seeded(0), certificates, limits=limits) as listener:
+        honest = await dial(listener.port, certificates)
+        idle = [await trio.open_tcp_stream("127.0.0.1", listener.port) for _ in range(20)]
+        late = await dial(listener.port, certificates)
+        for stream in (honest, late):
+            await stream.send_all(REQUEST)
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 200")
+        assert len(listener.peers) <= 6
+        assert await drained(idle[0]) == b""
+        for stream in (*idle, honest, late):
+            await trio.aclose_forcefully(stream)
+
+
+@pytest.mark.parametrize("alpn", ["http/1.1", "h2"])
+async def test_credentials_in_a_request_count(certificates: pki.Pki, alpn: str) -> None:
+    """Who shows a token is no stranger any more, whatever the protocol."""
+
+    async def handle(request: Request) -> AnyResponse:
+        assert request.identified is not None
+        request.identified(UserInfo("alice"))
+        return Response(200, b"{}")
+
+    async with listening(handle, seeded(0), certificates) as listener:
+        stream = await dial(listener.port, certificates, certificate=False, alpn=alpn)
+        assert (listener.peers.statistics().strangers, listener.peers.statistics().known) == (1, 0)
+        await stream.send_all(REQUEST if alpn == "http/1.1" else h2_get())
+        with trio.fail_after(10):
+            while not listener.peers.statistics().known:
+                await stream.receive_some()
+        assert listener.peers.statistics().strangers == 0
+        await trio.aclose_forcefully(stream)
+
+
+def h2_get() -> bytes:
+    """A request over HTTP/2, with all that comes before it."""
+    connection = h2.connection.H2Connection()
+    connection.initiate_connection()
+    names = {":method": "GET", ":path": "/a", ":scheme": "https", ":authority": "h"}
+    connection.send_headers(1, list(names.items()), end_stream=True)
+    return connection.data_to_send()
