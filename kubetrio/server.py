@@ -74,6 +74,7 @@ from kubetrio.schema import builtin
 from kubetrio.schema.registry import Registry
 from kubetrio.store.model import Store
 from kubetrio.store.revisions import StoreConfig, open_store
+from kubetrio.supervise import persevere
 from kubetrio.watch.hub import Hub
 
 log = Log("kubetrio.server")
@@ -486,11 +487,14 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 keeper = await bootstrap(config, api, state, port)
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")
-                    nursery.start_soon(keeper.run, name="flow control configuration")
+                    name = "flow control configuration"
+                    nursery.start_soon(persevere, keeper.run, name, name=name)
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
-                nursery.start_soon(unprotect.run, name="storage protection")
+                name = "storage protection"
+                nursery.start_soon(persevere, unprotect.run, name, name=name)
                 keeper_of_quotas = QuotaKeeper(store, api.quotas)
-                nursery.start_soon(keeper_of_quotas.run, name="resource quotas")
+                name = "resource quotas"
+                nursery.start_soon(persevere, keeper_of_quotas.run, name, name=name)
                 nursery.start_soon(listener.run, name="listener")
                 url = f"https://{_bracketed(config.public_address)}:{port}"
                 server = Server(

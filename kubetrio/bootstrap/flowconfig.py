@@ -23,7 +23,7 @@ Source: "API Priority and Fairness", Defaults, in the Kubernetes documentation.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import orjson
@@ -182,8 +182,9 @@ class FlowConfig:
             await trio.sleep(MAINTENANCE_PERIOD_S)
             try:
                 await self.produce()
-            except ApiError as error:
-                log.warning("flow control objects not maintained", reason=error.message)
+            except* ApiError as group:  # of several tasks
+                reasons = sorted({str(error) for error in _leaves(group)})
+                log.warning("flow control objects not maintained", reasons=reasons)
 
     # ------------------------------------------------------------------ producer
 
@@ -315,6 +316,14 @@ class FlowConfig:
                 log.warning("FlowSchema status not written", name=name, reason=error.message)
                 return RETRY_S
         return None
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
 
 
 def _has_condition(schema: Object, wanted: Object) -> bool:

@@ -20,6 +20,7 @@ from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.store import database
 from kubetrio.store.commits import Commits
+from kubetrio.store.compaction import compact
 from kubetrio.store.errors import Compacted, StoreUnavailable
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import (
@@ -36,6 +37,7 @@ from kubetrio.store.model import (
 from kubetrio.store.reader import Reader
 from kubetrio.store.recent import Recent
 from kubetrio.store.sync import FileSync, open_sync
+from kubetrio.supervise import persevere
 
 T = TypeVar("T")
 
@@ -256,8 +258,6 @@ class SqliteStore:
 
     async def compact(self, to: Revision) -> None:
         """Forget what is older than a revision, in short transactions; see `Store.compact`."""
-        from kubetrio.store.compaction import compact
-
         try:
             await compact(
                 self._writer,
@@ -350,8 +350,11 @@ class SqliteStore:
         """Write, compact and checkpoint until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._commits.run, name="store writer")
-            nursery.start_soon(self._compact_forever, name="store compaction")
-            nursery.start_soon(self._checkpoint_forever, name="store checkpoints")
+            for run, name in (
+                (self._compact_forever, "store compaction"),
+                (self._checkpoint_forever, "store checkpoints"),
+            ):
+                nursery.start_soon(persevere, run, name, name=name)
         raise AssertionError("store tasks never return")
 
     def close(self, *, clean: bool) -> None:

@@ -17,6 +17,7 @@ from kubetrio.bootstrap.flowconfig import (
     desired,
     obsolete,
 )
+from kubetrio.store.revisions import SqliteStore
 from kubetrio.testing.server import InProcess, open_api
 
 BASE = "/apis/flowcontrol.apiserver.k8s.io/v1"
@@ -259,3 +260,27 @@ async def test_changes_take_effect(autojump_clock: trio.testing.MockClock) -> No
         await trio.sleep(MAINTENANCE_PERIOD_S + 1)
         assert (await client.request("GET", f"{LEVELS}/exempt")).status == 200
         nursery.cancel_scope.cancel()
+
+
+async def test_a_store_that_takes_no_writes_is_told_and_outlived(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Several writes fail at a time; the keeper goes on, and puts all in order afterwards."""
+    async with open_api() as server, server.connect() as client:
+        path = f"{LEVELS}/system"
+        assert (await client.request("DELETE", path)).status == 200
+        store = server.api.store
+        assert isinstance(store, SqliteStore)
+        connection = store._writer._connection
+        with caplog.at_level("WARNING", "kubetrio"):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(keeper(server).run)
+                connection.pragma("query_only", True)
+                await trio.sleep(MAINTENANCE_PERIOD_S * 2.5)
+                assert [record.getMessage() for record in caplog.records] == [
+                    "flow control objects not maintained"
+                ] * 2
+                connection.pragma("query_only", False)
+                await trio.sleep(MAINTENANCE_PERIOD_S)
+                nursery.cancel_scope.cancel()
+        assert (await client.request("GET", path)).status == 200
