@@ -13,7 +13,7 @@ import threading  # noqa: TID251  (this is the one place)
 import time  # noqa: TID251  (this is the one place)
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
@@ -176,7 +176,10 @@ class Env:
     Args:
         now: wall clock, seconds since the epoch.
         rng: source of randomness; `SystemRandom` in production.
-        run_blocking: runs blocking calls (long reads, checkpoints, key generation).
+        run_blocking: runs blocking calls of the server itself (key generation, compression).
+        storage: runs those of the store, which wait for nobody else's; None: `run_blocking`.
+        foreign: runs those over bytes that are not the server's own (pages of pods), which may
+            keep each other waiting and nobody else; None: `run_blocking`.
         own_thread: makes what runs the blocking calls of one caller that has many (syncs); None:
             that is `run_blocking`, and nothing else waits for the system beside the event loop.
     """
@@ -184,7 +187,18 @@ class Env:
     now: Callable[[], float] = time.time
     rng: random.Random = field(default_factory=SystemRandom)
     run_blocking: RunBlocking = field(default_factory=lambda: _threaded(16))
+    storage: RunBlocking | None = field(default_factory=lambda: _threaded(16))
+    foreign: RunBlocking | None = field(default_factory=lambda: _threaded(4))
     own_thread: Callable[[], AbstractContextManager[Worker]] | None = own_thread
+
+    def for_storage(self) -> Env:
+        """The same, with the store's threads for blocking calls."""
+        return replace(self, run_blocking=self.storage or self.run_blocking)
+
+    @property
+    def run_foreign(self) -> RunBlocking:
+        """See `foreign`."""
+        return self.foreign or self.run_blocking
 
     def for_one_caller(self) -> AbstractContextManager[Worker]:
         """See `own_thread`."""
@@ -225,7 +239,9 @@ def seeded(seed: int, *, start: float = 1_700_000_000.0) -> Env:
         return start + current - origin[0]
 
     rng = random.Random(seed)  # noqa: S311
-    return Env(now=now, rng=rng, run_blocking=run_inline, own_thread=None)
+    return Env(
+        now=now, rng=rng, run_blocking=run_inline, storage=None, foreign=None, own_thread=None
+    )
 
 
 def monotonic() -> float:

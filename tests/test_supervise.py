@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 
 import pytest
@@ -26,7 +27,7 @@ async def test_a_task_that_fails_begins_anew(
     with caplog.at_level(logging.ERROR, "kubetrio"):
         with trio.move_on_after(200):
             await persevere(run, "reconciler")
-    pauses = [after - before for before, after in zip(begun, begun[1:], strict=False)]
+    pauses = [after - before for before, after in itertools.pairwise(begun)]
     assert pauses == pytest.approx([1, 2, 4, 8, 16, 32, 60, 60])
     assert len(caplog.records) == len(begun)
     lines = [TextFormatter().format(record) for record in caplog.records]
@@ -44,7 +45,7 @@ async def test_the_pause_is_short_again_when_all_was_well(autojump_clock: MockCl
 
     with trio.move_on_after(350):
         await persevere(run, "reconciler")
-    assert [after - before for before, after in zip(begun, begun[1:], strict=False)] == (
+    assert [after - before for before, after in itertools.pairwise(begun)] == (
         pytest.approx([101, 101, 101])
     )
 

@@ -12,8 +12,8 @@ import gzip
 import html
 import re
 import zlib
-from collections.abc import Callable
-from html.parser import HTMLParser
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 LINKS = {
     "a": ("href",), "applet": ("codebase",), "area": ("href",), "audio": ("src",),
@@ -25,44 +25,85 @@ LINKS = {
     "object": ("classid", "codebase", "data", "usemap"), "q": ("cite",), "script": ("src",),
     "source": ("src",), "video": ("poster", "src"),
 }  # fmt: skip
-ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
+RAW_TEXT = frozenset({"script", "style", "textarea", "title", "xmp"})
+"""Elements whose content has no tags."""
+MAX_LINK = 8192  # a longer value is no link that anybody follows
+
+_TAG = re.compile(r"[A-Za-z][^\s/>]*")
+_SKIP = re.compile(r"[\s/]*")
+_NAME = re.compile(r"[^\s/>][^\s/>=]*")
+_EQUALS = re.compile(r"\s*=\s*")
+_BARE = re.compile(r"[^\s>]*")
 
 Rewrite = Callable[[str], str]
 
 
-class _Finder(HTMLParser):
-    """Finds start tags with links, and what to put in their place."""
+class _Unfinished(Exception):
+    """The text ends inside a construct, so that it has no further tags."""
 
-    def __init__(self, text: str, rewrite: Rewrite) -> None:
-        super().__init__(convert_charrefs=False)
-        self.changes: list[tuple[int, str, str]] = []
-        self._rewrite = rewrite
-        self._lines = [0]
-        for line in text.split("\n"):
-            self._lines.append(self._lines[-1] + len(line) + 1)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        wanted = LINKS.get(tag)
-        raw = self.get_starttag_text()
-        if wanted is None or not raw or not any(name in wanted for name, _ in attrs):
-            return
-        names = frozenset(wanted)
+def _past(text: str, mark: str, at: int) -> int:
+    """Behind the next occurrence of a mark."""
+    found = text.find(mark, at)
+    if found < 0:
+        raise _Unfinished
+    return found + len(mark)
 
-        def change(found: re.Match[str]) -> str:
-            if found[1].lower() not in names:
-                return found[0]
-            value = html.unescape(next((v for v in found.groups()[1:] if v is not None), ""))
-            moved = self._rewrite(value)
-            return found[0] if moved == value else f'{found[1]}="{html.escape(moved)}"'
 
-        changed = ATTRIBUTE.sub(change, raw)
-        if changed != raw:
-            line, column = self.getpos()
-            self.changes.append((self._lines[line - 1] + column, raw, changed))
+def _links(text: str) -> Iterator[tuple[int, int, str, str]]:
+    """Link attributes as (begin, end, name, value), each looked at once.
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
+    The tokenizer of HTML (WHATWG, 13.2.5) as far as start tags are concerned: no character is read
+    more than twice, whatever a page holds.
+
+    Raises:
+        _Unfinished: at the end of a text that is cut off.
+    """
+    at = 0
+    while (at := text.find("<", at)) >= 0:
+        tag = _TAG.match(text, at + 1)
+        if tag is None:
+            if text.startswith("<!--", at):
+                at = _past(text, "-->", at + 4)
+            else:
+                at = (
+                    _past(text, ">", at + 1) if text[at + 1 : at + 2] in ("/", "!", "?") else at + 1
+                )
+            continue
+        name = tag[0].lower()
+        wanted = LINKS.get(name, ())
+        at = tag.end()
+        while True:
+            at = _skip(_SKIP, text, at)
+            attribute = _NAME.match(text, at)
+            if attribute is None:
+                at = _past(text, ">", at)
+                break
+            begin, at = at, attribute.end()
+            equals = _EQUALS.match(text, at)
+            if equals is None:
+                continue
+            at = equals.end()
+            if text[at : at + 1] in ('"', "'") and text[at : at + 1]:
+                end = _past(text, text[at], at + 1)
+                value = text[at + 1 : end - 1]
+            else:
+                end = _skip(_BARE, text, at)
+                value = text[at:end]
+            at = end
+            if attribute[0].lower() in wanted:
+                yield begin, end, attribute[0], value
+        if name in RAW_TEXT:
+            closing = re.compile(f"</{name}", re.IGNORECASE | re.ASCII).search(text, at)
+            if closing is None:
+                raise _Unfinished
+            at = closing.start()
+
+
+def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found is not None else at
 
 
 def rewrite_links(page: bytes, rewrite: Rewrite) -> bytes:
@@ -73,13 +114,19 @@ def rewrite_links(page: bytes, rewrite: Rewrite) -> bytes:
         rewrite: from a link to another one, or itself.
     """
     text = page.decode("utf-8", "surrogateescape")
-    finder = _Finder(text, rewrite)
-    finder.feed(text)
-    finder.close()
     parts, done = [], 0
-    for at, raw, changed in finder.changes:
-        parts += [text[done:at], changed]
-        done = at + len(raw)
+    with suppress(_Unfinished):
+        for begin, end, name, value in _links(text):
+            if len(value) > MAX_LINK:
+                continue
+            try:
+                link = html.unescape(value)
+            except ValueError:  # a reference to a character with thousands of digits
+                continue
+            moved = rewrite(link)
+            if moved != link:
+                parts += [text[done:begin], f'{name}="{html.escape(moved)}"']
+                done = end
     parts.append(text[done:])
     return "".join(parts).encode("utf-8", "surrogateescape")
 

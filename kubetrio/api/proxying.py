@@ -275,7 +275,7 @@ async def forward(api: Api, request: Request, location: Location) -> AnyResponse
             async def rewritten(page: bytes) -> bytes:
                 from kubetrio.api.htmllinks import rewrite_coded
 
-                run = api.env.run_blocking
+                run = api.env.run_foreign
                 return await run(rewrite_coded, page, coding, rewrite, MAX_PAGE_BYTES)
 
             unsized = replace(answer, length=None)

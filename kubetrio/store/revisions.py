@@ -387,7 +387,7 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
         OSError: the directory cannot be written.
     """
     with ExitStack() as stack:
-        store = _open(directory, config, env, stack)
+        store = _open(directory, config, env.for_storage(), stack)
         clean = False
         try:
             async with trio.open_nursery() as nursery:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 
 import pytest
@@ -64,3 +65,48 @@ def test_compressed_pages() -> None:
 def test_what_cannot_be_opened_stays(body: bytes) -> None:
     """Damaged, cut off, or a bomb."""
     assert rewrite_coded(body, "gzip", moved, MOST) == body
+
+
+UNITS = (
+    "<", "<a", "<a ", "<a b", "<a/", "<a href=", "<a href='", '<a href="x', "<a href=x ", "<!--",
+    "<!", "</", "<script>", "<title>x", "<title></title", "< a=b", "&#1", "=", "'", "<a \n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_hostile_pages_take_steps_in_proportion(unit: str) -> None:
+    """A page ten times as long takes ten times as many calls."""
+    steps: list[int] = []
+
+    def count(frame: object, event: str, arg: object) -> None:
+        steps[-1] += 1
+
+    for size in (2_000, 20_000):
+        page = (unit * (size // len(unit))).encode()
+        steps.append(0)
+        sys.setprofile(count)
+        try:
+            rewrite_links(page, moved)
+        finally:
+            sys.setprofile(None)
+    assert steps[1] <= 11 * steps[0] + 100
+
+
+@pytest.mark.parametrize(
+    ("page", "rewritten"),
+    [
+        (b"<a href='/x' href=/y>", b'<a href="/proxy/x" href="/proxy/y">'),
+        (b"<a title='<a href=/n>' href=/x>", b"<a title='<a href=/n>' href=\"/proxy/x\">"),
+        (b"<TITLE><a href=/n></title><a href=x>", b"<TITLE><a href=/n></title><a href=x>"),
+        (b"<TITLE></title><a href=/x>", b'<TITLE></title><a href="/proxy/x">'),
+        (b"<style><a href=/n>", b"<style><a href=/n>"),
+        (b"a < b <a href=/x>", b'a < b <a href="/proxy/x">'),
+        (b"<a href=/x>1</a><a href='/y", b'<a href="/proxy/x">1</a><a href=\'/y'),
+        (b"<a href='&#" + b"9" * 5000 + b";'>", b"<a href='&#" + b"9" * 5000 + b";'>"),
+        (b"<a href=/x/>", b'<a href="/proxy/x/">'),
+        (b"<?xml <a?><a href=/x>", b'<?xml <a?><a href="/proxy/x">'),
+    ],
+)
+def test_tags_end_where_browsers_end_them(page: bytes, rewritten: bytes) -> None:
+    """Quotes, raw text and what is cut off."""
+    assert rewrite_links(page, moved) == rewritten
