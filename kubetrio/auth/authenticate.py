@@ -17,6 +17,7 @@ from kubetrio.auth.tokens import BadProtocol, StaticTokens, parse_bearer, protoc
 from kubetrio.machinery.status import unauthorized
 
 KNOWN_HEADERS = 1024
+KNOWN_BYTES = 4096  # of one header: blanks count, and a client may send many
 
 
 class Presented(Protocol):
@@ -80,7 +81,7 @@ class Authenticator:
                 given = True
                 user = self.user_of(token)
                 if user is not None:
-                    if len(self._known) < KNOWN_HEADERS:
+                    if len(self._known) < KNOWN_HEADERS and len(authorization) <= KNOWN_BYTES:
                         self._known[authorization] = user
                     return user
         if b"sec-websocket-protocol" in headers and is_websocket(headers):

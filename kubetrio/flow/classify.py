@@ -38,6 +38,7 @@ _SERVICE_ACCOUNT = "system:serviceaccount:"
 _READ_ONLY = frozenset({"get", "list", "watch"})
 # Entries per memory; each is emptied when full, so hostile names cost time but not memory.
 _REMEMBERED = 4096
+_REMEMBERED_CHARS = 2048  # of a key: clients choose what they ask for, and groups may be many
 
 
 class RequestDigest(NamedTuple):
@@ -248,10 +249,18 @@ class Classifier:
 
 
 def _remember(memory: dict[_K, _V], key: _K, value: _V) -> _V:
-    if len(memory) >= _REMEMBERED:
-        memory.clear()
-    memory[key] = value
+    if _chars(key) <= _REMEMBERED_CHARS:
+        if len(memory) >= _REMEMBERED:
+            memory.clear()
+        memory[key] = value
     return value
+
+
+def _chars(key: object) -> int:
+    """Length of the texts in a key."""
+    if isinstance(key, str):
+        return len(key)
+    return sum(map(_chars, key)) if isinstance(key, tuple) else 0
 
 
 def _among(value: str, allowed: tuple[str, ...]) -> bool:

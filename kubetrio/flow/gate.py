@@ -69,6 +69,7 @@ SWEEP_S = 0.5
 SWEPT = 256
 SWEEP_AGAIN_S = 0.02
 _REMEMBERED = 4096
+_REMEMBERED_CHARS = 512  # of what a client says: it may ask for anything
 
 
 class Parked(NamedTuple):
@@ -160,9 +161,10 @@ class Gate:
             classified.level == EXEMPT,
             about,
         )
-        if len(self.entries) >= _REMEMBERED:
-            self.entries.clear()
-        self.entries[key] = entry
+        if sum(len(text) for text in digest if isinstance(text, str)) <= _REMEMBERED_CHARS:
+            if len(self.entries) >= _REMEMBERED:
+                self.entries.clear()
+            self.entries[key] = entry
         return entry
 
     def passes(self, asked: Asked, entry: Entry) -> bool:

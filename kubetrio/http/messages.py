@@ -9,7 +9,7 @@ from __future__ import annotations
 import http
 import re
 from email.utils import formatdate
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import httptools
@@ -453,17 +453,27 @@ def head(
     parts = [status_line(status)]
     if audit_id:
         parts += (b"Audit-Id: ", audit_id.encode("latin-1"), b"\r\n")
-    parts += (_fields(content_type, tuple(headers)), date, framing, b"\r\n")
+    key = (content_type, tuple(headers))
+    parts += (_FIELDS.get(key) or _fields(key), date, framing, b"\r\n")
     return b"".join(parts)
 
 
-@lru_cache(256)
-def _fields(content_type: bytes, headers: Headers) -> bytes:
-    """Header lines; nearly all answers have one of a few sets."""
+_FIELDS: dict[tuple[bytes, Headers], bytes] = {}
+REMEMBERED_FIELDS = 256
+
+
+def _fields(key: tuple[bytes, Headers]) -> bytes:
+    """Header lines; nearly all answers have one of a few sets, which are remembered."""
+    content_type, headers = key
     lines = [b"%b: %b\r\n" % field for field in headers]
     if content_type:
         lines.insert(0, b"Content-Type: %b\r\n" % content_type)
-    return b"".join(lines)
+    text = b"".join(lines)
+    if len(text) <= REMEMBERED_BYTES:  # a client may choose some of it
+        if len(_FIELDS) >= REMEMBERED_FIELDS:
+            _FIELDS.clear()
+        _FIELDS[key] = text
+    return text
 
 
 def chunk(payload: bytes) -> bytes:

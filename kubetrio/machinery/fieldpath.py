@@ -11,10 +11,11 @@ Sources: the API reference of ``FieldsV1`` in ``meta/v1``; KEP-555.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import orjson
+
+from kubetrio.machinery.remember import remembered
 
 Path = tuple[str, ...]
 """Steps from the root of an object."""
@@ -71,7 +72,7 @@ def _quote(text: str) -> str:
     return quoted
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, 512)
 def parse(text: str) -> str:
     """The canonical form of a step that someone else wrote.
 
@@ -96,7 +97,7 @@ def parse(text: str) -> str:
     raise UnknownStep(text)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, 512)
 def order(step: str) -> tuple[Any, ...]:
     """Sort key of canonical steps: members, keyed items, set items, places; numbers by size."""
     kind, rest = step[0], step[2:]

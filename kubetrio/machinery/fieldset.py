@@ -21,13 +21,13 @@ Sources: the API reference of ``FieldsV1``; KEP-555.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from kubetrio.machinery import fieldpath
 from kubetrio.machinery.fieldpath import Path
+from kubetrio.machinery.remember import remembered
 
 Node = dict[str, "Node"]
 
@@ -313,7 +313,7 @@ def _write(node: Node) -> dict[str, Any]:
     return {step: _write(node[step]) if node[step] else {} for step in steps}
 
 
-@lru_cache(maxsize=1024)
+@remembered(512, 8192)
 def _parsed(text: bytes) -> FieldSet:
     return FieldSet(_parse_root(orjson.loads(text))).kept()
 

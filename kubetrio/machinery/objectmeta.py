@@ -8,7 +8,6 @@ conventions, "Owners and Dependents", "Finalizers" and "Object Names and IDs" in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from kubetrio.machinery.fielderrors import forbidden, invalid, quote, required, too_long
@@ -20,6 +19,7 @@ from kubetrio.machinery.names_validation import (
     label_value,
     qualified_name,
 )
+from kubetrio.machinery.remember import remembered
 from kubetrio.machinery.status import Cause
 from kubetrio.machinery.timestamps import parse_time
 
@@ -75,13 +75,13 @@ def validate_labels(labels: Mapping[str, str], path: str) -> list[Cause]:
     return causes
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, 320)
 def _good_key(key: str) -> bool:
     """Whether a label key is good; the same few keys come all the time."""
     return not qualified_name(key)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, 64)
 def _good_value(value: str) -> bool:
     """Whether a label value is good."""
     return not label_value(value)

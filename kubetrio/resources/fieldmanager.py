@@ -20,6 +20,7 @@ from kubetrio.schema import builtin, patchmeta
 from kubetrio.schema.annotated import TEMPLATE_GENERATION
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
+from kubetrio.wire import jsonwire
 
 Object = dict[str, Any]
 
@@ -49,6 +50,7 @@ def rules_of(resource: ResourceType, subresource: str) -> Rules:
 
 DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
 REMEMBERED_SHAPES = 2048
+REMEMBERED_SHAPE_BYTES = 4096
 # Owned fields of new objects by their shape.  Most objects a client creates have one of a few
 # shapes, and what is owned does not depend on the values.
 _SHAPES: dict[tuple[GroupVersionKind, str, Hashable], Object] = {}
@@ -116,7 +118,9 @@ class FieldManager:
             entries = managedfields.on_create(obj, self._write())
             self._note(obj, entries)
             if len(entries) == 1 and len(_SHAPES) < REMEMBERED_SHAPES:
-                _SHAPES[key] = entries[0]["fieldsV1"]
+                fields = entries[0]["fieldsV1"]
+                if len(jsonwire.encode(fields)) <= REMEMBERED_SHAPE_BYTES:
+                    _SHAPES[key] = fields
             return
         entry = managedfields.update_entry(
             self._manager, self._resource.api_version, self._now, fields, self._subresource

@@ -31,6 +31,7 @@ _OPTIONS = frozenset({
 # Kinds without a version: the scheme takes them in any, also in one that nobody has.
 _UNVERSIONED = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"})
 INTERNAL = "__internal"
+LONGEST_KIND = 512  # characters of group, version and kind: nothing longer is registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,15 @@ class BuiltinScheme:
         return read_annotations(name, compile_type(name).decode(value, Report(strict), repeated))
 
 
-@lru_cache(1024)  # kinds that do not exist are asked for too
 def _type_name(own_group: str, gvk: GroupVersionKind) -> str:
     """Full type name of a kind that a scheme has registered, or an empty text."""
+    if sum(map(len, gvk)) > LONGEST_KIND:
+        return ""
+    return _short_type_name(own_group, gvk)
+
+
+@lru_cache(1024)  # kinds that do not exist are asked for too
+def _short_type_name(own_group: str, gvk: GroupVersionKind) -> str:
     if not _is_own(own_group, gvk):
         return ""
     name = builtin.type_name_of(gvk)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from functools import lru_cache
 from typing import Any
 
 from kubetrio.machinery import quantity
+from kubetrio.machinery.remember import remembered
 from kubetrio.machinery.timestamps import normalise_micro, normalise_time
 from kubetrio.wire.gojson import Float, float_text
 
@@ -73,7 +73,7 @@ def micro_time(text: str) -> str | None:
     return text if found and found.group(1) is not None else normalise_micro(text)
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048, 64)
 def _quantity_text(text: str) -> str:
     return str(quantity.parse(text))
 

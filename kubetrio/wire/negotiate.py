@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Literal
 
 from kubetrio.machinery import status
+from kubetrio.machinery.remember import remembered
 from kubetrio.machinery.status import ApiError
 from kubetrio.wire.accept import Clause, media_type, names, parse_accept
 
@@ -172,7 +173,7 @@ def _negotiate(accept: str, offer: Offer) -> Accepted:
     return chosen
 
 
-@lru_cache(1024)
+@remembered(1024, _CACHED_HEADER_CHARS)
 def negotiate_error(accept: str) -> Accepted:
     """Choose the representation of a ``Status`` that reports a failure; never fails.
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import orjson
 
 from kubetrio.machinery import timestamps
+from kubetrio.machinery.remember import remembered
 from kubetrio.wire import descriptors
 
 MAX_EMBEDDED_DEPTH = 200
@@ -114,13 +115,13 @@ def number(value: float) -> float:
     return int(value) if value.is_integer() and abs(value) < 1e21 else value
 
 
-@lru_cache(4096)
+@remembered(4096, 64)
 def _time_bytes(value: str) -> bytes:
     seconds = int(timestamps.parse_time(timestamps.normalise_time(value) or _ZERO_TIME))
     return b"" if seconds == _EARLIEST else b"\x08" + varint(seconds) + b"\x10\x00"
 
 
-@lru_cache(4096)
+@remembered(4096, 64)
 def _micro_bytes(value: str) -> bytes:
     canonical = timestamps.normalise_micro(value)
     if canonical is None:

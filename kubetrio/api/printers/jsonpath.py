@@ -23,8 +23,9 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
+
+from kubetrio.machinery.remember import remembered
 
 
 class JsonPathError(ValueError):
@@ -95,7 +96,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WORDS = {"true": True, "false": False}
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024, 1024)
 def parse(path: str) -> Path:
     """Parse a path, without the braces of a template.
 

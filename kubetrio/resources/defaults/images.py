@@ -6,7 +6,8 @@ Source: the grammar of references in the distribution project, docs "Images" (de
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from kubetrio.machinery.remember import remembered
 
 _DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
@@ -35,7 +36,7 @@ def _normalized(image: str) -> str:
     return f"{domain}/{rest}"
 
 
-@lru_cache(maxsize=_CACHED_IMAGES)
+@remembered(_CACHED_IMAGES, 512)
 def pull_policy(image: str) -> str:
     """The pull policy of an image that has none.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from kubetrio.machinery.fielderrors import invalid
@@ -20,6 +19,7 @@ from kubetrio.machinery.names_validation import (
     path_segment,
     qualified_name,
 )
+from kubetrio.machinery.remember import remembered
 from kubetrio.resources.validation.library import Causes, between, matches
 
 PORT_NUMBER = "must be between 1 and 65535, inclusive"
@@ -88,7 +88,7 @@ def _check_config_key(text: str) -> Sequence[str]:
     return messages
 
 
-_config_key_messages = lru_cache(1024)(_check_config_key)
+_config_key_messages = remembered(1024, 253)(_check_config_key)
 
 
 def _dots(text: str) -> Sequence[str]:

@@ -7,7 +7,6 @@ documentation.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
 from typing import Any
 
 from kubetrio.machinery.fielderrors import (
@@ -20,6 +19,7 @@ from kubetrio.machinery.fielderrors import (
 )
 from kubetrio.machinery.names_validation import dns1123_label, qualified_name
 from kubetrio.machinery.quantity import Quantity, from_json
+from kubetrio.machinery.remember import remembered
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.library import (
     NOT_INTEGER,
@@ -58,7 +58,7 @@ _COMPUTE = frozenset({"cpu", "memory"})
 ZERO = Quantity(0)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, 64)
 def amount(text: str) -> Quantity:
     """The quantity of a decoded text, which is canonical.
 
@@ -95,7 +95,7 @@ def is_native(name: str) -> bool:
     return "/" not in name or "kubernetes.io/" in name
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024, 320)
 def is_extended(name: str) -> bool:
     """Whether a resource is someone else's, such as a vendor's device.
 

@@ -1,0 +1,36 @@
+"""Caches whose size is bounded in bytes."""
+
+from __future__ import annotations
+
+from kubetrio.machinery.remember import remembered
+
+
+def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
+    """The result is the same; the function runs again only for what is not kept."""
+    asked: list[str] = []
+
+    @remembered(2, 3)
+    def double(text: str) -> str:
+        """Twice."""
+        asked.append(text)
+        return text * 2
+
+    assert [double(text) for text in ("abc", "abc", "long", "long")] == ["abcabc"] * 2 + [
+        "longlong"
+    ] * 2
+    assert asked == ["abc", "long", "long"]
+    assert (double.__name__, double.__doc__) == ("double", "Twice.")
+
+
+def test_the_oldest_goes() -> None:
+    """No more entries are kept than asked for."""
+    asked: list[str] = []
+
+    @remembered(2, 3)
+    def same(text: str) -> str:
+        asked.append(text)
+        return text
+
+    for text in ("a", "b", "c", "c", "a"):
+        same(text)
+    assert asked == ["a", "b", "c", "a"]

@@ -1,0 +1,101 @@
+"""What is remembered for clients has a bound in bytes; each test plays a client that wants more."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kubetrio.api.request import Request, resolve
+from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.tokens import parse_token_file
+from kubetrio.config import Config
+from kubetrio.http.messages import head
+from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.machinery.objectmeta import validate_labels
+from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.schema import builtin
+from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.schema.structural_values import canonical_quantity
+from kubetrio.testing.server import open_api
+
+LONG = 100_000
+TIMES = 200
+KEPT_BYTES = 2_000_000  # of the 20 MB that each client sends
+
+
+def path(text: str) -> None:
+    resolve("GET", f"/api/v1/{text}", {})
+
+
+def answer_fields(text: str) -> None:
+    head(200, b"application/json", ((b"Location", text.encode()),), b"", b"", "")
+
+
+def kind(text: str) -> None:
+    scheme_of("").knows(GroupVersionKind("", "v1", text))
+
+
+def label(text: str) -> None:
+    validate_labels({text: text}, "metadata.labels")
+
+
+def shape(text: str) -> None:
+    resource = builtin.registry().resources["", "v1", "configmaps"]
+    FieldManager(resource, "m", "2026-01-01T00:00:00Z").created({"data": {text: "x"}})
+
+
+def number(text: str) -> None:
+    with pytest.raises(ValueError, match="quantit"):
+        canonical_quantity(text)
+
+
+@pytest.mark.parametrize("ask", [path, answer_fields, kind, label, shape, number])
+def test_long_keys_are_not_kept(ask: Callable[[str], None]) -> None:
+    """Twenty megabytes come, and go again."""
+    ask("warm")  # what is loaded at the first call is no cache
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for text in texts():
+            ask(text)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < KEPT_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def texts() -> Iterator[str]:
+    for each in range(TIMES):
+        yield f"a{each}-" + "x" * LONG
+
+
+def test_credentials_with_many_blanks_are_not_kept(tmp_path: Path) -> None:
+    """A good token is good with any number of blanks around it, and remembered with few."""
+    authenticator = Authenticator(parse_token_file(b"secret,alice,1\n", "tokens"))
+    for blanks in (1, 10, LONG):
+        headers = {b"authorization": b"Bearer secret" + b" " * blanks}
+        authenticator.authenticate(Request("GET", "/", "", headers, []))
+    assert max(map(len, authenticator._known)) < 100
+
+
+async def test_nothing_of_long_requests_stays(tmp_path: Path) -> None:
+    """Through the whole pipeline, for somebody without credentials."""
+    config = Config(data_dir=tmp_path / "data", durability="normal")
+    async with open_api(config=config) as server, server.connect(certificate=None) as client:
+        await client.request("GET", "/api/v1/a")
+        gc.collect()
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            for text in texts():
+                text = text[: LONG // 4]  # of a head of 128 KiB
+                await client.request("GET", f"/api/v1/{text}?{text}", {"Accept": text})
+            gc.collect()
+            assert tracemalloc.get_traced_memory()[0] - before < KEPT_BYTES
+        finally:
+            tracemalloc.stop()
