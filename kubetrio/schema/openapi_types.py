@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin
+from kubetrio.schema.descriptions import Descriptions
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.steps import Steps, finish
 
@@ -114,10 +115,11 @@ def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[s
 def converted_steps(
     types: Mapping[str, Json], convert: Callable[[Mapping[str, Any]], Json]
 ) -> Steps[dict[str, Json]]:
-    """Types as a version of OpenAPI writes them, in steps of a few."""
+    """Types as a version of OpenAPI writes them, with descriptions, in steps of a few."""
     result: dict[str, Json] = {}
+    descriptions = Descriptions()
     for name, schema in types.items():
-        result[name] = convert(schema)
+        result[name] = convert(descriptions.add(name, schema))
         if len(result) % TYPES == 0:
             yield
     return result
