@@ -85,7 +85,7 @@ def gvk_object(gvk: GroupVersionKind) -> Json:
 
 
 def closure(roots: Iterable[str], own: Mapping[str, Json]) -> dict[str, Json]:
-    """The named types and all they refer to, sorted by name.
+    """The named types and all they refer to, with descriptions, sorted by name.
 
     Args:
         roots: type names.
@@ -100,12 +100,14 @@ def closure(roots: Iterable[str], own: Mapping[str, Json]) -> dict[str, Json]:
 def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[str, Json]]:
     """``closure`` in steps of a few types."""
     found: dict[str, Json] = {}
+    descriptions = Descriptions()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
         if name in found:
             continue
-        found[name] = own[name] if name in own else builtin.type_schema(name)
+        schema = own[name] if name in own else builtin.type_schema(name)
+        found[name] = descriptions.add(name, schema)
         waiting.extend(_references(found[name]))
         if len(found) % TYPES == 0:
             yield
@@ -115,11 +117,10 @@ def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[s
 def converted_steps(
     types: Mapping[str, Json], convert: Callable[[Mapping[str, Any]], Json]
 ) -> Steps[dict[str, Json]]:
-    """Types as a version of OpenAPI writes them, with descriptions, in steps of a few."""
+    """Types as a version of OpenAPI writes them, in steps of a few."""
     result: dict[str, Json] = {}
-    descriptions = Descriptions()
     for name, schema in types.items():
-        result[name] = convert(descriptions.add(name, schema))
+        result[name] = convert(schema)
         if len(result) % TYPES == 0:
             yield
     return result
