@@ -3,7 +3,8 @@
 Usage: ``python schemas/generate.py REFERENCE_DIR [OUTPUT_DIR]``
 
 The reference is a folder of JSON files observed from a kube-apiserver (names, numbers, types,
-scopes, verbs, printer columns, patch keys, defaults).  Only facts are kept: no descriptions.
+scopes, verbs, printer columns, patch keys, defaults).  Only facts are kept: no descriptions;
+those in ``descriptions`` are our own, written by hand.
 Output is deterministic, one record per line, so that a new release is a readable diff.
 """
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin
+from kubetrio.schema.descriptions import Descriptions
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.steps import Steps, finish
 
@@ -84,7 +85,7 @@ def gvk_object(gvk: GroupVersionKind) -> Json:
 
 
 def closure(roots: Iterable[str], own: Mapping[str, Json]) -> dict[str, Json]:
-    """The named types and all they refer to, sorted by name.
+    """The named types and all they refer to, with descriptions, sorted by name.
 
     Args:
         roots: type names.
@@ -99,12 +100,14 @@ def closure(roots: Iterable[str], own: Mapping[str, Json]) -> dict[str, Json]:
 def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[str, Json]]:
     """``closure`` in steps of a few types."""
     found: dict[str, Json] = {}
+    descriptions = Descriptions()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
         if name in found:
             continue
-        found[name] = own[name] if name in own else builtin.type_schema(name)
+        schema = own[name] if name in own else builtin.type_schema(name)
+        found[name] = descriptions.add(name, schema)
         waiting.extend(_references(found[name]))
         if len(found) % TYPES == 0:
             yield

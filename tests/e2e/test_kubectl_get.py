@@ -415,6 +415,8 @@ def test_events_are_shown(shop: Kubectl) -> None:
         ("hpa --api-version=autoscaling/v1", ["targetCPUUtilizationPercentage|VERSION:    v1"]),
         ("svc.spec.type", ["ExternalName", "LoadBalancer"]),
         ("crd.spec.versions.schema", ["openAPIV3Schema"]),
+        ("pod.spec.nodeName", ["set by the scheduler."]),
+        ("pod.spec.nodeName --output=plaintext-openapiv2", ["set by the scheduler."]),
     ],
 )
 def test_explanations(kubectl: Kubectl, arguments: str, expected: list[str]) -> None:
