@@ -145,8 +145,7 @@ def test_the_swagger_form_a_client_prefers(accept: str, form: str) -> None:
         ("/openapi/v2", "text/html"),
         ("/openapi/v2", SWAGGER.replace("v1.0", "v9.0").format(".")),
         ("/openapi/v3/api/v1", "application/yaml"),
-        ("/openapi/v3/api/v1", SWAGGER.replace("v2", "v3").format("@")),
-        ("/openapi/v3/nothing", "text/html"),
+        ("/openapi/v3/api/v1", SWAGGER.format("@")),
     ],
 )
 async def test_an_openapi_form_that_there_is_not(client: Client, path: str, accept: str) -> None:
@@ -155,6 +154,34 @@ async def test_an_openapi_form_that_there_is_not(client: Client, path: str, acce
     assert (answer.status, answer.body) == (406, b"")
     assert not answer.head.get(b"content-type")
     assert b"Accept" in answer.head.get(b"vary")
+
+
+async def test_no_openapi_document_in_no_form(client: Client) -> None:
+    """Whether there is a document comes before what it could be sent as."""
+    answer = await client.request("GET", "/openapi/v3/nothing", {"Accept": "text/html"})
+    assert (answer.status, answer.body) == (404, b"")
+
+
+@pytest.mark.parametrize("sign", [".", "@"])
+async def test_an_openapi_document_as_protobuf(client: Client, sign: str) -> None:
+    """The v3 form has the name that is a media type, whichever name it was asked for by."""
+    form = SWAGGER.replace("v2", "v3")
+    path = "/openapi/v3/version"
+    answer = await client.request("GET", path, {"Accept": form.format(sign)})
+    assert (answer.status, answer.head.get(b"content-type")) == (200, form.format(".").encode())
+    assert answer.body.startswith(b"\n\x053.0.0")
+
+
+async def test_openapi_documents_end_without_a_newline(client: Client) -> None:
+    """Go marshals them; it does not print them line by line."""
+    for path in ("/openapi/v2", "/openapi/v3", "/openapi/v3/version"):
+        assert (await client.request("GET", path)).body.endswith(b"}"), path
+
+
+async def test_openapi_documents_name_the_emulated_version(client: Client) -> None:
+    """Major and minor, as the emulated version has no patch."""
+    for path in ("/openapi/v2", "/openapi/v3/version"):
+        assert (await client.request("GET", path)).json()["info"]["version"] == "1.36"
 
 
 async def test_an_openapi_document_of_another_hash_is_elsewhere(client: Client) -> None:
