@@ -25,7 +25,7 @@ from kubetrio.api.response import (
     Response,
     page_not_found,
 )
-from kubetrio.api.serializers import dump, pretty_json
+from kubetrio.api.serializers import dump
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.metrics import exposition
@@ -125,7 +125,7 @@ class Documents:
         if path in ("/version", "/version/"):
             if request.method != "GET":
                 raise method_not_allowed()
-            accepted_by(request, negotiate.PLAIN_JSON)
+            negotiate.pass_router(request.header(b"accept"), negotiate.PLAIN_JSON)
             return indented(version_info())
         if root == "debug" and self.flow_pages is not None:
             return self.flow_pages.answer(request)
@@ -317,7 +317,7 @@ def not_acceptable() -> Response:
 
 def indented(value: Any) -> Response:
     """A document that is no object of the API, as Go's ``MarshalIndent`` writes it."""
-    return Response(200, pretty_json(value), JSON)
+    return Response(200, jsonwire.encode_indented(value), JSON)
 
 
 def preferred(accept: str, offered: Sequence[str]) -> str:
