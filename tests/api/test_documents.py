@@ -350,3 +350,13 @@ async def test_metrics_are_not_for_everybody(server: InProcess) -> None:
     async with server.connect(certificate=None) as anonymous:
         assert (await anonymous.request("GET", "/metrics")).status == 403
         assert (await anonymous.request("GET", "/api")).status == 403
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["application/json;as=Table;v=v1;g=meta.k8s.io", "application/json;pretty=0", "a/b, */*"],
+)
+async def test_the_version_is_one_whatever_it_is_asked_as(client: Client, accept: str) -> None:
+    """Only the router looks at the media type; parameters mean nothing."""
+    answer = await client.request("GET", "/version", {"Accept": accept})
+    assert (answer.status, answer.json()["minor"]) == (200, "36")
