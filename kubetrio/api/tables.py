@@ -1,7 +1,8 @@
 """Server-side printing: objects as a ``Table`` of meta.k8s.io, as ``kubectl get`` asks for it.
 
 The columns of the built-in resources are facts (``schemas/tables.json``), described in our words
-(``schemas/columns.json``); their cells come from ``api.printers``.  A resource without a printer has its name and creation time.
+(``schemas/columns.json``); their cells come from ``api.printers``.  A resource without a printer
+has its name and creation time.
 
 In a watch every event carries a ``Table`` of one row, bookmarks included, and only the first
 carries column definitions.
