@@ -8,6 +8,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -278,6 +280,7 @@ class Documents:
                 location = f"/openapi/v3/{path}?hash={digest}".encode()
                 return Response(301, b"", media, [VARY, (b"ETag", tag), (b"Location", location)])
             headers.append((b"Cache-Control", b"public, immutable"))
+            headers.append((b"Expires", a_year_from(self._now())))
         return self._tagged(request, body, tag, media, headers)
 
 
@@ -303,6 +306,20 @@ def accepted_by(request: Request, offer: negotiate.Offer) -> negotiate.Accepted:
     if accepted.serializer == "json" and pretty:
         return replace(accepted, pretty=True)
     return accepted
+
+
+def a_year_from(now: float) -> bytes:
+    """The time for ``Expires`` of what never changes, in the format of Go's ``RFC1123``.
+
+    Args:
+        now: wall clock, seconds since the epoch.
+    """
+    today = datetime.fromtimestamp(now, UTC)
+    leap_day = (today.month, today.day) == (2, 29)
+    there = today.replace(year=today.year + 1, day=28 if leap_day else today.day)
+    there += timedelta(days=leap_day)
+    # Not strftime, whose words are those of the process's language.
+    return format_datetime(there, usegmt=True).replace("GMT", "UTC").encode()
 
 
 def nothing() -> Response:

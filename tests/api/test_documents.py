@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from kubetrio.api import serializers
-from kubetrio.api.documents import GIT_VERSION, SWAGGER_FORMS, preferred
+from kubetrio.api.documents import GIT_VERSION, SWAGGER_FORMS, a_year_from, preferred
 from kubetrio.schema import openapi
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
@@ -317,6 +317,19 @@ async def test_every_document_of_the_openapi_index_is_there(client: Client) -> N
         assert answer.status == 200, name
         assert b"immutable" in answer.head.get(b"cache-control")
         assert answer.json()["openapi"].startswith("3.")
+        assert answer.head.get(b"expires").endswith(b" UTC")
+
+
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        (1_700_000_000, b"Thu, 14 Nov 2024 22:13:20 UTC"),
+        (1_709_164_800 + 86_400, b"Sat, 01 Mar 2025 00:00:00 UTC"),
+    ],
+)
+def test_what_never_changes_expires_in_a_year(now: int, then: bytes) -> None:
+    """On the same day, or on the first of March behind a leap day."""
+    assert a_year_from(now) == then
 
 
 async def test_every_path_of_the_root_is_served(client: Client) -> None:
