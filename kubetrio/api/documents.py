@@ -9,7 +9,6 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -31,7 +30,7 @@ from kubetrio.api.serializers import dump
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.metrics import exposition
-from kubetrio.schema import discovery, openapi, openapi2_proto, openapi3_proto
+from kubetrio.schema import discovery, openapi
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps
 from kubetrio.wire import jsonwire, negotiate
@@ -52,8 +51,8 @@ VARY = (b"Vary", b"Accept")
 PUBLIC = (b"Cache-Control", b"public")
 ROOTS = frozenset({"", "/", "/index.html"})
 JSON_FORM = JSON.decode()
-SWAGGER_FORMS = (JSON_FORM, *openapi2_proto.ASKED_FOR)
-V3_FORMS = (JSON_FORM, *openapi3_proto.ASKED_FOR)
+SWAGGER_FORMS = (JSON_FORM, *openapi.SWAGGER_PROTOBUF)
+V3_FORMS = (JSON_FORM, *openapi.PROTOBUF)
 
 
 def version_info() -> dict[str, str]:
@@ -227,7 +226,7 @@ class Documents:
                 return not_acceptable()
             if form != JSON_FORM:
                 body, tag = await self._made("openapi/v2;protobuf", self._swagger_protobuf)
-                media = openapi2_proto.MEDIA_TYPE.encode()
+                media = openapi.SWAGGER_PROTOBUF[0].encode()
                 return self._tagged(request, body, tag, media, (VARY,))
             body, tag = await self._made("openapi/v2", self._swagger_json)
             return self._tagged(request, body, tag, JSON, (VARY,))
@@ -246,6 +245,8 @@ class Documents:
         return (yield from openapi.json_steps(document))
 
     def _swagger_protobuf(self) -> Steps[bytes]:
+        from kubetrio.schema import openapi2_proto  # kubectl asks for it, once
+
         document = yield from openapi.swagger_steps(self._registry, version=DOCUMENT_VERSION)
         return (yield from openapi2_proto.MESSAGES.steps(document))
 
@@ -268,7 +269,7 @@ class Documents:
             return not_acceptable()
         key, media, steps = f"openapi/v3/{path}", JSON, openapi.document_steps
         if form != JSON_FORM:
-            key, media = f"{key};protobuf", openapi3_proto.MEDIA_TYPE.encode()
+            key, media = f"{key};protobuf", openapi.PROTOBUF[0].encode()
             steps = openapi.protobuf_steps
         body, tag = await self._made(
             key, partial(steps, self._registry, path, version=DOCUMENT_VERSION)
@@ -314,6 +315,8 @@ def a_year_from(now: float) -> bytes:
     Args:
         now: wall clock, seconds since the epoch.
     """
+    from email.utils import format_datetime
+
     today = datetime.fromtimestamp(now, UTC)
     leap_day = (today.month, today.day) == (2, 29)
     there = today.replace(year=today.year + 1, day=28 if leap_day else today.day)

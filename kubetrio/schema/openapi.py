@@ -16,7 +16,6 @@ from typing import Any, Final
 import orjson
 
 import kubetrio
-from kubetrio.schema import openapi3_proto
 from kubetrio.schema.openapi_paths import (
     CODES,
     PATHS,
@@ -54,6 +53,16 @@ __all__ = [
 
 Json = dict[str, Any]
 
+SWAGGER_PROTOBUF: Final = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
+PROTOBUF: Final = (
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+)
+"""What clients ask for the v3 documents as, and the other for that of v2.  They are sent as the
+first; the second is no valid media type, and kubectl's."""
 NO_CUSTOM: Final[CustomSchemas] = MappingProxyType({})
 SECURITY_SCHEMES: Final = {
     "BearerToken": {
@@ -119,6 +128,8 @@ def protobuf_steps(
     registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
 ) -> Steps[bytes]:
     """``document_steps`` of the document as protobuf."""
+    from kubetrio.schema import openapi3_proto  # few ask for it
+
     value = yield from _value_steps(registry, path, version, custom)
     return (yield from openapi3_proto.MESSAGES.steps(value))
 

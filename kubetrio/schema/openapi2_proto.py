@@ -12,11 +12,6 @@ from typing import Any, Final
 
 from kubetrio.schema.openapi_proto import EXTENSION, Fields, Messages, numbered
 
-MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""What the document is sent as."""
-ASKED_FOR: Final = (MEDIA_TYPE, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
-"""What clients ask for it as; the second is no valid media type, and kubectl's."""
-
 _COMMON: Final = {
     **dict.fromkeys(("default", "example"), "Any"),
     **dict.fromkeys(("multipleOf", "maximum", "minimum"), "double"),

@@ -12,11 +12,6 @@ from typing import Any, Final
 
 from kubetrio.schema.openapi_proto import EXTENSION, Fields, Messages, numbered
 
-MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
-"""What documents are sent as."""
-ASKED_FOR: Final = (MEDIA_TYPE, "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")
-"""What clients ask for them as; the second is no valid media type, and older clients'."""
-
 _COMMON: Final = {
     **dict.fromkeys(("multipleOf", "maximum", "minimum"), "double"),
     **dict.fromkeys(
