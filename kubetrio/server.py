@@ -72,6 +72,7 @@ from kubetrio.resources.quotas import StoredQuotas
 from kubetrio.resources.writes import Allocator
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import Registry
+from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 from kubetrio.store.revisions import StoreConfig, open_store
 from kubetrio.supervise import persevere
@@ -176,7 +177,8 @@ def _tokens(config: Config) -> StaticTokens:
     return tokens
 
 
-def _health(state: State, store: Store) -> Health:
+def health_checks(state: State, store: Store) -> Health:
+    """The checks of kube-apiserver, and what is behind each of them here."""
     health = Health()
 
     def bootstrapped() -> str | None:
@@ -186,16 +188,20 @@ def _health(state: State, store: Store) -> Health:
         return "process is shutting down" if state.stopping else None
 
     def storage() -> str | None:
-        return None if store.revision >= 0 else "not open"
+        try:
+            store.probe()
+        except StoreError as error:
+            return f"error getting data from etcd: {error}"
+        return None
 
     health.add("ping", lambda: None)
     health.add("log", lambda: None)
+    # This server talks to itself without a connection, so no certificate of one can expire.
+    health.add("loopback-serving-certificate", lambda: None, ["healthz", "livez"])
     health.add("etcd", storage)
     health.add("etcd-readiness", storage, ["readyz"])
     health.add("informer-sync", bootstrapped, ["readyz"])
-    health.add("poststarthook/bootstrap-controller", bootstrapped)
-    health.add("poststarthook/start-system-namespaces-controller", bootstrapped)
-    health.add("poststarthook/storage-readiness", storage)
+    health.add_hooks(bootstrapped, {"storage-readiness": storage})
     health.add("shutdown", stopping, ["readyz"])
     return health
 
@@ -365,7 +371,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     metrics = Metrics()
     registry = builtin.registry()
     address = f"{_bracketed(config.public_address)}:{port}"
-    health = _health(state, store)
+    health = health_checks(state, store)
     pages = Pages(
         issuer=config.service_account_issuer,
         public_key=config.pki_dir / "sa.pub",

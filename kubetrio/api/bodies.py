@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kubetrio.api import options, serializers
-from kubetrio.api.encoders import accept
+from kubetrio.api.encoders import accept, object_offer
 from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import bad_request
@@ -35,7 +35,7 @@ async def decode_body(
     if verb == "patch":
         custom = not resource.schema_name
         request.patch_type = negotiate.patch_type(media, custom=custom, cbor=cbor)
-    offer = negotiate.COLLECTION if verb == "deletecollection" else negotiate.OBJECT
+    offer = negotiate.COLLECTION if verb == "deletecollection" else object_offer(request, resource)
     accept(request, negotiate.CBOR_OFFERS[offer] if cbor else offer)
     offered = negotiate.WITH_CBOR if cbor else negotiate.STANDARD
     codec = negotiate.body_codec(media, offered) if verb == "create" else None

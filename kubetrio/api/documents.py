@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -23,17 +24,16 @@ from kubetrio.api.response import (
     AnyResponse,
     Headers,
     Response,
-    json_bytes,
     page_not_found,
 )
-from kubetrio.api.serializers import dump, pretty_json
+from kubetrio.api.serializers import dump
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.metrics import exposition
-from kubetrio.schema import discovery, openapi, openapi2_proto
+from kubetrio.schema import discovery, openapi
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps
-from kubetrio.wire import negotiate
+from kubetrio.wire import jsonwire, negotiate
 from kubetrio.wire.accept import parse_accept
 from kubetrio.wire.negotiate import DOCUMENT
 
@@ -45,11 +45,14 @@ T = TypeVar("T")
 
 KUBERNETES_VERSION = "1.36.2"
 GIT_VERSION = f"v{KUBERNETES_VERSION}+kubetrio{__version__}"
+DOCUMENT_VERSION = KUBERNETES_VERSION.rpartition(".")[0]
+"""What OpenAPI documents call themselves: the version that is emulated, which has no patch."""
 VARY = (b"Vary", b"Accept")
 PUBLIC = (b"Cache-Control", b"public")
 ROOTS = frozenset({"", "/", "/index.html"})
 JSON_FORM = JSON.decode()
-SWAGGER_FORMS = (JSON_FORM, *openapi2_proto.ASKED_FOR)
+SWAGGER_FORMS = (JSON_FORM, *openapi.SWAGGER_PROTOBUF)
+V3_FORMS = (JSON_FORM, *openapi.PROTOBUF)
 
 
 def version_info() -> dict[str, str]:
@@ -123,7 +126,7 @@ class Documents:
         if path in ("/version", "/version/"):
             if request.method != "GET":
                 raise method_not_allowed()
-            accepted_by(request, negotiate.PLAIN_JSON)
+            negotiate.pass_router(request.header(b"accept"), negotiate.PLAIN_JSON)
             return indented(version_info())
         if root == "debug" and self.flow_pages is not None:
             return self.flow_pages.answer(request)
@@ -196,10 +199,10 @@ class Documents:
             return None
         return lambda: discovery.api_resource_list(registry, group_version)
 
-    def _document(self, key: str, make: Callable[[], Any]) -> tuple[bytes, bytes]:
+    def _document(self, key: str, make: Callable[[], bytes]) -> tuple[bytes, bytes]:
         """A document's bytes and entity tag, made once."""
         if key not in self._cache:
-            body = json_bytes(make())
+            body = make()
             self._cache[key] = (body, discovery.etag(body).encode())
         return self._cache[key]
 
@@ -223,13 +226,14 @@ class Documents:
                 return not_acceptable()
             if form != JSON_FORM:
                 body, tag = await self._made("openapi/v2;protobuf", self._swagger_protobuf)
-                media = openapi2_proto.MEDIA_TYPE.encode()
+                media = openapi.SWAGGER_PROTOBUF[0].encode()
                 return self._tagged(request, body, tag, media, (VARY,))
             body, tag = await self._made("openapi/v2", self._swagger_json)
             return self._tagged(request, body, tag, JSON, (VARY,))
         if parts == ["openapi", "v3"]:
             body, tag = self._document(
-                "openapi/v3", lambda: openapi.index(self._registry, version=GIT_VERSION)
+                "openapi/v3",
+                lambda: jsonwire.encode(openapi.index(self._registry, version=DOCUMENT_VERSION)),
             )
             return self._tagged(request, body, tag, TEXT, (VARY,))
         if parts[:2] == ["openapi", "v3"]:
@@ -237,13 +241,14 @@ class Documents:
         return page_not_found()
 
     def _swagger_json(self) -> Steps[bytes]:
-        document = yield from openapi.swagger_steps(self._registry, version=GIT_VERSION)
-        body = yield from openapi.json_steps(document)
-        return body + b"\n"
+        document = yield from openapi.swagger_steps(self._registry, version=DOCUMENT_VERSION)
+        return (yield from openapi.json_steps(document))
 
     def _swagger_protobuf(self) -> Steps[bytes]:
-        document = yield from openapi.swagger_steps(self._registry, version=GIT_VERSION)
-        return (yield from openapi2_proto.steps(document))
+        from kubetrio.schema import openapi2_proto  # kubectl asks for it, once
+
+        document = yield from openapi.swagger_steps(self._registry, version=DOCUMENT_VERSION)
+        return (yield from openapi2_proto.MESSAGES.steps(document))
 
     async def _made(self, key: str, make: Callable[[], Steps[bytes]]) -> tuple[bytes, bytes]:
         """A large document's bytes and entity tag, made once; other tasks run while it is."""
@@ -256,26 +261,28 @@ class Documents:
         return self._cache[key]
 
     async def _openapi_document(self, request: Request, path: str) -> AnyResponse:
-        if not preferred(request.header(b"accept"), (JSON_FORM,)):
+        digest = openapi.document_hash(self._registry, path, version=DOCUMENT_VERSION)
+        if digest is None:
+            return nothing()
+        form = preferred(request.header(b"accept"), V3_FORMS)
+        if not form:
             return not_acceptable()
-        key = f"openapi/v3/{path}"
-        known = self._cache.get(key)
-        if known is None:
-            if openapi.document_hash(self._registry, path, version=GIT_VERSION) is None:
-                return nothing()
-            known = await self._made(
-                key, lambda: openapi.document_steps(self._registry, path, version=GIT_VERSION)
-            )
-        body, tag = known
+        key, media, steps = f"openapi/v3/{path}", JSON, openapi.document_steps
+        if form != JSON_FORM:
+            key, media = f"{key};protobuf", openapi.PROTOBUF[0].encode()
+            steps = openapi.protobuf_steps
+        body, tag = await self._made(
+            key, partial(steps, self._registry, path, version=DOCUMENT_VERSION)
+        )
         sent = request.query.get("hash")
         headers: list[tuple[bytes, bytes]] = [VARY]
         if sent:
-            digest = openapi.document_hash(self._registry, path, version=GIT_VERSION)
             if sent != digest:
                 location = f"/openapi/v3/{path}?hash={digest}".encode()
-                return Response(301, b"", JSON, [VARY, (b"ETag", tag), (b"Location", location)])
+                return Response(301, b"", media, [VARY, (b"ETag", tag), (b"Location", location)])
             headers.append((b"Cache-Control", b"public, immutable"))
-        return self._tagged(request, body, tag, JSON, headers)
+            headers.append((b"Expires", a_year_from(self._now())))
+        return self._tagged(request, body, tag, media, headers)
 
 
 async def _paced(work: Steps[T]) -> T:
@@ -302,6 +309,22 @@ def accepted_by(request: Request, offer: negotiate.Offer) -> negotiate.Accepted:
     return accepted
 
 
+def a_year_from(now: float) -> bytes:
+    """The time for ``Expires`` of what never changes, in the format of Go's ``RFC1123``.
+
+    Args:
+        now: wall clock, seconds since the epoch.
+    """
+    from email.utils import format_datetime
+
+    today = datetime.fromtimestamp(now, UTC)
+    leap_day = (today.month, today.day) == (2, 29)
+    there = today.replace(year=today.year + 1, day=28 if leap_day else today.day)
+    there += timedelta(days=leap_day)
+    # Not strftime, whose words are those of the process's language.
+    return format_datetime(there, usegmt=True).replace("GMT", "UTC").encode()
+
+
 def nothing() -> Response:
     """404 without a word, for an OpenAPI document that is not there."""
     return Response(404, b"", b"")
@@ -314,7 +337,7 @@ def not_acceptable() -> Response:
 
 def indented(value: Any) -> Response:
     """A document that is no object of the API, as Go's ``MarshalIndent`` writes it."""
-    return Response(200, pretty_json(value), JSON)
+    return Response(200, jsonwire.encode_indented(value), JSON)
 
 
 def preferred(accept: str, offered: Sequence[str]) -> str:

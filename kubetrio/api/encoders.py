@@ -23,7 +23,7 @@ from kubetrio.api.listwriters import (
     ProtobufItems,
     frame_of,
 )
-from kubetrio.api.request import Request
+from kubetrio.api.request import Request, parse_query
 from kubetrio.machinery.names import GroupKind, GroupVersion
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import Object, head
@@ -373,6 +373,18 @@ def encoder_for(
     return ObjectEncoder(resource, accepted, "Metadata", now, cache, refusal)
 
 
+def object_offer(request: Request, resource: ResourceType) -> negotiate.Offer:
+    """What the endpoint of an object can answer with.
+
+    Args:
+        request: the request.
+        resource: the resource.
+    """
+    below = resource.subresources.get(request.info.subresource, resource)
+    return negotiate.NO_TABLE if below.verbs == CREATED_ONLY else negotiate.OBJECT
+
+
+CREATED_ONLY = frozenset({"create"})
 GO_PACKAGES = {"": "core", "rbac.authorization.k8s.io": "rbac"}
 
 
@@ -393,6 +405,21 @@ def accept(request: Request, offer: negotiate.Offer) -> Accepted:
     else:
         accepted = _accept(header, agent, pretty, offer)
     request.accepted = (offer, accepted)  # a write asks before its body is read, and again
+    return accepted
+
+
+def accept_error(request: Request) -> Accepted:
+    """What a client accepts of a ``Status`` that reports a failure, pretty-printing decided too.
+
+    Args:
+        request: the request, however far it came.
+    """
+    accepted = negotiate.negotiate_error(request.header(b"accept"))
+    if accepted.serializer != "json" or accepted.pretty:
+        return accepted
+    pretty = parse_query(request.raw_query).get("pretty") if request.raw_query else None
+    if negotiate.wants_pretty(pretty, request.header(b"user-agent")):
+        return replace(accepted, pretty=True)
     return accepted
 
 

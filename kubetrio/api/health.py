@@ -12,6 +12,44 @@ from kubetrio.machinery.fielderrors import quote
 NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
 Check = Callable[[], str | None]
 """Returns None when all is well, else why not (kept out of the answer)."""
+HOOK = "poststarthook/"
+POST_START_HOOKS = (
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "priority-and-fairness-config-consumer",
+    "priority-and-fairness-filter",
+    "storage-object-count-tracker-hook",
+    "start-apiextensions-informers",
+    "start-apiextensions-controllers",
+    "crd-informer-synced",
+    "start-system-namespaces-controller",
+    "peer-endpoint-reconciler-controller",
+    "start-cluster-authentication-info-controller",
+    "start-kube-apiserver-identity-lease-controller",
+    "start-kube-apiserver-identity-lease-garbage-collector",
+    "storage-readiness",
+    "start-legacy-token-tracking-controller",
+    "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
+    "bootstrap-controller",
+    "start-kubernetes-service-cidr-controller",
+    "start-kube-aggregator-informers",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "apiservice-wait-for-first-sync",
+    "apiservice-discovery-controller",
+    "kube-apiserver-autoregistration",
+    "apiservice-openapi-controller",
+    "apiservice-openapiv3-controller",
+)
+"""What kube-apiserver does once it has started, in the order of its checks; clients and dashboards
+know them by name."""
+AUTOREGISTER = "autoregister-completion"
+"""A check of kube-apiserver that stands among its hooks."""
+AUTOREGISTER_AFTER = "kube-apiserver-autoregistration"
 
 
 @dataclass(slots=True)
@@ -31,11 +69,23 @@ class Health:
         for endpoint in endpoints or self.checks:
             self.checks[endpoint][name] = check
 
+    def add_hooks(self, started: Check, others: Mapping[str, Check] | None = None) -> None:
+        """Add a check for each of what kube-apiserver does once it has started.
+
+        Args:
+            started: says whether this server has done all that it does at its start.
+            others: checks of hooks that can be looked at by themselves, by name.
+        """
+        for hook in POST_START_HOOKS:
+            self.add(f"{HOOK}{hook}", (others or {}).get(hook, started))
+            if hook == AUTOREGISTER_AFTER:
+                self.add(AUTOREGISTER, started)
+
     def paths(self) -> list[str]:
-        """Paths of all checks, for ``GET /``."""
-        return sorted(
-            f"/{endpoint}/{name}" for endpoint, checks in self.checks.items() for name in checks
-        )
+        """Paths of all checks and of all of them together, for ``GET /``."""
+        paths = [f"/{endpoint}" for endpoint in self.checks]
+        paths += [f"/{end}/{name}" for end, checks in self.checks.items() for name in checks]
+        return sorted(paths)
 
     def answer(self, request: Request) -> Response:
         """Answer ``/healthz`` and its like, with or without a check's name."""

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 import orjson
 
-from kubetrio.api.serializers import pretty_json
 from kubetrio.resources.representation import ListMeta
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.model import KeyValue
@@ -93,14 +92,14 @@ def frame_of(whole: Object, accepted: Accepted) -> Frame:
         return _yaml_frame(whole, member)
     empty = {**whole, member: []}
     if accepted.pretty:
-        begin = pretty_json(empty).removesuffix(b"]\n}") + b"\n"
-        return Frame(begin, b",\n", b"\n  ]\n}\n", _indented)
+        begin = jsonwire.encode_indented(empty).removesuffix(b"]\n}") + b"\n"
+        return Frame(begin, b",\n", b"\n  ]\n}", _indented)
     return Frame(jsonwire.encode(empty).removesuffix(b"]}"), b",", b"]}\n", jsonwire.encode)
 
 
 def _indented(obj: Object) -> bytes:
     # Line breaks inside strings are escaped, so these are those between members.
-    return b"    " + pretty_json(obj).replace(b"\n", b"\n    ")
+    return b"    " + jsonwire.encode_indented(obj).replace(b"\n", b"\n    ")
 
 
 def _yaml_frame(whole: Object, member: str) -> Frame:

@@ -19,9 +19,10 @@ from prometheus_client.core import GaugeMetricFamily
 
 from kubetrio import __version__
 from kubetrio.api.health import Health
-from kubetrio.api.response import Response, json_bytes, json_response, text_response
+from kubetrio.api.response import JSON, Response, text_response
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.metrics import OneFamily
+from kubetrio.wire.jsonwire import encode
 
 METRICS_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 JWKS_TYPE = b"application/jwk-set+json"
@@ -102,9 +103,9 @@ class Pages:
         """The page of a path, None when there is none."""
         match path.rstrip("/"):
             case "/.well-known/openid-configuration":
-                return json_response(self._openid())
+                return Response(200, encode(self._openid()), JSON)
             case "/openid/v1/jwks":
-                return Response(200, json_bytes(jwks(self.public_key)), JWKS_TYPE)
+                return Response(200, encode(jwks(self.public_key)), JWKS_TYPE)
             case "/statusz":
                 return text_response(self._status(now))
             case "/flagz":

@@ -21,6 +21,7 @@ from kubetrio.api import deadlines, routing, verbs
 from kubetrio.api.bodies import decode_body
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.compress import compress, compresses
+from kubetrio.api.encoders import accept_error
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
 from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
@@ -52,7 +53,6 @@ from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema.registry import Registry, ResourceType
 from kubetrio.store.model import Store
 from kubetrio.watch.hub import Hub
-from kubetrio.wire import negotiate
 
 if TYPE_CHECKING:
     from kubetrio.api.documents import Documents
@@ -162,8 +162,8 @@ class Api:
         return strategy_of(resource).returns_deleted
 
     def status_response(self, request: Request, status: Object, code: int) -> Response:
-        """A `Status` in the representation the client takes."""
-        accepted = negotiate.negotiate_error(request.header(b"accept"))
+        """A `Status` in the representation the client takes; it is never shown as a table."""
+        accepted = request.accepted[1] if request.accepted else accept_error(request)
         return Response(code, dump(status, accepted), accepted.media_type.encode())
 
     async def delete_if_there(
@@ -196,7 +196,7 @@ class Api:
         except ApiError as error:
             if not request.audit_id:  # it ended before its stage
                 audit(self, request)
-            response = error_response(error, negotiate.negotiate_error(request.header(b"accept")))
+            response = error_response(error, accept_error(request))
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
             if not request.audit_id:
                 audit(self, request)

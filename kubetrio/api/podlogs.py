@@ -11,6 +11,7 @@ from urllib.parse import urlencode, urljoin
 
 from kubetrio.api import options
 from kubetrio.api.containers import container_of
+from kubetrio.api.encoders import accept
 from kubetrio.api.proxying import Relay, closing_on_error, stoppable, unknown_error
 from kubetrio.api.request import Request, truthy
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
@@ -31,6 +32,7 @@ from kubetrio.machinery.status import (
 from kubetrio.machinery.timestamps import normalise_time
 from kubetrio.resources import revising
 from kubetrio.schema.registry import ResourceType
+from kubetrio.wire.negotiate import LOG, metadata_shape_mismatch
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -104,12 +106,21 @@ def kubelet_query(query: Mapping[str, str], *, split: bool) -> str:
 
 
 async def log(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
-    """Output of a container; nothing from a pod that has no node."""
+    """Output of a container; nothing from a pod that has no node.
+
+    Raises:
+        ApiError: 400, 404, 406, 422 or 500.
+    """
     info, query = request.info, request.query
+    accepted = accept(request, LOG)
     check_log_options(query, info.name)
     asked = kubelet_query(query, split=api.config.split_logs)
     pod = await revising.read(api.store, resource, info.namespace, info.name)
     container = container_of(pod, query.get("container", ""))
+    if accepted.as_kind.endswith("List"):
+        raise metadata_shape_mismatch(accepted.as_kind, "*rest.LocationStreamer", is_list=False)
+    if accepted.as_kind:
+        raise unknown_error("object does not implement the Object interfaces")
     node = pod["spec"].get("nodeName")
     if not node:
         return Response(204, b"", b"")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import orjson
-
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin
 from kubetrio.wire import cborwire, jsonwire
@@ -51,11 +49,6 @@ def type_name(api_version: str, kind: str) -> str:
     return name
 
 
-def pretty_json(value: Any) -> bytes:
-    """Indented JSON."""
-    return orjson.dumps(orjson.loads(jsonwire.encode(value)), option=orjson.OPT_INDENT_2)
-
-
 def dump(obj: Object, accepted: Accepted) -> bytes:
     """An object as a response body.
 
@@ -65,8 +58,10 @@ def dump(obj: Object, accepted: Accepted) -> bytes:
     """
     match accepted.serializer:
         case "json":
-            data = pretty_json(obj) if accepted.pretty else jsonwire.encode(obj)
-            return data + b"\n"
+            # Go's encoder ends with a newline; what indents does not.
+            return (
+                jsonwire.encode_indented(obj) if accepted.pretty else jsonwire.encode(obj) + b"\n"
+            )
         case "yaml":
             from kubetrio.wire import yamlwire
 

@@ -1,21 +1,28 @@
 """ComponentStatuses: what kube-apiserver knows about the components beside it (deprecated).
 
-Scheduler and controllers are parts of this server or not there at all; the store is always there.
+Scheduler and controller manager are asked at their usual ports on this machine, and the store is
+read from.
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import trio
 
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.options import list_options
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb
-from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import not_found
 from kubetrio.resources.representation import ListMeta
 from kubetrio.schema.registry import ResourceType
+from kubetrio.store.errors import StoreError
 from kubetrio.store.model import KeyValue
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import COLLECTION, OBJECT
@@ -24,7 +31,12 @@ if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
-COMPONENTS = ("etcd-0",)
+STORE = "etcd-0"
+PORTS = {"scheduler": "10259", "controller-manager": "10257"}
+COMPONENTS = (*PORTS, STORE)
+PROBING = "kubetrio.api.probing"
+"""What connects is imported, in a thread, when it is first asked for."""
+STATUS = {True: "True", False: "False", None: "Unknown"}
 
 
 class _NoVersion(ListMeta):
@@ -35,22 +47,40 @@ class _NoVersion(ListMeta):
         return {}
 
 
-def component(name: str) -> Object:
-    """The status of a component that works."""
+async def component(api: Api, name: str) -> Object:
+    """The status of a component, asked for now."""
+    if name == STORE:
+        healthy, condition = _store(api)
+    else:
+        if PROBING not in sys.modules:
+            await api.env.run_blocking(importlib.import_module, PROBING)
+        from kubetrio.api.probing import probe
+
+        healthy, text = await probe(api, PORTS[name])
+        condition = {"message": text} if text else {}
     return {
         "kind": "ComponentStatus",
         "apiVersion": "v1",
         "metadata": {"name": name},
-        "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
+        "conditions": [{"type": "Healthy", "status": STATUS[healthy], **condition}],
     }
+
+
+def _store(api: Api) -> tuple[bool | None, Object]:
+    try:
+        api.store.probe()
+    except StoreError as error:
+        return False, {"error": str(error)}
+    return True, {"message": "ok"}
 
 
 async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """One component."""
     encoder = encoder_for(request, resource, OBJECT, api.env.now, api.cache)
-    if request.info.name not in COMPONENTS:
-        raise ApiError(500, "", f"Component not found: {request.info.name}")
-    body = encoder.object(jsonwire.encode(component(request.info.name)))
+    name = request.info.name
+    if name not in COMPONENTS:
+        raise not_found(GroupResource("", "componentstatus"), name)
+    body = encoder.object(jsonwire.encode(await component(api, name)))
     return Response(200, body, encoder.content_type)
 
 
@@ -58,7 +88,15 @@ async def list_(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     """The components that the selectors choose; there are no versions and no pages."""
     encoder = encoder_for(request, resource, COLLECTION, api.env.now, api.cache)
     chosen = list_options(request, resource).selection
-    objects = [component(name) for name in COMPONENTS]
+    found: dict[str, Object] = {}
+
+    async def ask(name: str) -> None:
+        found[name] = await component(api, name)
+
+    async with trio.open_nursery() as nursery:
+        for name in COMPONENTS:
+            nursery.start_soon(ask, name)
+    objects = [found[name] for name in COMPONENTS]
     items = [
         KeyValue(obj["metadata"]["name"], jsonwire.encode(obj), 0, 0)
         for obj in objects

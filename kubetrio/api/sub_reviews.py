@@ -28,7 +28,7 @@ from kubetrio.resources.validation.model import Check
 from kubetrio.resources.validation.selectors import field_requirement, label_requirement
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import OBJECT
+from kubetrio.wire.negotiate import NO_TABLE
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -52,7 +52,7 @@ class RuleLister(Protocol):
 async def _answer(
     api: Api, request: Request, resource: ResourceType, body: Object, status: Object
 ) -> Response:
-    encoder = encoder_for(request, resource, OBJECT, api.env.now, api.cache)
+    encoder = encoder_for(request, resource, NO_TABLE, api.env.now, api.cache)
     rest = {key: body[key] for key in ("spec",) if key in body}
     shown = {
         "kind": resource.kind,

@@ -26,7 +26,7 @@ from kubetrio.resources.defaults.compiling import ordered
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.schema.registry import ResourceType
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import OBJECT
+from kubetrio.wire.negotiate import NO_TABLE
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -142,7 +142,7 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
 
 async def create(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """A token."""
-    encoder = encoder_for(request, TOKEN_REQUEST, OBJECT, api.env.now, api.cache)
+    encoder = encoder_for(request, TOKEN_REQUEST, NO_TABLE, api.env.now, api.cache)
     chosen = options.write_options(request, "CreateOptions")
     issuer = api.issuer
     if issuer is None:

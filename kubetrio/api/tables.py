@@ -1,7 +1,8 @@
 """Server-side printing: objects as a ``Table`` of meta.k8s.io, as ``kubectl get`` asks for it.
 
-The columns of the built-in resources are facts (``schemas/tables.json``); their cells come from
-``api.printers``.  A resource without a printer has its name and creation time.
+The columns of the built-in resources are facts (``schemas/tables.json``), described in our words
+(``schemas/columns.json``); their cells come from ``api.printers``.  A resource without a printer
+has its name and creation time.
 
 In a watch every event carries a ``Table`` of one row, bookmarks included, and only the first
 carries column definitions.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
@@ -72,6 +74,15 @@ def _column_index() -> dict[GroupResourceKey, tuple[Column, ...]]:
     return index
 
 
+@cache
+def _described(key: GroupResourceKey) -> tuple[Column, ...]:
+    """Columns of a resource with our words about them (``schemas/columns.json``)."""
+    words = builtin.load("columns")
+    known = {**words["*"], **words.get("/".join(key), {})}
+    found = _column_index().get(key, DEFAULT_COLUMNS)
+    return tuple(replace(column, description=known.get(column.name, "")) for column in found)
+
+
 def _default_cells(obj: Json, _: float) -> list[Any]:
     return [name(obj), field(obj, "metadata", "creationTimestamp") or ZERO_TIMESTAMP]
 
@@ -80,7 +91,8 @@ def _default_cells(obj: Json, _: float) -> list[Any]:
 def _printer(group: str, resource: str) -> Printer:
     key = (group, resource)
     return Printer(
-        columns=_column_index().get(key, DEFAULT_COLUMNS),
+        columns=_described(key),
+        default=_column_index().get(key, DEFAULT_COLUMNS) == DEFAULT_COLUMNS,
         cells=printers.CELLS.get(key, _default_cells),
         conditions=CONDITIONS.get(key, no_conditions),
         sort_key=SORT_KEYS.get(key),
@@ -237,5 +249,5 @@ def table(
             [column.as_dict() for column in resource.columns] if with_columns else None
         ),
         # Go's default convertor never makes the slice, the printers' always do.
-        "rows": rows or (None if resource.columns == DEFAULT_COLUMNS else []),
+        "rows": rows or (None if resource.default else []),
     }

@@ -31,9 +31,9 @@ from kubetrio.schema.openapi_types import (
     CustomSchemas,
     closure_steps,
     converted_steps,
+    cross_registered,
     custom_types,
-    gvk_object,
-    to_v3,
+    type_to_v3,
 )
 from kubetrio.schema.openapi_v2 import json_steps, swagger_steps, swagger_v2
 from kubetrio.schema.registry import Registry
@@ -46,15 +46,31 @@ __all__ = [
     "document_steps",
     "index",
     "json_steps",
+    "protobuf_steps",
     "swagger_steps",
     "swagger_v2",
 ]
 
 Json = dict[str, Any]
 
+SWAGGER_PROTOBUF: Final = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
+PROTOBUF: Final = (
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+)
+"""What clients ask for the v3 documents as, and the other for that of v2.  They are sent as the
+first; the second is no valid media type, and kubectl's."""
 NO_CUSTOM: Final[CustomSchemas] = MappingProxyType({})
 SECURITY_SCHEMES: Final = {
-    "BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}
+    "BearerToken": {
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "name": "authorization",
+        "in": "header",
+    }
 }
 
 
@@ -105,6 +121,20 @@ def document_steps(
     registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
 ) -> Steps[bytes]:
     """``document`` in steps of about a millisecond, for a path that `document_paths` knows."""
+    return orjson.dumps((yield from _value_steps(registry, path, version, custom)))
+
+
+def protobuf_steps(
+    registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
+) -> Steps[bytes]:
+    """``document_steps`` of the document as protobuf."""
+    from kubetrio.schema import openapi3_proto  # few ask for it
+
+    value = yield from _value_steps(registry, path, version, custom)
+    return (yield from openapi3_proto.MESSAGES.steps(value))
+
+
+def _value_steps(registry: Registry, path: str, version: str, custom: CustomSchemas) -> Steps[Json]:
     group_version = group_version_of(path)
     own = {}
     if group_version is not None:
@@ -117,16 +147,14 @@ def document_steps(
         if len(paths) % PATHS == 0:
             yield
     types = yield from closure_steps(names, own)
-    schemas = yield from converted_steps(types, to_v3)
+    schemas = yield from converted_steps(cross_registered(types, group_version), type_to_v3)
     components: Json = {"schemas": schemas} if schemas else {}
-    return orjson.dumps(
-        {
-            "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": version},
-            "paths": paths,
-            "components": {**components, "securitySchemes": SECURITY_SCHEMES},
-        }
-    )
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": version},
+        "paths": paths,
+        "components": {**components, "securitySchemes": SECURITY_SCHEMES},
+    }
 
 
 def _hash(registry: Registry, path: str, version: str, custom: CustomSchemas) -> str:
@@ -161,7 +189,7 @@ def _operation(item: Operation, shared: Sequence[Parameter]) -> Json:
     if item.action:
         result["x-kubernetes-action"] = item.action
     if item.gvk is not None:
-        result["x-kubernetes-group-version-kind"] = gvk_object(item.gvk)
+        result["x-kubernetes-group-version-kind"] = item.gvk._asdict()
     return result
 
 
@@ -174,7 +202,7 @@ def _response(item: Operation, code: str) -> Json:
 
 def _content(media_types: Iterable[str], type_name: str) -> Json:
     schema: Mapping[str, str] = {"$ref": V3_PREFIX + type_name} if type_name else {"type": "string"}
-    return {media_type: {"schema": schema} for media_type in media_types}
+    return {media_type: {"schema": schema} for media_type in sorted(media_types)}
 
 
 def _parameter(parameter: Parameter) -> Json:

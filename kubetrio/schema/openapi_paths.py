@@ -16,23 +16,19 @@ from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.schema import builtin
 from kubetrio.schema.openapi_types import META, type_name
 from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.wire import negotiate
 
 Json = dict[str, Any]
 Rows = Mapping[str, Mapping[str, Json]]
 
 JSON_YAML: Final = ("application/json", "application/yaml")
-OBJECT_TYPES: Final = (
-    "application/json",
-    "application/vnd.kubernetes.protobuf",
-    "application/yaml",
-)
+OBJECT_TYPES: Final = tuple(negotiate.MEDIA_TYPES[item] for item in negotiate.STANDARD)
 STREAM_TYPES: Final = (
-    "application/json",
+    *OBJECT_TYPES,
     "application/json;stream=watch",
-    "application/vnd.kubernetes.protobuf",
     "application/vnd.kubernetes.protobuf;stream=watch",
-    "application/yaml",
 )
+ANYTHING: Final = ("*/*",)
 CODES: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
 INTEGERS: Final = frozenset(
     {"gracePeriodSeconds", "limit", "limitBytes", "ports", "sinceSeconds", "tailLines"}
@@ -61,6 +57,9 @@ DOCUMENTS: Final = {
     "/openid/v1/jwks/": ("", ("application/jwk-set+json",)),
     "/version/": ("io.k8s.apimachinery.pkg.version.Info", ("application/json",)),
 }
+# Those of them that do not say what they take.
+UNREAD: Final = frozenset({"/.well-known/openid-configuration/", "/openid/v1/jwks/"})
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 PATHS: Final = 4
 """Paths that are written in a step."""
 # Whose rows a custom resource gets; a namespaced resource that nothing special is known about.
@@ -83,11 +82,13 @@ class Parameter:
         name: as sent.
         location: ``path`` or ``query``.
         type: OpenAPI type.
+        shared: name under which a v2 document says it once; empty if each operation says it.
     """
 
     name: str
     location: str
     type: str
+    shared: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,7 @@ class Operation:
         produces: media types of answers; empty when there is no body.
         response: type name of answers, or empty for text.
         accepts: media types of request bodies; empty when there is none.
+        consumes: media types that a v2 document names, also for a method without a body.
         body: type name of request bodies.
         body_required: whether a request without body is an error.
     """
@@ -119,6 +121,7 @@ class Operation:
     produces: tuple[str, ...]
     response: str
     accepts: tuple[str, ...]
+    consumes: tuple[str, ...]
     body: str
     body_required: bool
 
@@ -217,7 +220,8 @@ def path_item(
         parameter: writes one of those.
     """
     shared = shared_parameters(items)
-    result: Json = {item.method: operation(item, shared) for item in items}
+    ordered = sorted(items, key=lambda item: METHODS.index(item.method))
+    result: Json = {item.method: operation(item, shared) for item in ordered}
     if shared:
         result["parameters"] = [parameter(item) for item in shared]
     return result
@@ -233,17 +237,19 @@ def _operation(path: str, method: str, row: Json) -> Operation:
     gvk = GroupVersionKind(*row["gvk"].split("/"))
     action = row.get("action", "")
     response, produces = _answer(path, row, gvk)
+    accepts = tuple(sorted(row.get("accepts", ()), key=_patch_order))
     return Operation(
         method=method,
         id=row["id"],
         tag=_tag(path),
         action=action,
         gvk=gvk if gvk.kind else None,
-        parameters=tuple(_parameters(path, row.get("params", ()))),
+        parameters=tuple(_parameters(path, action, row.get("params", ()))),
         codes=tuple(row["codes"]),
         produces=produces,
         response=response,
-        accepts=tuple(row.get("accepts", ())),
+        accepts=accepts,
+        consumes=_consumes(path, row, accepts, produces),
         body=_body(action, gvk),
         body_required=action in {"patch", "post", "put"},
     )
@@ -290,15 +296,45 @@ def _body(action: str, gvk: GroupVersionKind) -> str:
             return ""
 
 
-def _parameters(path: str, names: Iterable[str]) -> Iterator[Parameter]:
+def _patch_order(media_type: str) -> int:
+    """Place among the patch types as kube-apiserver lists them; other types stay as they come."""
+    known = negotiate.PATCH_TYPES
+    return known.index(media_type) if media_type in known else len(known)
+
+
+def _consumes(
+    path: str, row: Json, accepts: tuple[str, ...], produces: tuple[str, ...]
+) -> tuple[str, ...]:
+    match row.get("action", ""):
+        case "":
+            return () if path in UNREAD else produces
+        case "patch":
+            return accepts
+        case _:
+            return tuple(row.get("consumes", ANYTHING))
+
+
+def _parameters(path: str, action: str, names: Iterable[str]) -> Iterator[Parameter]:
     in_path: set[str] = set()
+    shared = builtin.load("parameters")
+    # Words about a parameter differ by what it is for, and so do the names it is shared under.
+    place = _subresource_in(path)
     for name in names:
         # A proxy has "path" twice: the rest of the URL, and a query parameter.
         location = "path" if f"{{{name}}}" in path and name not in in_path else "query"
         if location == "path":
             in_path.add(name)
         kind = "integer" if name in INTEGERS else "boolean" if name in BOOLEANS else "string"
-        yield Parameter(name=name, location=location, type=kind)
+        key = f"{name} {location}"
+        known = (f"{key} {place}", f"{key} {action}", key)
+        found = next((shared[item] for item in known if item in shared), "")
+        yield Parameter(name=name, location=location, type=kind, shared=found)
+
+
+def _subresource_in(path: str) -> str:
+    """Resource and subresource of a path, such as ``pods/exec``; empty without a subresource."""
+    before, found, after = path.partition("/{name}/")
+    return f"{before.rpartition('/')[2]}/{after.split('/')[0]}" if found else ""
 
 
 def _camel(text: str, *, capital: bool) -> str:
@@ -350,6 +386,7 @@ def _custom_rows(root: str, resource: ResourceType) -> dict[str, dict[str, Json]
             "gvk": kind,
             "params": sorted(params),
             "produces": JSON_YAML,
+            "consumes": JSON_YAML,
         }
         if "accepts" in source:
             made["accepts"] = [item for item in source["accepts"] if item != STRATEGIC]

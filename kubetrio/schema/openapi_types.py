@@ -6,14 +6,15 @@ type name.  A document wants them as a closed set with references into itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.schema import builtin
 from kubetrio.schema.descriptions import Descriptions
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.steps import Steps, finish
+from kubetrio.schema.structural_scheme import INTERNAL
 
 Json = dict[str, Any]
 CustomSchemas = Mapping[GroupVersionKind, Mapping[str, Any]]
@@ -26,6 +27,16 @@ NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "default", "not", "nullable", "o
 TYPES: Final = 8
 """Types that are looked at in a step."""
 CONTENTS: Final = frozenset({"additionalProperties", "items", "properties"})
+# Types that every group and version of kube-apiserver's scheme knows under its own name.
+CROSS_REGISTERED: Final = ("DeleteOptions", "WatchEvent")
+# References that nothing is said about, neither words nor a default; others are wrapped in v3.
+_SCHEMA_PROPS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+BARE_REFERENCES: Final[Mapping[str, frozenset[str]]] = {
+    "io.k8s.api.networking.v1.IngressRule": frozenset({"http"}),
+    _SCHEMA_PROPS: frozenset(
+        {"additionalItems", "additionalProperties", "example", "externalDocs", "items", "not"}
+    ),
+}
 
 
 def type_name(gvk: GroupVersionKind) -> str:
@@ -114,13 +125,43 @@ def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[s
     return dict(sorted(found.items()))
 
 
+def cross_registered(
+    types: Mapping[str, Json], group_version: GroupVersion | None = None
+) -> dict[str, Json]:
+    """Types with the kinds that the shared ones among them are.
+
+    Source: `filterScopedGVKs` of k8s.io/apiserver/pkg/server/routes.
+
+    Args:
+        types: types of a document, by name.
+        group_version: the version a v3 document is about: it names that one and the core; None for
+            all that there are, and a version that is not built in gets all too.
+    """
+    keys = (key.split("/") for key in builtin.load("registered"))
+    known = sorted({GroupVersion(*key[:2]) for key in keys if key[1] != INTERNAL})
+    if group_version in known:
+        known = [item for item in known if item in (group_version, GroupVersion("", "v1"))]
+    result = dict(types)
+    for kind in CROSS_REGISTERED:
+        name = f"{META}{kind}"
+        if name in result:
+            kinds = [gvk_object(GroupVersionKind(*item, kind)) for item in known]
+            result[name] = {**result[name], "x-kubernetes-group-version-kind": kinds}
+    return result
+
+
 def converted_steps(
-    types: Mapping[str, Json], convert: Callable[[Mapping[str, Any]], Json]
+    types: Mapping[str, Json], convert: Callable[[str, Mapping[str, Any]], Json]
 ) -> Steps[dict[str, Json]]:
-    """Types as a version of OpenAPI writes them, in steps of a few."""
+    """Types as a version of OpenAPI writes them, in steps of a few.
+
+    Args:
+        types: types of a document, by name.
+        convert: writes one of them, given its name too.
+    """
     result: dict[str, Json] = {}
     for name, schema in types.items():
-        result[name] = convert(schema)
+        result[name] = convert(name, schema)
         if len(result) % TYPES == 0:
             yield
     return result
@@ -158,16 +199,34 @@ def _with_children(schema: Mapping[str, Any], convert: Callable[[Mapping[str, An
     return result
 
 
-def to_v3(schema: Mapping[str, Any]) -> Json:
+def type_to_v3(name: str, schema: Mapping[str, Any]) -> Json:
+    """A type for an OpenAPI v3 document."""
+    return to_v3(schema, BARE_REFERENCES.get(name, frozenset()))
+
+
+def to_v3(schema: Mapping[str, Any], bare: Collection[str] = ()) -> Json:
     """A schema for an OpenAPI v3 document.
 
-    In v3 members beside a ``$ref`` have no effect, so a reference with a default is wrapped.
+    In v3 members beside a ``$ref`` have no effect, so a reference with a default is wrapped, and
+    so is that of a property, beside which kube-apiserver has words.
+
+    Args:
+        schema: a schema whose ``$ref`` is a type name.
+        bare: properties of it without a word.
     """
     result = _with_children(schema, to_v3)
+    for name, child in result.get("properties", {}).items():
+        if child.keys() == {"$ref"} and name not in bare:
+            result["properties"][name] = {"allOf": [child]}
     if "$ref" not in result:
         return result
     reference = {"$ref": V3_PREFIX + result.pop("$ref")}
-    return {"allOf": [reference], **result} if result else reference
+    return {**result, "allOf": [reference]} if result else reference
+
+
+def type_to_v2(_name: str, schema: Mapping[str, Any]) -> Json:
+    """A type for a Swagger 2.0 document."""
+    return to_v2(schema)
 
 
 def to_v2(schema: Mapping[str, Any]) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kubetrio.schema.openapi_paths import (
@@ -15,13 +15,15 @@ from kubetrio.schema.openapi_paths import (
     path_item,
 )
 from kubetrio.schema.openapi_types import (
+    META,
     V2_PREFIX,
     CustomSchemas,
     closure_steps,
     converted_steps,
+    cross_registered,
     custom_types,
     gvk_object,
-    to_v2,
+    type_to_v2,
 )
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps, finish
@@ -33,8 +35,19 @@ ENTRIES: Final = 64
 """Paths or definitions that are printed in a step."""
 
 SECURITY_DEFINITIONS: Final = {
-    "BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}
+    "BearerToken": {
+        "description": "Bearer Token authentication",
+        "type": "apiKey",
+        "name": "authorization",
+        "in": "header",
+    }
 }
+# Bodies that many operations share, by the type, and the names of their parameters.
+SHARED_BODIES: Final = {
+    f"{META}DeleteOptions": "body-2Y1dVQaQ",
+    f"{META}Patch": "body-78PwaGsr",
+}
+PARAMETERS_PREFIX: Final = "#/parameters/"
 
 
 def swagger_v2(registry: Registry, *, version: str, custom: CustomSchemas | None = None) -> Json:
@@ -57,19 +70,22 @@ def swagger_steps(
     """``swagger_v2`` in steps of about a millisecond; arguments as there."""
     paths: Json = {}
     names: set[str] = set()
+    shared: Json = {}
     for document in document_paths(registry):
         for path, items in each_path(registry, document):
             paths[path] = path_item(items, _operation, _parameter)
             names.update(name for item in items for name in item.type_names())
+            shared.update(_shared(items))
             if len(paths) % PATHS == 0:
                 yield
     types = yield from closure_steps(names, custom_types(registry.resources.values(), custom or {}))
-    definitions = yield from converted_steps(types, to_v2)
+    definitions = yield from converted_steps(cross_registered(types), type_to_v2)
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
         "paths": dict(sorted(paths.items())),
         "definitions": definitions,
+        "parameters": dict(sorted(shared.items())),
         "securityDefinitions": SECURITY_DEFINITIONS,
         "security": [{"BearerToken": []}],
     }
@@ -95,15 +111,27 @@ def json_steps(document: Json) -> Steps[bytes]:
     return b"{%b}" % b",".join(members)
 
 
+def _shared(items: Iterable[Operation]) -> Iterator[tuple[str, Json]]:
+    """Parameters of operations that the document says once, by name."""
+    for item in items:
+        if item.accepts and item.body in SHARED_BODIES:
+            yield SHARED_BODIES[item.body], _body(item)
+        for parameter in item.parameters:
+            if parameter.shared:
+                yield parameter.shared, _whole_parameter(parameter)
+
+
 def _operation(item: Operation, shared: Sequence[Parameter]) -> Json:
-    result: Json = {"schemes": ["https"], "tags": [item.tag], "operationId": item.id}
-    if item.accepts:
-        result["consumes"] = list(item.accepts)
+    result: Json = {}
+    if item.consumes:
+        result["consumes"] = list(item.consumes)
     if item.produces:
         result["produces"] = list(item.produces)
+    result |= {"schemes": ["https"], "tags": [item.tag], "operationId": item.id}
     own = [_parameter(parameter) for parameter in item.parameters if parameter not in shared]
     if item.accepts:
-        own.insert(0, _body(item))
+        name = SHARED_BODIES.get(item.body)
+        own.insert(0, {"$ref": PARAMETERS_PREFIX + name} if name else _body(item))
     if own:
         result["parameters"] = own
     result["responses"] = {code: _response(item, code) for code in item.codes}
@@ -131,7 +159,16 @@ def _response(item: Operation, code: str) -> Json:
 
 
 def _parameter(parameter: Parameter) -> Json:
-    result: Json = {"name": parameter.name, "in": parameter.location}
-    if parameter.location == "path":
-        result["required"] = True
-    return {**result, "type": parameter.type, "uniqueItems": True}
+    if parameter.shared:
+        return {"$ref": PARAMETERS_PREFIX + parameter.shared}
+    return _whole_parameter(parameter)
+
+
+def _whole_parameter(parameter: Parameter) -> Json:
+    result: Json = {
+        "uniqueItems": True,
+        "type": parameter.type,
+        "name": parameter.name,
+        "in": parameter.location,
+    }
+    return {**result, "required": True} if parameter.location == "path" else result

@@ -186,6 +186,14 @@ class Store(Protocol):
         """Call `hook` with the events of each commit, in revision order, from the event loop."""
         ...
 
+    def probe(self) -> None:
+        """Read from the database, for health checks; what is there does not matter.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        ...
+
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key, newest or at a revision.
 

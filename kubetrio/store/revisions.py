@@ -48,6 +48,7 @@ COUNTED_INLINE = 2000  # keys that are counted there: 0.1 ms
 EVENT_BYTES_INLINE = 256 * 1024
 WAL_KEPT_BYTES = 16 * 1024 * 1024  # a log file up to this size is used again while there are writes
 READ_CACHE_KIB = 16384  # inner pages of a million keys, and a bit
+PROBED_KEY = "/registry/health"  # what kube-apiserver asks etcd for; nobody writes it
 READERS = 2  # threads that read long ranges at the same time
 
 
@@ -144,6 +145,13 @@ class SqliteStore:
         )
 
     # ------------------------------------------------------------------ reads
+
+    def probe(self) -> None:
+        """Read from the database; see `Store.probe`."""
+        try:
+            self._reader.get(PROBED_KEY, None)
+        except apsw.Error as error:
+            raise StoreUnavailable(str(error)) from error
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`.  Not a checkpoint: a row takes microseconds."""

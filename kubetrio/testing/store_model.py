@@ -105,6 +105,9 @@ class MemoryStore:
                 live[logged.event.key] = logged.state
         return dict(sorted(live.items()))
 
+    def probe(self) -> None:
+        """It can always be read."""
+
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`."""
         return self.state(at).get(key)

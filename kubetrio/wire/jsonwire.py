@@ -272,6 +272,27 @@ def encode(obj: Any) -> bytes:
     except TypeError:
         # Integers beyond 64 bits, or nested deeper than orjson goes.
         out = _encode_any(obj)
+    return _escaped(out)
+
+
+def encode_indented(obj: Any) -> bytes:
+    """JSON as Go's ``MarshalIndent`` prints it with two spaces; otherwise as `encode`.
+
+    Args:
+        obj: a JSON value.
+
+    Raises:
+        TypeError: a value that JSON does not have.
+    """
+    try:
+        out = orjson.dumps(obj, _fragment, orjson.OPT_INDENT_2)
+    except TypeError:
+        out = _indent(_encode_any(obj))
+    return _escaped(out)
+
+
+def _escaped(out: bytes) -> bytes:
+    """Text with the characters escaped that HTML would mind, as Go does it."""
     if (
         b"<" in out
         or b">" in out
@@ -280,6 +301,32 @@ def encode(obj: Any) -> bytes:
     ):
         return _html.sub(lambda found: _HTML_ESCAPES[found.group()], out)
     return out
+
+
+_token = re.compile(rb'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]')
+
+
+def _indent(compact: bytes) -> bytes:
+    """Compact JSON on many lines."""
+    depth = 0
+
+    def spaced(found: re.Match[bytes]) -> bytes:
+        nonlocal depth
+        token = found.group()
+        match token:
+            case b"{" | b"[":
+                depth += 1
+                return token + b"\n" + b"  " * depth
+            case b"}" | b"]":
+                depth -= 1
+                return b"\n" + b"  " * depth + token
+            case b",":
+                return b",\n" + b"  " * depth
+            case b":":
+                return b": "
+        return token
+
+    return _token.sub(spaced, compact)
 
 
 def _encode_any(obj: Any) -> bytes:

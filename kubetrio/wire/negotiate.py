@@ -66,7 +66,9 @@ class Offer:
         watchable: the route also serves watches, so the router knows their types.
         stream: the answer is a watch.
         transforms: tables and metadata can be asked for.
+        tables: tables can, where metadata can.
         discovery: the aggregated discovery document can be asked for.
+        others: media types that the router knows beside those of objects.
     """
 
     serializers: tuple[Serializer, ...] = STANDARD
@@ -75,7 +77,9 @@ class Offer:
     watchable: bool = False
     stream: bool = False
     transforms: bool = True
+    tables: bool = True
     discovery: bool = False
+    others: tuple[str, ...] = ()
 
     def media_types(self) -> list[str]:
         """Media types by which objects are offered."""
@@ -92,6 +96,10 @@ class Offer:
 
 OBJECT = Offer()
 """One object of a built-in resource, and the answer to a write."""
+NO_TABLE = Offer(tables=False)
+"""One object of a resource that kube-apiserver has no columns for: what can only be created."""
+LOG = Offer(tables=False, others=("text/plain",))
+"""Text of a container, which is negotiated as if it were an object."""
 COLLECTION = Offer(watchable=True)
 """A list of a built-in resource."""
 WATCH = Offer(watchable=True, stream=True)
@@ -104,6 +112,7 @@ WITH_CBOR: tuple[Serializer, ...] = (*STANDARD, "cbor")
 """What a server with the feature gate CBORServingAndStorage speaks."""
 CBOR_OFFERS: dict[Offer, Offer] = {
     OBJECT: Offer(serializers=WITH_CBOR, plain=WITH_CBOR),
+    NO_TABLE: Offer(serializers=WITH_CBOR, plain=WITH_CBOR, tables=False),
     COLLECTION: Offer(serializers=WITH_CBOR, plain=WITH_CBOR, watchable=True),
     WATCH: Offer(serializers=WITH_CBOR, plain=WITH_CBOR, watchable=True, stream=True),
 }
@@ -163,8 +172,8 @@ def negotiate(accept: str | None, offer: Offer = OBJECT) -> Accepted:
 
 @lru_cache(1024)
 def _negotiate(accept: str, offer: Offer) -> Accepted:
-    if offer.routed and accept:
-        _pass_router(accept, offer)
+    if offer.routed:
+        pass_router(accept, offer)
     chosen = _choose(accept, offer)
     if chosen is None:
         raise status.not_acceptable(offer.media_types())
@@ -199,9 +208,18 @@ def wants_pretty(query_value: str | None, user_agent: str) -> bool:
     return user_agent.startswith(_PRETTY_AGENTS)
 
 
-def _pass_router(accept: str, offer: Offer) -> None:
-    known = offer.media_types()
-    if not any(name == "*/*" or name in known for name in names(accept)):
+def pass_router(accept: str, offer: Offer) -> None:
+    """Refuse what kube-apiserver's router refuses before it calls a handler.
+
+    Args:
+        accept: the first ``Accept`` header as it came, or empty.
+        offer: what the endpoint can do.
+
+    Raises:
+        ApiError: 406.
+    """
+    known = [*offer.others, *offer.media_types()]
+    if accept and not any(name == "*/*" or name in known for name in names(accept)):
         if offer.watchable:
             known += offer.stream_types()
         raise ApiError(
@@ -264,7 +282,7 @@ def _transformable(clause: Clause, serializer: Serializer, offer: Offer) -> bool
     if not offer.transforms or group != _META_GROUP or version not in _META_VERSIONS:
         return False
     if kind == "Table":
-        return serializer in ("json", "yaml")
+        return offer.tables and serializer in ("json", "yaml")
     return kind in _METADATA_KINDS
 
 

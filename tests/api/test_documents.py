@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from kubetrio.api import serializers
-from kubetrio.api.documents import GIT_VERSION, SWAGGER_FORMS, preferred
+from kubetrio.api.documents import GIT_VERSION, SWAGGER_FORMS, a_year_from, preferred
 from kubetrio.schema import openapi
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
@@ -145,8 +145,7 @@ def test_the_swagger_form_a_client_prefers(accept: str, form: str) -> None:
         ("/openapi/v2", "text/html"),
         ("/openapi/v2", SWAGGER.replace("v1.0", "v9.0").format(".")),
         ("/openapi/v3/api/v1", "application/yaml"),
-        ("/openapi/v3/api/v1", SWAGGER.replace("v2", "v3").format("@")),
-        ("/openapi/v3/nothing", "text/html"),
+        ("/openapi/v3/api/v1", SWAGGER.format("@")),
     ],
 )
 async def test_an_openapi_form_that_there_is_not(client: Client, path: str, accept: str) -> None:
@@ -155,6 +154,34 @@ async def test_an_openapi_form_that_there_is_not(client: Client, path: str, acce
     assert (answer.status, answer.body) == (406, b"")
     assert not answer.head.get(b"content-type")
     assert b"Accept" in answer.head.get(b"vary")
+
+
+async def test_no_openapi_document_in_no_form(client: Client) -> None:
+    """Whether there is a document comes before what it could be sent as."""
+    answer = await client.request("GET", "/openapi/v3/nothing", {"Accept": "text/html"})
+    assert (answer.status, answer.body) == (404, b"")
+
+
+@pytest.mark.parametrize("sign", [".", "@"])
+async def test_an_openapi_document_as_protobuf(client: Client, sign: str) -> None:
+    """The v3 form has the name that is a media type, whichever name it was asked for by."""
+    form = SWAGGER.replace("v2", "v3")
+    path = "/openapi/v3/version"
+    answer = await client.request("GET", path, {"Accept": form.format(sign)})
+    assert (answer.status, answer.head.get(b"content-type")) == (200, form.format(".").encode())
+    assert answer.body.startswith(b"\n\x053.0.0")
+
+
+async def test_openapi_documents_end_without_a_newline(client: Client) -> None:
+    """Go marshals them; it does not print them line by line."""
+    for path in ("/openapi/v2", "/openapi/v3", "/openapi/v3/version"):
+        assert (await client.request("GET", path)).body.endswith(b"}"), path
+
+
+async def test_openapi_documents_name_the_emulated_version(client: Client) -> None:
+    """Major and minor, as the emulated version has no patch."""
+    for path in ("/openapi/v2", "/openapi/v3/version"):
+        assert (await client.request("GET", path)).json()["info"]["version"] == "1.36"
 
 
 async def test_an_openapi_document_of_another_hash_is_elsewhere(client: Client) -> None:
@@ -290,6 +317,19 @@ async def test_every_document_of_the_openapi_index_is_there(client: Client) -> N
         assert answer.status == 200, name
         assert b"immutable" in answer.head.get(b"cache-control")
         assert answer.json()["openapi"].startswith("3.")
+        assert answer.head.get(b"expires").endswith(b" UTC")
+
+
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        (1_700_000_000, b"Thu, 14 Nov 2024 22:13:20 UTC"),
+        (1_709_164_800 + 86_400, b"Sat, 01 Mar 2025 00:00:00 UTC"),
+    ],
+)
+def test_what_never_changes_expires_in_a_year(now: int, then: bytes) -> None:
+    """On the same day, or on the first of March behind a leap day."""
+    assert a_year_from(now) == then
 
 
 async def test_every_path_of_the_root_is_served(client: Client) -> None:
@@ -323,3 +363,13 @@ async def test_metrics_are_not_for_everybody(server: InProcess) -> None:
     async with server.connect(certificate=None) as anonymous:
         assert (await anonymous.request("GET", "/metrics")).status == 403
         assert (await anonymous.request("GET", "/api")).status == 403
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["application/json;as=Table;v=v1;g=meta.k8s.io", "application/json;pretty=0", "a/b, */*"],
+)
+async def test_the_version_is_one_whatever_it_is_asked_as(client: Client, accept: str) -> None:
+    """Only the router looks at the media type; parameters mean nothing."""
+    answer = await client.request("GET", "/version", {"Accept": accept})
+    assert (answer.status, answer.json()["minor"]) == (200, "36")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kubetrio.api.health import Health
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import Response
+from kubetrio.env import Env
+from kubetrio.server import State, health_checks
+from kubetrio.store.revisions import StoreConfig, open_store
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
@@ -59,6 +64,18 @@ def test_excluded_checks_do_not_count(health: Health) -> None:
     )
 
 
+def test_hooks_stand_under_their_names(health: Health) -> None:
+    """What is done at start has a check each; what completes one of them follows it."""
+    health.add_hooks(lambda: "not yet", {"storage-readiness": lambda: None})
+    checks = list(health.checks["livez"])
+    assert "poststarthook/rbac/bootstrap-roles" in checks
+    assert checks.index("autoregister-completion") == 1 + checks.index(
+        "poststarthook/kube-apiserver-autoregistration"
+    )
+    assert ask(health, "/livez/poststarthook/storage-readiness").status == 200
+    assert ask(health, "/livez/poststarthook/crd-informer-synced").status == 500
+
+
 @pytest.mark.parametrize(
     ("path", "query", "told"),
     [
@@ -99,6 +116,51 @@ async def test_readyz_turns_false_at_shutdown(server: InProcess, client: Client)
     assert b"[-]shutdown failed: reason withheld\n" in answer.body
     assert (await client.request("GET", "/healthz")).status == 200
     assert (await client.request("GET", "/livez")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "first", "last"),
+    [
+        (
+            "healthz",
+            ["ping", "log", "loopback-serving-certificate", "etcd"],
+            "openapiv3-controller",
+        ),
+        ("livez", ["ping", "log", "loopback-serving-certificate", "etcd"], "openapiv3-controller"),
+        ("readyz", ["ping", "log", "etcd", "etcd-readiness", "informer-sync"], "shutdown"),
+    ],
+)
+async def test_the_checks_of_kube_apiserver(
+    client: Client, endpoint: str, first: list[str], last: str
+) -> None:
+    """They have its names and stand in its order; each has a path."""
+    answer = await client.request("GET", f"/{endpoint}?verbose")
+    lines = answer.body.decode().splitlines()
+    assert lines.pop() == f"{endpoint} check passed"
+    names = [line.removeprefix("[+]").removesuffix(" ok") for line in lines]
+    assert names[: len(first)] == first
+    assert names[-1].endswith(last)
+    for name in (names[0], "poststarthook/start-apiextensions-controllers", names[-1]):
+        assert (await client.request("GET", f"/{endpoint}/{name}")).body == b"ok"
+
+
+async def test_the_root_names_every_health_path(client: Client) -> None:
+    """The endpoints themselves, too."""
+    paths = (await client.request("GET", "/")).json()["paths"]
+    assert {"/healthz", "/livez", "/readyz", "/readyz/shutdown"} <= set(paths)
+    assert paths == sorted(set(paths))
+
+
+async def test_storage_is_asked(tmp_path: Path) -> None:
+    """A database that cannot be read fails the checks that are about it, and no other."""
+    async with open_store(tmp_path, StoreConfig(), Env()) as store:
+        health = health_checks(State(bootstrapped=True), store)
+        assert ask(health, "/readyz").status == 200
+    answer = ask(health, "/readyz")
+    assert [line for line in answer.body.decode().splitlines() if line.startswith("[-]")] == [
+        f"[-]{name} failed: reason withheld"
+        for name in ("etcd", "etcd-readiness", "poststarthook/storage-readiness")
+    ]
 
 
 async def test_readyz_is_false_before_the_bootstrap(server: InProcess, client: Client) -> None:

@@ -43,3 +43,9 @@ async def test_health_as_metrics(client: Client) -> None:
     """One sample a check (KEP-3466)."""
     body = (await client.request("GET", "/metrics/slis")).body
     assert b'kubernetes_healthcheck{name="' in body
+
+
+@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/openid/v1/jwks"])
+async def test_issuer_discovery_ends_without_a_newline(client: Client, path: str) -> None:
+    """Go marshals it; it does not print it line by line."""
+    assert (await client.request("GET", path)).body.endswith(b"}")

@@ -386,3 +386,32 @@ async def test_who_is_under_way_is_counted(
     assert counted == [1, 2]
     await trio.testing.wait_all_tasks_blocked()
     assert server.api.under_way == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "agent", "indented"),
+    [
+        ("", "kubectl/v1.36", False),
+        ("", "curl/8.0", True),
+        ("", "Mozilla/5.0 (X11)", True),
+        ("", "Wget/1.0", True),
+        ("?pretty=true", "kubectl/v1.36", True),
+        ("?pretty=1", "kubectl/v1.36", True),
+        ("?pretty=false", "curl/8.0", False),
+        ("?pretty=0", "curl/8.0", False),
+        ("?pretty=", "curl/8.0", True),
+        ("?pretty=maybe", "curl/8.0", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["/api/v1/namespaces/none", "/api/v1/none", "/api/v1/nodes?limit=x"]
+)
+async def test_errors_are_indented_as_objects_are(
+    client: Client, path: str, query: str, agent: str, indented: bool
+) -> None:
+    """For people, from whatever stage they come; nothing follows the last brace then."""
+    query = query.replace("?", "&") if "?" in path else query
+    answer = await client.request("GET", path + query, {"User-Agent": agent})
+    assert answer.status in (400, 404)
+    begin, end = (b'{\n  "kind": "Status",\n', b"\n}") if indented else (b'{"kind"', b"}\n")
+    assert (answer.body.startswith(begin), answer.body.endswith(end)) == (True, True)

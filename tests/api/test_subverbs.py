@@ -11,6 +11,7 @@ from kubetrio.api.containers import container_of
 from kubetrio.api.podlogs import check_log_options
 from kubetrio.api.sub_reviews import spec_causes
 from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.backend.dial import DialError
 from kubetrio.machinery.status import ApiError
 from kubetrio.pki import Pki
 from kubetrio.testing.client import Client
@@ -68,21 +69,58 @@ async def test_a_scale_of_a_version(
 
 
 COMPONENTS = "/api/v1/componentstatuses"
+EVERY = ["scheduler", "controller-manager", "etcd-0"]
+
+
+async def nobody(host: str, port: str, _tls: Any, _timeout_s: float) -> Any:
+    """A machine on which nothing listens."""
+    raise DialError(f"dial tcp {host}:{port}: connect: connection refused")
+
+
+async def test_a_component_that_is_not_there(server: InProcess, client: Client) -> None:
+    """It is unhealthy, and the store, which is there, is not."""
+    server.api.backends.dial = nobody
+    conditions = {
+        name: (await client.request("GET", f"{COMPONENTS}/{name}")).json()["conditions"]
+        for name in EVERY
+    }
+    assert conditions == {
+        name: [
+            {
+                "type": "Healthy",
+                "status": "False",
+                "message": f'Get "https://127.0.0.1:{port}/healthz": dial tcp 127.0.0.1:{port}: '
+                "connect: connection refused",
+            }
+        ]
+        for name, port in (("scheduler", 10259), ("controller-manager", 10257))
+    } | {"etcd-0": [{"type": "Healthy", "status": "True", "message": "ok"}]}
+
+
+async def test_an_unknown_component(client: Client) -> None:
+    """404, of a resource in the singular."""
+    answer = await client.request("GET", f"{COMPONENTS}/nope")
+    assert answer.status == 404
+    assert answer.json()["message"] == 'componentstatus "nope" not found'
+    assert answer.json()["details"] == {"name": "nope", "kind": "componentstatus"}
 
 
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("", ["etcd-0"]),
+        ("", EVERY),
         ("labelSelector=a", []),
-        ("labelSelector=!a", ["etcd-0"]),
+        ("labelSelector=!a", EVERY),
         ("fieldSelector=metadata.name%3Detcd-0", ["etcd-0"]),
         ("fieldSelector=metadata.name%3Dother", []),
-        ("limit=1&resourceVersion=5", ["etcd-0"]),
+        ("limit=1&resourceVersion=5", EVERY),
     ],
 )
-async def test_components_are_selected(client: Client, query: str, names: list[str]) -> None:
+async def test_components_are_selected(
+    server: InProcess, client: Client, query: str, names: list[str]
+) -> None:
     """As objects of any resource."""
+    server.api.backends.dial = nobody
     found = await client.request("GET", f"{COMPONENTS}?{query}")
     assert [item["metadata"]["name"] for item in found.json()["items"]] == names
 
@@ -299,3 +337,108 @@ async def test_tokens_of_service_accounts(
     nobody = {**asked, "spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1"}}}
     unbound = await client.request("POST", path, json=nobody)
     assert (unbound.status, unbound.json()["message"]) == (400, "Name parameter required.")
+
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+ONLY_THESE = f"only the following media types are accepted: {TYPES}"
+NO_ROUTE = f"406: Not Acceptable\n\nAvailable representations: text/plain, {TYPES}"
+NO_LIST = (
+    "you requested PartialObjectMetadataList, but the requested object is not a list "
+    "(*rest.LocationStreamer)"
+)
+CREATED_ONLY = [
+    (
+        f"{REVIEWS}/selfsubjectaccessreviews",
+        {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}},
+        },
+    ),
+    (
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": "x"},
+        },
+    ),
+    (
+        f"{PODS}/p/eviction?dryRun=All",
+        {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}},
+    ),
+    (
+        f"{PODS}/p/binding?dryRun=All",
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": "p"},
+            "target": {"name": "n"},
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), CREATED_ONLY, ids=lambda value: str(value)[:40])
+async def test_what_is_only_created_has_no_table(
+    client: Client, path: str, body: dict[str, Any]
+) -> None:
+    """406 for who takes nothing else; who takes more gets the plain object."""
+    await client.request("POST", PODS, json=pod("p"))
+    refused = await client.request("POST", path, {"Accept": TABLE}, json=body)
+    assert (refused.status, refused.json()["message"]) == (
+        406,
+        ONLY_THESE,
+    )
+    taken = await client.request("POST", path, {"Accept": f"{TABLE},application/json"}, json=body)
+    assert (taken.status, taken.json()["kind"] == "Table") == (201, False)
+
+
+@pytest.mark.parametrize(
+    ("accept", "status", "message"),
+    [
+        (
+            "text/html",
+            406,
+            NO_ROUTE,
+        ),
+        (
+            "text/plain",
+            406,
+            ONLY_THESE,
+        ),
+        (
+            TABLE,
+            406,
+            ONLY_THESE,
+        ),
+        (
+            TABLE.replace("Table", "PartialObjectMetadata"),
+            500,
+            "object does not implement the Object interfaces",
+        ),
+        (
+            TABLE.replace("Table", "PartialObjectMetadataList"),
+            406,
+            NO_LIST,
+        ),
+    ],
+)
+async def test_a_log_is_negotiated_as_an_object(
+    client: Client, accept: str, status: int, message: str
+) -> None:
+    """Although it is sent as text, whatever was asked for."""
+    await client.request("POST", PODS, json=pod("p"))
+    answer = await client.request("GET", f"{PODS}/p/log", {"Accept": accept})
+    assert (answer.status, answer.json()["message"]) == (status, message)
+    assert (await client.request("GET", f"{PODS}/p/log", {"Accept": "*/*"})).status == 204
+
+
+async def test_a_deletion_is_told_in_the_format_of_the_table(client: Client) -> None:
+    """A success is no table, but it is YAML when the table would be."""
+    await client.request("POST", f"{APPS}/deployments", json=deployment("d"))
+    accept = {"Accept": TABLE.replace("json", "yaml")}
+    answer = await client.request("DELETE", f"{APPS}/deployments/d?dryRun=All", accept)
+    assert answer.head.get(b"content-type") == b"application/yaml"
+    assert b"status: Success\n" in answer.body

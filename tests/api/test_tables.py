@@ -26,12 +26,12 @@ SECRET = {
 CELLS = ["a", "Opaque", 1, "10s"]
 
 
-def column(name, kind="string", form="", priority=0):
+def column(name, description, kind="string", form="", priority=0):
     return {
         "name": name,
         "type": kind,
         "format": form,
-        "description": "",
+        "description": description,
         "priority": priority,
     }
 
@@ -43,10 +43,10 @@ def test_whole_table():
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {"resourceVersion": "5"},
         "columnDefinitions": [
-            column("Name", form="name"),
-            column("Type"),
-            column("Data"),
-            column("Age"),
+            column("Name", "Name of the object.", form="name"),
+            column("Type", "What kind of secret it is."),
+            column("Data", "Number of entries."),
+            column("Age", "Time since the object was created."),
         ],
         "rows": [
             {
@@ -59,6 +59,27 @@ def test_whole_table():
             }
         ],
     }
+
+
+@pytest.mark.parametrize("key", [*builtin.load("tables"), "autoscaling/v1/scale", "a.b/v1/cs"])
+def test_every_column_is_described(key):
+    """In one short sentence, of every resource, and where there are only the default columns."""
+    for each in tables.columns(*key.split("/")):
+        assert each.description.endswith("."), each.name
+        assert "." not in each.description[:-1]
+        assert len(each.description) < 80
+
+
+def test_descriptions_are_of_columns_that_there_are():
+    """No resource and no column is described that is not printed."""
+    printed = {}
+    for key in [*builtin.load("tables"), "autoscaling/v1/scale"]:
+        group, version, resource = key.split("/")
+        printed[group, resource] = {each.name for each in tables.columns(group, version, resource)}
+    every = set().union(*printed.values())
+    for key, words in builtin.load("columns").items():
+        group, _, resource = key.rpartition("/")
+        assert words.keys() <= (every if key == "*" else printed[group, resource]), key
 
 
 def test_key_order():

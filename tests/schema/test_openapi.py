@@ -134,8 +134,8 @@ def test_references_resolve(path):
 def test_swagger_references_resolve():
     """The v2 document is closed as well."""
     made = swagger()
-    used = {item.removeprefix("#/definitions/") for item in references(made)}
-    assert used == set(made["definitions"])
+    there = {f"#/{place}/{name}" for place in ("definitions", "parameters") for name in made[place]}
+    assert set(references(made)) == there
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -289,6 +289,48 @@ def test_reference_with_default_is_wrapped():
     assert to_v3({"$ref": "x.Y"}) == {"$ref": "#/components/schemas/x.Y"}
 
 
+def test_reference_of_property_is_wrapped():
+    """Beside a property kube-apiserver has words, so its reference is wrapped without default."""
+    schemas = document("apis/apps/v1")["components"]["schemas"]
+    spec = schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]
+    selector = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"
+    assert spec["selector"].keys() == {"allOf", "description"}
+    assert spec["selector"]["allOf"] == [{"$ref": selector}]
+
+
+def test_reference_without_words_is_bare():
+    """A field that has neither words nor a default stays a plain reference."""
+    schemas = document("apis/networking.k8s.io/v1")["components"]["schemas"]
+    assert schemas["io.k8s.api.networking.v1.IngressRule"]["properties"]["http"] == {
+        "$ref": "#/components/schemas/io.k8s.api.networking.v1.HTTPIngressRuleValue"
+    }
+
+
+@pytest.mark.parametrize("kind", ["DeleteOptions", "WatchEvent"])
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [("apis/apps/v1", [("", "v1"), ("apps", "v1")]), ("api/v1", [("", "v1")])],
+)
+def test_kinds_of_shared_types(kind, path, kinds):
+    """A v3 document says of a type that all versions share that it is its own and the core's."""
+    name = f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"
+    listed = document(path)["components"]["schemas"][name]["x-kubernetes-group-version-kind"]
+    assert [(item["group"], item["version"], item["kind"]) for item in listed] == [
+        (*item, kind) for item in kinds
+    ]
+
+
+@pytest.mark.parametrize("kind", ["DeleteOptions", "WatchEvent"])
+def test_kinds_of_shared_types_in_v2(kind):
+    """The v2 document has every version that the scheme knows, those that are not served too."""
+    name = f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"
+    listed = swagger()["definitions"][name]["x-kubernetes-group-version-kind"]
+    found = {(item["group"], item["version"]) for item in listed}
+    assert {(item.group, item.version) for item in REGISTRY.by_group_version} <= found
+    assert ("extensions", "v1beta1") in found
+    assert len(listed) == len(found) == 60
+
+
 def test_property_named_like_a_keyword():
     """Names of properties are not taken for keywords."""
     name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
@@ -350,14 +392,86 @@ def test_swagger_has_all_operations():
 def test_swagger_patch():
     """In v2 the body is a parameter and the parameters carry their types."""
     operation = swagger()["paths"][DEPLOYMENT]["patch"]
-    assert operation["parameters"][0] == {
+    used = [shared(item) for item in operation["parameters"]]
+    assert used[0] == {
         "name": "body",
         "in": "body",
         "required": True,
         "schema": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Patch"},
     }
-    assert {"name": "force", "in": "query", "type": "boolean", "uniqueItems": True} in operation[
-        "parameters"
+    assert {"name": "force", "in": "query", "type": "boolean", "uniqueItems": True} in used
+
+
+def shared(parameter: dict[str, Any]) -> dict[str, Any]:
+    """A parameter of the v2 document itself, where an operation refers to it."""
+    prefix = "#/parameters/"
+    reference = parameter.get("$ref", "")
+    return swagger()["parameters"][reference.removeprefix(prefix)] if reference else parameter
+
+
+@pytest.mark.parametrize("name", ["dryRun", "fieldValidation", "name"])
+def test_parameters_that_are_not_shared(name):
+    """Clients look at each operation for them, or they have words of their own."""
+    assert name not in {item["name"] for item in swagger()["parameters"].values()}
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "name", "reference"),
+    [
+        (DEPLOYMENT, "patch", "fieldManager", "fieldManager-7c6nTn1T"),
+        (DEPLOYMENT, "put", "fieldManager", "fieldManager-Qy4HdaTW"),
+        (DEPLOYMENT, "delete", "body", "body-2Y1dVQaQ"),
+        ("/api/v1/namespaces/{namespace}/pods/{name}/exec", "", "tty", "tty-s0flW37O"),
+        ("/api/v1/namespaces/{namespace}/pods/{name}/attach", "", "tty", "tty-g7MlET_l"),
+        ("/api/v1/nodes/{name}/proxy/{path}", "", "path", "path-z6Ciiujn"),
+        ("/api/v1/nodes/{name}/proxy/{path}", "", "path", "path-rFDtV0x9"),
+    ],
+)
+def test_shared_parameters_by_use(path, method, name, reference):
+    """A parameter that is said otherwise elsewhere is shared under a name for each use."""
+    item = swagger()["paths"][path]
+    own = (item[method] if method else item)["parameters"]
+    found = [each["$ref"].rpartition("/")[2] for each in own if "$ref" in each]
+    assert reference in [each for each in found if swagger()["parameters"][each]["name"] == name]
+
+
+PATCHES = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+]
+JSON_YAML_PROTOBUF = [
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "consumes"),
+    [
+        (DEPLOYMENT, "get", ["*/*"]),
+        (DEPLOYMENT, "put", ["*/*"]),
+        (DEPLOYMENT, "patch", PATCHES),
+        ("/apis/apps/v1/", "get", JSON_YAML_PROTOBUF),
+        ("/version/", "get", ["application/json"]),
+        ("/openid/v1/jwks/", "get", None),
+        (f"/{CUSTOM_PATH}/crontabs", "get", ["application/json", "application/yaml"]),
+    ],
+)
+def test_consumes(path, method, consumes):
+    """What a v2 document says of bodies, without one too, in kube-apiserver's order."""
+    assert swagger()["paths"][path][method].get("consumes") == consumes
+
+
+def test_produces_in_order():
+    """Media types of answers are in the order in which kube-apiserver prefers them."""
+    produces = swagger()["paths"]["/api/v1/pods"]["get"]["produces"]
+    assert produces == [
+        *JSON_YAML_PROTOBUF,
+        "application/json;stream=watch",
+        "application/vnd.kubernetes.protobuf;stream=watch",
     ]
 
 

@@ -4,18 +4,18 @@ import struct
 from collections.abc import Generator
 from typing import Any
 
-import orjson
 import pytest
+import yaml
 
-from kubetrio.schema import builtin, openapi, openapi2_proto
-from kubetrio.schema.openapi2_proto import CHOICES, LISTS, MAPS, MESSAGES
+from kubetrio.schema import builtin, openapi
+from kubetrio.schema.openapi2_proto import MESSAGES
 
 DOCUMENT = openapi.swagger_v2(builtin.registry(), version="v1.36.0")
-ENCODED = openapi2_proto.encode(DOCUMENT)
+ENCODED = MESSAGES.encode(DOCUMENT)
 Wire = dict[int, list[Any]]
 
 # Field numbers, again, of the messages that are looked into by hand.
-PATHS, DEFINITIONS, SECURITY, SECURITY_DEFINITIONS = 8, 9, 12, 13
+PATHS, DEFINITIONS, SHARED, SECURITY, SECURITY_DEFINITIONS = 8, 9, 10, 12, 13
 REF, DESCRIPTION, REQUIRED, TYPE, ITEMS, PROPERTIES, EXTENSIONS = 1, 4, 19, 22, 23, 25, 31
 
 
@@ -62,10 +62,10 @@ def pairs(items: list[bytes]) -> dict[str, bytes]:
 
 
 def anything(data: bytes) -> Any:
-    """A value of any type, of its YAML text; ours is JSON."""
+    """A value of any type, of its YAML text."""
     found = fields(data)
     assert set(found) == {2}
-    return orjson.loads(found[2][0])
+    return yaml.safe_load(found[2][0])
 
 
 TOP = fields(ENCODED)
@@ -82,18 +82,18 @@ def read(kind: str, value: Any) -> Any:
     if kind == "Any":
         return anything(value)
     found = fields(value)
-    if kind in LISTS:
-        listed = [read(LISTS[kind], item) for item in found.get(1, [])]
+    if kind in MESSAGES.lists:
+        listed = [read(MESSAGES.lists[kind], item) for item in found.get(1, [])]
         return listed if kind == "StringArray" else listed[0]
-    if kind in MAPS:
-        number, values, extensions = MAPS[kind]
+    if kind in MESSAGES.maps:
+        number, values, extensions = MESSAGES.maps[kind]
         result = {name: read(values, item) for name, item in pairs(found.get(number, [])).items()}
         more = pairs(found.get(extensions, []))
         return {**result, **{name: anything(item) for name, item in more.items()}}
-    if kind in CHOICES:
+    if kind in MESSAGES.choices:
         ((number, (inner,)),) = found.items()
         return read(CHOSEN[kind, number], inner)
-    known = {number: (member, of) for member, (number, of) in MESSAGES[kind].items()}
+    known = {number: (member, of) for member, (number, of) in MESSAGES.members[kind].items()}
     result = {}
     for number, items in found.items():
         member, of = known[number]
@@ -152,7 +152,7 @@ def test_nothing_is_lost() -> None:
 )
 def test_numbers_are_gnostics(message: str, member: str, number: int) -> None:
     """Those at the end of a message: any one left out before shifts them."""
-    assert MESSAGES[message][member][0] == number
+    assert MESSAGES.members[message][member][0] == number
 
 
 def test_the_head() -> None:
@@ -161,7 +161,12 @@ def test_the_head() -> None:
     assert fields(TOP[2][0]) == {1: [b"Kubernetes"], 2: [b"v1.36.0"]}
     assert pairs(fields(TOP[SECURITY][0])[1]) == {"BearerToken": b""}
     (login,) = pairs(fields(TOP[SECURITY_DEFINITIONS][0])[1]).values()
-    assert fields(fields(login)[2][0]) == {1: [b"apiKey"], 2: [b"authorization"], 3: [b"header"]}
+    assert fields(fields(login)[2][0]) == {
+        1: [b"apiKey"],
+        2: [b"authorization"],
+        3: [b"header"],
+        4: [b"Bearer Token authentication"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -219,9 +224,11 @@ def test_a_path() -> None:
     assert fields(body[5][0]) == {REF: [b"#/definitions/io.k8s.api.core.v1.Pod"]}
     codes = pairs(fields(post[9][0])[1])
     assert list(codes) == list(expected["responses"])
-    shared = [fields(fields(fields(one)[1][0])[2][0]) for one in item[9]]
-    assert {next(iter(one)) for one in shared} == {3, 4}
-    (namespace,) = (fields(one[4][0]) for one in shared if 4 in one)
+    shared = [fields(fields(one)[2][0])[1][0].decode() for one in item[9]]
+    assert shared == [one["$ref"] for one in DOCUMENT["paths"][path]["parameters"]]
+    known = pairs(fields(TOP[SHARED][0])[1])
+    found = fields(fields(known[shared[0].rpartition("/")[2]])[2][0])
+    namespace = fields(found[4][0])
     assert namespace == {1: [1], 2: [b"path"], 4: [b"namespace"], 5: [b"string"], 19: [1]}
 
 
@@ -249,7 +256,7 @@ def test_what_kubernetes_does_not_use() -> None:
         },
     }
     extra: dict[str, Any] = {**document, "unknown": 1}
-    assert read("Document", openapi2_proto.encode(extra)) == document
+    assert read("Document", MESSAGES.encode(extra)) == document
 
 
 def test_it_can_be_made_in_steps() -> None:
@@ -257,7 +264,7 @@ def test_it_can_be_made_in_steps() -> None:
     results = []
 
     def run() -> Generator[None]:
-        results.append((yield from openapi2_proto.steps(DOCUMENT)))
+        results.append((yield from MESSAGES.steps(DOCUMENT)))
 
     assert len(list(run())) > 20
     assert results == [ENCODED]

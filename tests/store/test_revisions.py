@@ -96,6 +96,14 @@ async def test_writers_share_transactions(
     assert (numbers.writes, numbers.commits, numbers.largest_batch) == (17, 2, 16)
 
 
+async def test_a_probe_reads_from_the_database(tmp_path: Path) -> None:
+    """It says nothing while that works, and why not when it does not."""
+    async with open_store(tmp_path, NORMAL, seeded(0)) as store:
+        store.probe()
+    with pytest.raises(StoreUnavailable):
+        store.probe()
+
+
 async def test_a_lone_writer_waits_for_nobody(tmp_path: Path, mock_clock: MockClock) -> None:
     """Its write is committed where it is submitted, once it is known to be alone."""
     env, gate = gated(1)

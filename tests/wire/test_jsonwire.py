@@ -12,7 +12,7 @@ from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.wire.gojson import Float, parse
-from kubetrio.wire.jsonwire import Decoded, decode_request, encode, find_kind
+from kubetrio.wire.jsonwire import Decoded, decode_request, encode, encode_indented, find_kind
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -301,3 +301,21 @@ def test_encode_and_parse_are_inverse(value: object) -> None:
     """What is printed reads back as what prints the same; only the sign of zero is lost."""
     parsed = parse(json.dumps(value).encode()).value
     assert encode(parse(encode(parsed)).value) == encode(parsed)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({}, "{}"),
+        ([], "[]"),
+        ({"a": [1, {}], "b": "<&>\u2028"}, '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": "@"\n}'),
+        (
+            {"a": 2**70, "b": [], "c": '{",:'},
+            f'{{\n  "a": {2**70},\n  "b": [],\n  "c": "{{\\",:"\n}}',
+        ),
+    ],
+)
+def test_indented(value: object, text: str) -> None:
+    """Two spaces a level, nothing inside what is empty, and what HTML would mind is escaped."""
+    escaped = r"\u003c\u0026\u003e\u2028"
+    assert encode_indented(value).decode() == text.replace("@", escaped)

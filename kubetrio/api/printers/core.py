@@ -79,6 +79,7 @@ def _node_address(obj: Json, kind: str) -> str:
 def node(obj: Json, now: float) -> list[Any]:
     """Name, Status, Roles, Age, Version, two addresses, OS, kernel, runtime."""
     info = field(obj, "status", "nodeInfo")
+    kernel, architecture = text(info, "kernelVersion") or UNKNOWN, text(info, "architecture")
     return [
         name(obj),
         _node_status(obj),
@@ -88,7 +89,7 @@ def node(obj: Json, now: float) -> list[Any]:
         _node_address(obj, "InternalIP"),
         _node_address(obj, "ExternalIP"),
         text(info, "osImage") or UNKNOWN,
-        text(info, "kernelVersion") or UNKNOWN,
+        f"{kernel} ({architecture})" if architecture else kernel,
         text(info, "containerRuntimeVersion") or UNKNOWN,
     ]
 

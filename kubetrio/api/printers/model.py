@@ -56,9 +56,11 @@ class Printer:
         cells: fills them.
         conditions: ``TableRowCondition`` objects of a row.
         sort_key: order of the rows of a list, or None to keep the order of the list.
+        default: whether these are the columns of resources that have none of their own.
     """
 
     columns: tuple[Column, ...]
     cells: Cells
     conditions: Callable[[Json], list[dict[str, str]]] = no_conditions
     sort_key: Callable[[Json], Any] | None = None
+    default: bool = False

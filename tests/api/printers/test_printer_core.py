@@ -37,6 +37,20 @@ def test_node_roles():
     assert core.node({"metadata": {"labels": labels}}, NOW)[2] == "control-plane,worker"
 
 
+@pytest.mark.parametrize(
+    ("info", "printed"),
+    [
+        ({}, "<unknown>"),
+        ({"kernelVersion": "6.1"}, "6.1"),
+        ({"kernelVersion": "6.1", "architecture": "amd64"}, "6.1 (amd64)"),
+        ({"architecture": "arm64"}, "<unknown> (arm64)"),
+    ],
+)
+def test_node_kernel(info, printed):
+    """The kernel is followed by the architecture, when the node tells it."""
+    assert core.node({"status": {"nodeInfo": info}}, NOW)[8] == printed
+
+
 def test_resource_quota():
     """Limits are apart from the rest; what is not used is zero."""
     hard = {"requests.cpu": "1", "limits.cpu": "2", "pods": "5", "limits": "1"}
