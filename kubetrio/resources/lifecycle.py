@@ -42,6 +42,7 @@ from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import (
     repeated_metadata,
+    qualified_finalizers,
     validate_create,
     validate_update,
     warnings,
@@ -218,13 +219,13 @@ class Lifecycle:
             obj["metadata"],
             namespaced=target.resource.namespaced,
             name_check=NAME_CHECKS[strategy.name_rule],
-            standard_finalizers=strategy.standard_finalizers,
+            standard_finalizers=qualified_finalizers(target.resource),
         )
         checked, shown = _checked(target.resource, obj)
         return causes + validate_create(checked, shown, allow_privileged=self._allow_privileged)
 
     def _validate_update(self, target: Target, new: Object, old: Object) -> list[Cause]:
-        standard = strategy_of(builtin.stored_type(target.resource)).standard_finalizers
+        standard = qualified_finalizers(target.resource, target.subresource)
         meta, was = new["metadata"], old["metadata"]
         causes = objectmeta.validate_object_meta_update(meta, was, standard_finalizers=standard)
         if causes:

@@ -32,7 +32,6 @@ class Strategy:
         orphan_by_default: whether dependents stay when no propagation policy is given.
         orphan_warning: what to tell a client that left the policy out, or empty.
         graceful: whether deletion waits for a kubelet.
-        standard_finalizers: whether finalizers without a domain must be standard ones.
     """
 
     name_rule: str = "dns1123Subdomain253"
@@ -47,7 +46,6 @@ class Strategy:
     orphan_by_default: bool = False
     orphan_warning: str = ""
     graceful: bool = False
-    standard_finalizers: bool = True
 
 
 NOT_COLLECTED = frozenset({("", "events"), ("events.k8s.io", "events")})
@@ -60,9 +58,6 @@ ORPHAN_WARNINGS = {
     )
 }
 GRACEFUL = frozenset({("", "pods")})
-FREE_FINALIZERS = frozenset(
-    {"apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io"}
-)
 # Not probed, known from what they answer.
 GENERATION_GROUPS = frozenset({"admissionregistration.k8s.io"})
 GENERATION_METADATA = {
@@ -115,7 +110,6 @@ def strategy_of(resource: ResourceType) -> Strategy:
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         orphan_warning=ORPHAN_WARNINGS.get(key, ""),
         graceful=key in GRACEFUL,
-        standard_finalizers=group not in FREE_FINALIZERS,
         generation=generation,
         generation_counts=(generation or key in GENERATION_OF_CHANGES)
         and key not in GENERATION_FIXED,
