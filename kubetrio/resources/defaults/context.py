@@ -47,6 +47,13 @@ def keep_metadata_of_stored(new: Json, old: Json) -> None:
         copy_member(meta, old["metadata"], name)
 
 
+def ignore_metadata(new: Json, old: Json) -> None:
+    """Undo all that a subresource write did to metadata, except to managedFields."""
+    meta = dict(old["metadata"])
+    copy_member(meta, new["metadata"], "managedFields")
+    new["metadata"] = meta
+
+
 def copy_member(target: Json, source: Json, name: str) -> None:
     """Make a member equal to that of another object, absence included."""
     if name in source:
