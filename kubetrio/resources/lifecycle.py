@@ -41,8 +41,8 @@ from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import (
-    repeated_metadata,
     qualified_finalizers,
+    repeated_metadata,
     validate_create,
     validate_update,
     warnings,
@@ -367,11 +367,12 @@ class Lifecycle:
             return Written(shown, created=False, warnings=advice)
         value = stamp(new)
         if remove:
-            # Watchers see the last state that was stored, the client what it asked for.
+            # Watchers see the last state that was stored, the client what it asked for: a state
+            # that never was, and so without a version of its own.
             gone = restamp(current.value)
-            stored = await self._store.delete(current.key, gone, expected=current.revision)
+            await self._store.delete(current.key, gone, expected=current.revision)
             await self._deallocate(resource, new)
-            return Written(value.at(stored.revision), created=False, warnings=advice)
+            return Written(value.at(current.revision), created=False, warnings=advice)
         stored = await self._store.update(current.key, value, expected=current.revision)
         return Written(stored.value, created=False, warnings=advice)
 

@@ -68,10 +68,15 @@ GENERATION_METADATA = {
 GENERATION_FIXED = frozenset({("scheduling.k8s.io", "priorityclasses")})
 # Only a change gives these a generation.
 GENERATION_OF_CHANGES = frozenset({("storage.k8s.io", "csidrivers")})
-# Kinds whose own updates write their status too.
-STATUS_WRITTEN_BY_ALL = frozenset({("networking.k8s.io", "servicecidrs")})
 # Seen with a finalizer in the way, so the recording says nothing about what they return.
-RETURNS_DELETED = frozenset({("", "pods")})
+RETURNS_DELETED = frozenset(
+    {
+        ("", "persistentvolumeclaims"),
+        ("", "persistentvolumes"),
+        ("", "pods"),
+        ("storage.k8s.io", "volumeattributesclasses"),
+    }
+)
 
 
 def collection_path(resource: ResourceType) -> str:
