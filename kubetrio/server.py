@@ -50,6 +50,7 @@ from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.quotas import QuotaKeeper
+from kubetrio.bootstrap.servicerange import DefaultServiceRange
 from kubetrio.bootstrap.unprotect import Unprotect
 from kubetrio.config import Config
 from kubetrio.env import Env
@@ -403,6 +404,11 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     return api
 
 
+def _default_range(config: Config, api: Api) -> DefaultServiceRange:
+    cidrs = config.service_cluster_ip_range.split(",")
+    return DefaultServiceRange(api.registry, api.lifecycle, api.store, api.env, cidrs)
+
+
 async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowConfig | None:
     """Make the objects that every cluster has; returns what keeps those of flow control."""
     objects = Bootstrap(
@@ -412,11 +418,11 @@ async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowCo
         address=_ip(config.public_address),
         port=port,
         service_ip=_service_ip(config),
-        service_ranges=config.service_cluster_ip_range.split(","),
         now=format_time(api.env.now()),
     )
     for allocator in api.lifecycle.allocators.values():
         await allocator.start()
+    await _default_range(config, api).keep()
     await objects.run()
     keeper: FlowConfig | None = None
     if isinstance(api.flow, PriorityAndFairness):
@@ -470,6 +476,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
                 keeper = await bootstrap(config, api, state, port)
+                nursery.start_soon(_default_range(config, api).run, name="service range")
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")
                     nursery.start_soon(keeper.run, name="flow control configuration")
@@ -491,7 +498,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
 
 def _service_ip(config: Config) -> str:
     try:
-        return service_ip(config.service_cluster_ip_range)
+        return service_ip(config.service_cluster_ip_range.split(",")[0])
     except (ValueError, StopIteration) as error:
         raise StartError(f"--service-cluster-ip-range: {error}") from error
 

@@ -110,7 +110,7 @@ def strategy_of(resource: ResourceType) -> Strategy:
     generation = base.generation or group in GENERATION_GROUPS
     return replace(
         base,
-        status="status" in resource.subresources and key not in STATUS_WRITTEN_BY_ALL,
+        status="status" in resource.subresources,
         collected=key not in NOT_COLLECTED,
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         orphan_warning=ORPHAN_WARNINGS.get(key, ""),

@@ -122,3 +122,72 @@ async def test_start_repairs(server: InProcess, client: Client) -> None:
     again = ServiceAllocator(server.api.store, server.env, ["10.0.0.0/24"])
     await again.start()
     assert await addresses(client) == {"10.0.0.1", ip}
+
+
+async def test_addresses_come_from_further_ranges(client: Client) -> None:
+    """A ServiceCIDR gives addresses as soon as it exists, and none when it is gone."""
+    ranges = "/apis/networking.k8s.io/v1/servicecidrs"
+    obj = {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.99.7.0/24"]}}
+    assert (await client.request("POST", ranges, json=obj)).status == 201
+    made = await client.request("POST", SERVICES, json=service("a", clusterIP="10.99.7.7"))
+    assert made.status == 201
+    assert "10.99.7.7" in await addresses(client)
+    await client.request("DELETE", ranges + "/more")
+    refused = await client.request("POST", SERVICES, json=service("b", clusterIP="10.99.7.8"))
+    assert refused.json()["message"] == (
+        'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.99.7.8"]: failed to '
+        "allocate IP 10.99.7.8: the provided network does not match the current range"
+    )
+
+
+async def test_an_address_object_says_who_made_it(client: Client) -> None:
+    """The server owns its fields."""
+    ip = (await client.request("POST", SERVICES, json=service("a"))).json()["spec"]["clusterIP"]
+    obj = (await client.request("GET", f"{ADDRESSES}/{ip}")).json()
+    (entry,) = obj["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
+    assert entry["fieldsV1"]["f:spec"]["f:parentRef"].keys() == {
+        ".", "f:name", "f:namespace", "f:resource",
+    }  # fmt: skip
+
+
+async def test_a_name_elsewhere_asks_for_no_node_ports(client: Client) -> None:
+    """Of a type that has none they are not looked at."""
+    ports = [{"port": 80, "nodePort": 100}]
+    asked = service("a", type="ExternalName", externalName="a.example", ports=ports)
+    assert (await client.request("POST", SERVICES, json=asked)).status == 201
+
+
+async def test_a_node_port_of_two_equal_transports_is_an_error(client: Client) -> None:
+    """On an update, in kube-apiserver's odd words."""
+    first = [{"port": 80, "nodePort": 30080}]
+    await client.request("POST", SERVICES, json=service("a", type="NodePort", ports=first))
+    ports = [
+        {"name": "a", "port": 80, "nodePort": 30080},
+        {"name": "b", "port": 81, "nodePort": 30080},
+    ]
+    patch = {"spec": {"ports": ports}}
+    refused = await client.request("PATCH", SERVICES + "/a", headers=MERGE, json=patch)
+    assert refused.status == 500
+    assert refused.json()["message"] == "duplicate nodePort: {TCP 30080}"
+
+
+async def test_a_dry_run_counts_ports_from_those_that_it_asks_for(client: Client) -> None:
+    """The number that it makes up follows the highest of its own."""
+    ports = [{"name": "a", "port": 80, "nodePort": 30080}, {"name": "b", "port": 81}]
+    asked = service("a", type="NodePort", ports=ports)
+    answer = await client.request("POST", SERVICES + "?dryRun=All", json=asked)
+    assert [port["nodePort"] for port in answer.json()["spec"]["ports"]] == [30080, 30081]
+
+
+async def test_endpoints_go_with_their_service(client: Client) -> None:
+    """Of the same name, and only when the service is really deleted."""
+    endpoints = "/api/v1/namespaces/default/endpoints"
+    await client.request("POST", SERVICES, json=service("a"))
+    for name in ("a", "b"):
+        await client.request("POST", endpoints, json={"metadata": {"name": name}})
+    await client.request("DELETE", SERVICES + "/a?dryRun=All")
+    assert (await client.request("GET", endpoints + "/a")).status == 200
+    await client.request("DELETE", SERVICES + "/a")
+    assert (await client.request("GET", endpoints + "/a")).status == 404
+    assert (await client.request("GET", endpoints + "/b")).status == 200

@@ -17,13 +17,11 @@ class Context(NamedTuple):
         now: wall clock as a Kubernetes time such as ``2026-01-02T03:04:05Z``.
         uid: identity of the new object; empty on update.
         user: who asks.
-        families: address families of services, the primary one first.
     """
 
     now: str
     uid: str = ""
     user: UserInfo = ANONYMOUS
-    families: tuple[str, ...] = ("IPv4",)
 
 
 Create = Callable[[Json, Context], None]

@@ -26,7 +26,7 @@ from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import Report, compile_type
 
 # Kinds that take their status from whoever creates them.
-_STATUS_IS_GIVEN = frozenset({("", "nodes"), ("networking.k8s.io", "servicecidrs")})
+_STATUS_IS_GIVEN = frozenset({("", "nodes")})
 # Kinds whose status writers cannot touch metadata.  Those of definitions can: kube-apiserver means
 # to undo their changes, but takes what to go back to from the new object.
 _STATUS_KEEPS_METADATA = frozenset(
