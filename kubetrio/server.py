@@ -370,7 +370,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             authorization.basic_user(builtin.load("bootstrap")),
         ]
     )
-    quotas = StoredQuotas(store, builtin.registry())
+    quotas = StoredQuotas(store, builtin.registry(), env)
     api = Api(
         config=ApiConfig(
             min_request_timeout_s=config.min_request_timeout_s,
@@ -482,7 +482,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                     nursery.start_soon(keeper.run, name="flow control configuration")
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
                 nursery.start_soon(unprotect.run, name="storage protection")
-                keeper_of_quotas = QuotaKeeper(store, api.quotas)
+                keeper_of_quotas = QuotaKeeper(store, api.quotas, env)
                 nursery.start_soon(keeper_of_quotas.run, name="resource quotas")
                 nursery.start_soon(listener.run, name="listener")
                 url = f"https://{_bracketed(config.public_address)}:{port}"
