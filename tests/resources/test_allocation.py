@@ -91,25 +91,6 @@ async def test_changes_of_type_take_and_release(client: Client) -> None:
     assert back["spec"]["clusterIP"] in await addresses(client)
 
 
-async def test_a_port_of_two_transports_has_one_node_port(client: Client) -> None:
-    """TCP and UDP of one port share their number."""
-    ports = [
-        {"name": "t", "port": 53, "protocol": "TCP"},
-        {"name": "u", "port": 53, "protocol": "UDP"},
-    ]
-    made = await client.request("POST", SERVICES, json=service("a", type="NodePort", ports=ports))
-    numbers = {port["nodePort"] for port in made.json()["spec"]["ports"]}
-    assert len(numbers) == 1
-
-
-async def test_a_load_balancer_gets_a_port_for_health_checks(client: Client) -> None:
-    """Only with the local traffic policy."""
-    asked = service("a", type="LoadBalancer", externalTrafficPolicy="Local")
-    spec = (await client.request("POST", SERVICES, json=asked)).json()["spec"]
-    assert 30000 <= spec["healthCheckNodePort"] <= 32767
-    assert spec["healthCheckNodePort"] != spec["ports"][0]["nodePort"]
-
-
 async def test_start_repairs(server: InProcess, client: Client) -> None:
     """A missing IPAddress is made again, one without a service goes."""
     made = (await client.request("POST", SERVICES, json=service("a"))).json()
@@ -149,35 +130,6 @@ async def test_an_address_object_says_who_made_it(client: Client) -> None:
     assert entry["fieldsV1"]["f:spec"]["f:parentRef"].keys() == {
         ".", "f:name", "f:namespace", "f:resource",
     }  # fmt: skip
-
-
-async def test_a_name_elsewhere_asks_for_no_node_ports(client: Client) -> None:
-    """Of a type that has none they are not looked at."""
-    ports = [{"port": 80, "nodePort": 100}]
-    asked = service("a", type="ExternalName", externalName="a.example", ports=ports)
-    assert (await client.request("POST", SERVICES, json=asked)).status == 201
-
-
-async def test_a_node_port_of_two_equal_transports_is_an_error(client: Client) -> None:
-    """On an update, in kube-apiserver's odd words."""
-    first = [{"port": 80, "nodePort": 30080}]
-    await client.request("POST", SERVICES, json=service("a", type="NodePort", ports=first))
-    ports = [
-        {"name": "a", "port": 80, "nodePort": 30080},
-        {"name": "b", "port": 81, "nodePort": 30080},
-    ]
-    patch = {"spec": {"ports": ports}}
-    refused = await client.request("PATCH", SERVICES + "/a", headers=MERGE, json=patch)
-    assert refused.status == 500
-    assert refused.json()["message"] == "duplicate nodePort: {TCP 30080}"
-
-
-async def test_a_dry_run_counts_ports_from_those_that_it_asks_for(client: Client) -> None:
-    """The number that it makes up follows the highest of its own."""
-    ports = [{"name": "a", "port": 80, "nodePort": 30080}, {"name": "b", "port": 81}]
-    asked = service("a", type="NodePort", ports=ports)
-    answer = await client.request("POST", SERVICES + "?dryRun=All", json=asked)
-    assert [port["nodePort"] for port in answer.json()["spec"]["ports"]] == [30080, 30081]
 
 
 async def test_endpoints_go_with_their_service(client: Client) -> None:
