@@ -50,6 +50,7 @@ from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.quotas import QuotaKeeper
+from kubetrio.bootstrap.servicerange import DefaultServiceRange
 from kubetrio.bootstrap.unprotect import Unprotect
 from kubetrio.config import Config
 from kubetrio.env import Env
@@ -387,7 +388,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             authorization.basic_user(builtin.load("bootstrap")),
         ]
     )
-    quotas = StoredQuotas(store, builtin.registry())
+    quotas = StoredQuotas(store, builtin.registry(), env)
     api = Api(
         config=ApiConfig(
             min_request_timeout_s=config.min_request_timeout_s,
@@ -422,6 +423,11 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     return api
 
 
+def _default_range(config: Config, api: Api) -> DefaultServiceRange:
+    cidrs = config.service_cluster_ip_range.split(",")
+    return DefaultServiceRange(api.registry, api.lifecycle, api.store, api.env, cidrs)
+
+
 async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowConfig | None:
     """Make the objects that every cluster has; returns what keeps those of flow control."""
     objects = Bootstrap(
@@ -431,11 +437,11 @@ async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowCo
         address=_ip(config.public_address),
         port=port,
         service_ip=_service_ip(config),
-        service_ranges=config.service_cluster_ip_range.split(","),
         now=format_time(api.env.now()),
     )
     for allocator in api.lifecycle.allocators.values():
         await allocator.start()
+    await _default_range(config, api).keep()
     await objects.run()
     keeper: FlowConfig | None = None
     if isinstance(api.flow, PriorityAndFairness):
@@ -491,6 +497,8 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
                 keeper = await bootstrap(config, api, state, port)
+                name = "service range"
+                nursery.start_soon(persevere, _default_range(config, api).run, name, name=name)
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")
                     name = "flow control configuration"
@@ -498,7 +506,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
                 name = "storage protection"
                 nursery.start_soon(persevere, unprotect.run, name, name=name)
-                keeper_of_quotas = QuotaKeeper(store, api.quotas)
+                keeper_of_quotas = QuotaKeeper(store, api.quotas, env)
                 name = "resource quotas"
                 nursery.start_soon(persevere, keeper_of_quotas.run, name, name=name)
                 nursery.start_soon(listener.run, name="listener")
@@ -515,7 +523,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
 
 def _service_ip(config: Config) -> str:
     try:
-        return service_ip(config.service_cluster_ip_range)
+        return service_ip(config.service_cluster_ip_range.split(",")[0])
     except (ValueError, StopIteration) as error:
         raise StartError(f"--service-cluster-ip-range: {error}") from error
 

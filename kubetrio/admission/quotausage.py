@@ -37,6 +37,7 @@ EXPLICIT = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
 STORAGE_CLASS = ".storageclass.storage.k8s.io/"
+OLD_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def count_name(resource: GroupResource) -> str:
@@ -87,16 +88,40 @@ def _service(service: Object) -> Amounts:
 def _claim(claim: Object) -> Amounts:
     name = "persistentvolumeclaims"
     spec = claim.get("spec") or {}
+    notes = (claim.get("metadata") or {}).get("annotations") or {}
     used = {count_name(CLAIMS): ONE, name: ONE}
-    kind = spec.get("storageClassName")
+    kind = notes.get(OLD_STORAGE_CLASS) or spec.get("storageClassName")
     if kind:
         used[f"{kind}{STORAGE_CLASS}{name}"] = ONE
-    asked = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if asked is not None:
-        used["requests.storage"] = quantity.from_json(asked)
+    storage = _storage(claim)
+    if storage is not None:
+        used["requests.storage"] = storage
         if kind:
-            used[f"{kind}{STORAGE_CLASS}requests.storage"] = quantity.from_json(asked)
+            used[f"{kind}{STORAGE_CLASS}requests.storage"] = storage
     return used
+
+
+def _storage(claim: Object) -> Quantity | None:
+    """What a claim asks for, or what it was given already if that is more; whole bytes."""
+    spec, status = claim.get("spec") or {}, claim.get("status") or {}
+    asked = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if asked is None:
+        return None
+    given = (status.get("allocatedResources") or {}).get("storage", asked)
+    storage = max(quantity.from_json(asked), quantity.from_json(given))
+    whole = quantity.parse(str(storage.value()))
+    return storage if storage == whole else whole
+
+
+def attributes_classes(claim: Object) -> set[str]:
+    """The volume attributes classes that a claim names: wanted, in use, and on the way."""
+    spec, status = claim.get("spec") or {}, claim.get("status") or {}
+    named = (
+        spec.get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return {name for name in named if name}
 
 
 def usage(resource: GroupResource, obj: Object) -> Amounts:
@@ -111,6 +136,15 @@ def usage(resource: GroupResource, obj: Object) -> Amounts:
     if not resource.group and resource.resource in PLAIN:
         used[resource.resource] = ONE
     return used
+
+
+def counts_otherwise(resource: GroupResource, new: Object, old: Object) -> bool:
+    """Whether an object counts for something else after an update, or for other quotas."""
+    if usage(resource, new) != usage(resource, old):
+        return True
+    if resource == PODS:
+        return terminates(new) != terminates(old)
+    return resource == CLAIMS and attributes_classes(new) != attributes_classes(old)
 
 
 def resource_of(name: str) -> GroupResource | None:
@@ -157,13 +191,27 @@ def missing_requests(pod: Object, names: Iterable[str]) -> str:
     return f"must specify {'; '.join(texts)}"
 
 
+def terminates(pod: Object) -> bool:
+    """Whether a pod has a time by which it is over."""
+    return pod["spec"].get("activeDeadlineSeconds") is not None
+
+
+def _claim_in_scope(claim: Object, scope: str, operator: str, values: Sequence[str]) -> bool:
+    if scope != "VolumeAttributesClass":
+        return False
+    names = attributes_classes(claim)
+    if operator == "Exists":
+        return bool(names)
+    return any(_selected(name, operator, values) for name in names or {""})
+
+
 def _in_scope(pod: Object, scope: str, operator: str, values: Sequence[str]) -> bool:
     spec = pod["spec"]
     match scope:
         case "Terminating":
-            return spec.get("activeDeadlineSeconds") is not None
+            return terminates(pod)
         case "NotTerminating":
-            return spec.get("activeDeadlineSeconds") is None
+            return not terminates(pod)
         case "BestEffort":
             return _best_effort(pod)
         case "NotBestEffort":
@@ -219,8 +267,11 @@ def _crosses_namespaces(spec: Object) -> bool:
     return False
 
 
+_SCOPES = {PODS: _in_scope, CLAIMS: _claim_in_scope}
+
+
 def counts_for(resource: GroupResource, obj: Object, quota: Object) -> bool:
-    """Whether an object is in the scopes of a quota; only pods have scopes."""
+    """Whether an object is in the scopes of a quota; only pods and claims have any."""
     spec = quota.get("spec") or {}
     scopes = [(name, "Exists", ()) for name in spec.get("scopes") or ()]
     scopes += [
@@ -229,7 +280,8 @@ def counts_for(resource: GroupResource, obj: Object, quota: Object) -> bool:
     ]
     if not scopes:
         return True
-    return resource == PODS and all(_in_scope(obj, *scope) for scope in scopes)
+    in_scope = _SCOPES.get(resource)
+    return in_scope is not None and all(in_scope(obj, *scope) for scope in scopes)
 
 
 def printed(amounts: Mapping[str, Quantity]) -> str:

@@ -7,7 +7,6 @@ server's own address.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -53,7 +52,6 @@ FILLED_IN = {
     "Namespace": frozenset({"finalizers"}),
     "Service": frozenset({"clusterIPs", "ipFamilies"}),
 }
-RANGE_READY = "Kubernetes default Service CIDR is ready"
 
 
 class Bootstrap:
@@ -66,7 +64,6 @@ class Bootstrap:
         address: IP address of the server that clients reach.
         port: its port.
         service_ip: address of the ``kubernetes`` Service.
-        service_ranges: CIDRs of service addresses.
         now: wall clock as a Kubernetes time.
     """
 
@@ -79,7 +76,6 @@ class Bootstrap:
         address: str,
         port: int,
         service_ip: str,
-        service_ranges: Sequence[str],
         now: str,
     ) -> None:
         self._registry = registry
@@ -87,7 +83,6 @@ class Bootstrap:
         self._store = store
         self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
         self._port = port
-        self._ranges = list(service_ranges)
         self._now = now
 
     async def run(self) -> None:
@@ -95,7 +90,6 @@ class Bootstrap:
         objects = builtin.load("bootstrap")
         for name in NAMESPACES:
             await self._ensure(objects[f"Namespace {name}"], keep=True)
-        await self._ensure(self._service_range(objects["ServiceCIDR kubernetes"]), keep=True)
         for name, description in PRIORITY_CLASSES.items():
             fact = {**objects[f"PriorityClass {name}"], "description": description}
             await self._ensure(fact, keep=True)
@@ -104,13 +98,6 @@ class Bootstrap:
                 await self._ensure(fact, keep=True)
         for key in OWN_ADDRESS:
             await self._ensure(self._filled(objects[key]), keep=False)
-
-    def _service_range(self, fact: Object) -> Object:
-        conditions = [
-            {**condition, "lastTransitionTime": self._now, "message": RANGE_READY}
-            for condition in fact["status"]["conditions"]
-        ]
-        return {**fact, "spec": {"cidrs": self._ranges}, "status": {"conditions": conditions}}
 
     def _filled(self, value: Any) -> Any:
         """A fact with its placeholders replaced."""

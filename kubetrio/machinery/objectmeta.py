@@ -292,10 +292,8 @@ def validate_object_meta_update(
 
 def repeated(
     causes: Iterable[Cause],
-    checks: int,
-    updates: int,
+    checks: str,
     *,
-    updates_first: bool = False,
     path: str = "metadata",
 ) -> list[Cause]:
     """Causes of an update as often as kube-apiserver lists them, and in its order.
@@ -305,9 +303,8 @@ def repeated(
 
     Args:
         causes: what :func:`validate_object_meta_update` found.
-        checks: how often the kind itself checks the metadata of the object.
-        updates: how often it checks that of the change.
-        updates_first: whether it checks the change before the object.
+        checks: the checks of the kind itself, a letter each: ``o`` of the object, ``u`` of the
+            change; capital where it also looks for unqualified finalizers.
         path: path of the member.
     """
     both = tuple(f"{path}.{name}" for name in ("labels", "annotations", "ownerReferences"))
@@ -324,10 +321,12 @@ def repeated(
             of_object.append(cause)
         else:
             of_change.append(cause)
-    own = [(of_object + of_kind) * checks, (of_change + of_kind) * updates]
-    if updates_first:
-        own.reverse()
-    return [*of_object, *of_change, *own[0], *own[1]]
+    result = [*of_object, *of_change]
+    for check in checks:
+        result += of_object if check in "oO" else of_change
+        if check.isupper():
+            result += of_kind
+    return result
 
 
 def missing_resource_version(path: str = "metadata") -> Cause:

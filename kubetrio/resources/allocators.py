@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from random import Random  # noqa: TID251  (the type; the generator is an argument)
 from typing import Any
 
@@ -26,6 +27,10 @@ class Full(Exception):
     """Nothing is free; the text is kube-apiserver's."""
 
 
+class NotReady(Exception):
+    """There is no range to take from; the text is kube-apiserver's."""
+
+
 def static_band(size: int, smallest: int, largest: int, step: int) -> int:
     """How many values at the beginning of a range random choices leave alone.
 
@@ -36,6 +41,23 @@ def static_band(size: int, smallest: int, largest: int, step: int) -> int:
         step: one for each so many values.
     """
     return 0 if size < smallest else min(max(smallest, size // step), largest)
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """What one write holds: the identity of this object is the token.
+
+    Args:
+        dry_run: whether nothing is held at all.
+        service: namespace and name.
+        addresses: addresses taken.
+        ports: node ports taken.
+    """
+
+    dry_run: bool
+    service: tuple[str, str]
+    addresses: list[str] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
 
 
 class Holders:
@@ -124,25 +146,32 @@ class Ports:
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+def family_of(network: Network | ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+    """``IPv4`` or ``IPv6``."""
+    return f"IPv{network.version}"
+
+
 class Addresses:
-    """Addresses of one family; values of `holders` are integers.
+    """Addresses of one range.
 
     Args:
         network: the range.
+        holders: who holds which addresses, as integers, shared by all ranges of a family: ranges
+            may overlap.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, holders: Holders | None = None) -> None:
         self.network = network
-        self.holders = Holders()
+        self.holders = Holders() if holders is None else holders
         self._first = int(network.network_address) + 1
-        last = int(network.broadcast_address) - (1 if network.version == 4 else 0)
-        self._count = min(last - self._first + 1, 1 << 62)
+        self._last = int(network.broadcast_address) - (1 if network.version == 4 else 0)
+        self._count = min(self._last - self._first + 1, 1 << 62)
         self._band = static_band(self._count, 16, 256, 16)
 
     @property
     def family(self) -> str:
         """``IPv4`` or ``IPv6``."""
-        return f"IPv{self.network.version}"
+        return family_of(self.network)
 
     @property
     def placeholder(self) -> str:
@@ -154,22 +183,22 @@ class Addresses:
         kind = type(self.network.network_address)
         return str(kind(value))
 
-    def check(self, address: str) -> int:
-        """The value of an address.
+    def __contains__(self, address: object) -> bool:
+        parsed = ipaddress.ip_address(str(address))
+        return parsed.version == self.network.version and (self._first <= int(parsed) <= self._last)
+
+    def check(self, address: str) -> None:
+        """See that an address is one of the range.
 
         Raises:
             ValueError: not an address.
             OutOfRange: not in the range.
         """
-        parsed = ipaddress.ip_address(address)
-        value = int(parsed)
-        inside = self._first <= value < self._first + self._count
-        if parsed.version != self.network.version or not inside:
+        if address not in self:
             raise OutOfRange(
                 f"the provided IP ({address}) is not in the valid range. "
                 f"The range of valid IPs is {self.network}"
             )
-        return value
 
     def take(self, address: str, who: Hashable) -> int:
         """Hold an address.
@@ -179,7 +208,8 @@ class Addresses:
             OutOfRange: not in the range.
             Taken: somebody holds it.
         """
-        value = self.check(address)
+        self.check(address)
+        value = int(ipaddress.ip_address(address))
         if value in self.holders:
             raise Taken("provided IP is already allocated")
         self.holders.hold(value, who)
@@ -191,8 +221,6 @@ class Addresses:
         Raises:
             Full: there is none.
         """
-        if len(self.holders) >= self._count:
-            raise Full("range is full")
         value = _pick(self._first, self._count, self._band, self.holders, rng)
         self.holders.hold(value, who)
         return value

@@ -9,6 +9,7 @@ Source: API conventions (metadata, optimistic concurrency), docs "API concepts".
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -41,6 +42,7 @@ from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import (
+    qualified_finalizers,
     repeated_metadata,
     validate_create,
     validate_update,
@@ -63,6 +65,9 @@ CLEARED_ON_CREATE = (
     "deletionGracePeriodSeconds",
     "selfLink",
 )
+# Kinds whose objects take those of another kind and the same name with them, so that who is called
+# like that next does not find them.
+COMPANIONS = {("", "services"): ("", "v1", "endpoints")}
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
 
 
@@ -104,10 +109,19 @@ class Lifecycle:
     def _allocator(self, resource: ResourceType) -> Allocator | None:
         return self.allocators.get((resource.group, resource.resource))
 
-    async def _deallocate(self, resource: ResourceType, obj: Object) -> None:
+    async def _removed(self, resource: ResourceType, obj: Object) -> None:
+        """What follows when an object is gone: what it was given, and what goes with it."""
         allocator = self._allocator(resource)
         if allocator is not None:
             await allocator.deleted(obj)
+        companion = COMPANIONS.get((resource.group, resource.resource))
+        if companion is not None:
+            meta = obj["metadata"]
+            other = builtin.registry().resources[companion]
+            target = Target(other, meta.get("namespace", ""), meta["name"])
+            # Nobody asked for this, so nobody is asked whether it may be.
+            with contextlib.suppress(ApiError):
+                await self._delete(target, DeleteOptions(), None)
 
     # ------------------------------------------------------------------ create
 
@@ -218,13 +232,13 @@ class Lifecycle:
             obj["metadata"],
             namespaced=target.resource.namespaced,
             name_check=NAME_CHECKS[strategy.name_rule],
-            standard_finalizers=strategy.standard_finalizers,
+            standard_finalizers=qualified_finalizers(target.resource),
         )
         checked, shown = _checked(target.resource, obj)
         return causes + validate_create(checked, shown, allow_privileged=self._allow_privileged)
 
     def _validate_update(self, target: Target, new: Object, old: Object) -> list[Cause]:
-        standard = strategy_of(builtin.stored_type(target.resource)).standard_finalizers
+        standard = qualified_finalizers(target.resource, target.subresource)
         meta, was = new["metadata"], old["metadata"]
         causes = objectmeta.validate_object_meta_update(meta, was, standard_finalizers=standard)
         if causes:
@@ -357,11 +371,12 @@ class Lifecycle:
             return Written(shown, created=False, warnings=advice)
         value = stamp(new)
         if remove:
-            # Watchers see the last state that was stored, the client what it asked for.
+            # Watchers see the last state that was stored, the client what it asked for: a state
+            # that never was, and so without a version of its own.
             gone = restamp(current.value)
-            stored = await self._store.delete(current.key, gone, expected=current.revision)
-            await self._deallocate(resource, new)
-            return Written(value.at(stored.revision), created=False, warnings=advice)
+            await self._store.delete(current.key, gone, expected=current.revision)
+            await self._removed(resource, new)
+            return Written(value.at(current.revision), created=False, warnings=advice)
         stored = await self._store.update(current.key, value, expected=current.revision)
         return Written(stored.value, created=False, warnings=advice)
 
@@ -389,6 +404,12 @@ class Lifecycle:
         Raises:
             ApiError: 403, 404 or 409.
         """
+        return await self._delete(target, options, who)
+
+    async def _delete(
+        self, target: Target, options: DeleteOptions, who: WriteOptions | None
+    ) -> tuple[Object, bool]:
+        """The same, without admission when it is the server's own doing."""
         resource = target.resource
         strategy = strategy_of(resource)
         for _ in range(UPDATE_ATTEMPTS):
@@ -397,20 +418,8 @@ class Lifecycle:
                 raise not_found(resource.group_resource, target.name)
             obj = orjson.loads(current.value)
             deletion.check_preconditions(resource, obj, options)
-            attributes = Attributes(
-                operation=Operation.DELETE,
-                resource=resource,
-                subresource="",
-                namespace=target.namespace,
-                name=target.name,
-                user=who.user,
-                obj=None,
-                old=obj,
-                dry_run=options.dry_run,
-                warn=who.warn,
-            )
-            await self._admission.mutate(attributes)
-            await self._admission.validate(attributes)
+            if who is not None:
+                await self._admit_deletion(target, obj, options, who)
             outcome, last = deletion.plan(resource, obj, strategy, options, self._env.now())
             if outcome is Outcome.NOTHING or options.dry_run:
                 return last, outcome is Outcome.REMOVE
@@ -425,9 +434,27 @@ class Lifecycle:
                 {**last["metadata"], "resourceVersion": str(stored.revision)}
             )
             if outcome is Outcome.REMOVE:
-                await self._deallocate(resource, last)
+                await self._removed(resource, last)
             return last, outcome is Outcome.REMOVE
         raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
+
+    async def _admit_deletion(
+        self, target: Target, obj: Object, options: DeleteOptions, who: WriteOptions
+    ) -> None:
+        await self.admit(
+            Attributes(
+                operation=Operation.DELETE,
+                resource=target.resource,
+                subresource="",
+                namespace=target.namespace,
+                name=target.name,
+                user=who.user,
+                obj=None,
+                old=obj,
+                dry_run=options.dry_run,
+                warn=who.warn,
+            )
+        )
 
     async def _carry_out(
         self, outcome: Outcome, current: KeyValue, obj: Object, last: Object

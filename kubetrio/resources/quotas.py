@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
+import orjson
 import trio
 
 from kubetrio.admission.quotausage import ZERO, concerned, counts_for, resource_of, usage
+from kubetrio.env import Env
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.quantity import Quantity
+from kubetrio.machinery.quantity import Quantity, amounts
+from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import revising
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.objects import order_metadata, stamp
 from kubetrio.schema.registry import Registry, ResourceType
 from kubetrio.store.errors import KeyMissing, RevisionMismatch
-from kubetrio.store.model import Store
+from kubetrio.store.model import Event, EventType, Stamped, Store
 
 Object = dict[str, Any]
+CHARGING, COUNTING = "kube-apiserver", "kube-controller-manager"  # who owns what is written
 EXPECTED_S = 5.0  # a write that was charged for is stored by then, or was refused
 
 
@@ -26,13 +32,19 @@ class StoredQuotas:
     What is charged for is stored a moment later.  Counting in between would find less than was
     charged, and let others in on that: `expecting` says when not to.
 
+    Only one task writes the quotas of a namespace at a time; who waits sees what the others wrote.
+
     Args:
         store: where they live.
         registry: resources that can be counted.
+        env: wall clock.
     """
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: Registry, env: Env) -> None:
         self._store = store
+        self._env = env
+        self._turns: dict[str, trio.Lock] = {}
+        self._writing: dict[str, Stamped] = {}
         self._resource = registry.resources["", "v1", "resourcequotas"]
         self._expected: dict[str, dict[str, float]] = {}  # keys and until when, by namespace
         self._countable: dict[GroupResource, ResourceType] = {}
@@ -74,31 +86,66 @@ class StoredQuotas:
                 self.forget(namespace, key)
         return namespace in self._expected
 
+    @asynccontextmanager
+    async def turn(self, namespace: str) -> AsyncIterator[None]:
+        """See `admission.quota.Quotas`."""
+        lock = self._turns.setdefault(namespace, trio.Lock())
+        try:
+            async with lock:
+                yield
+        finally:
+            statistics = lock.statistics()
+            if not statistics.locked and not statistics.tasks_waiting:
+                self._turns.pop(namespace, None)
+
     async def charge(self, quota: Object, used: Mapping[str, str]) -> bool:
         """Write what is used of a quota; False when somebody else wrote it meanwhile."""
-        return await self._write(quota, {**(quota.get("status") or {}), "used": dict(used)})
+        status = {**(quota.get("status") or {}), "used": dict(used)}
+        return await self._write(quota, status, CHARGING)
 
-    async def _write(self, quota: Object, status: Object) -> bool:
-        meta = quota["metadata"]
+    async def _write(self, quota: Object, status: Object, manager: str) -> bool:
+        new = {**quota, "metadata": dict(quota["metadata"]), "status": status}
+        now = format_time(self._env.now())
+        FieldManager(self._resource, manager, now, "status").updated(quota, new)
+        meta = new["metadata"] = order_metadata(new["metadata"])
         key = self._resource.key(meta["namespace"], meta["name"])
-        new = {**quota, "metadata": order_metadata(meta), "status": status}
+        self._writing[key] = stamped = stamp(new)
         try:
-            await self._store.update(key, stamp(new), expected=int(meta["resourceVersion"]))
+            await self._store.update(key, stamped, expected=int(meta["resourceVersion"]))
         except (RevisionMismatch, KeyMissing):
             return False
+        finally:
+            del self._writing[key]
         return True
+
+    def of_others(self, event: Event) -> bool:
+        """Whether somebody else wrote the status of a quota."""
+        if event.type is not EventType.UPDATED or event.previous is None:
+            return False
+        own = self._writing.get(event.key)
+        if own is not None and own.at(event.revision) == event.value:
+            return False
+        new, old = orjson.loads(event.value), orjson.loads(event.previous)
+        return bool(new.get("status") != old.get("status"))
 
     async def recount(self, namespace: str) -> bool:
         """Make the status of a namespace's quotas what is stored; False when one was changed."""
         settled = True
         for quota in await self.of(namespace):
-            hard = dict(sorted(((quota.get("spec") or {}).get("hard") or {}).items()))
-            counted = await self._count(namespace, quota, hard)
-            used = {name: str(counted[name]) for name in hard if name in counted}
-            status = {"hard": hard, "used": used} if hard else {}
-            if status != (quota.get("status") or {}):
-                settled = await self._write(quota, status) and settled
+            status = await self._counted(namespace, quota)
+            if not _same(status, quota.get("status") or {}):
+                async with self.turn(namespace):
+                    settled = await self._write(quota, status, COUNTING) and settled
         return settled
+
+    async def _counted(self, namespace: str, quota: Object) -> Object:
+        """The status that a quota should have; of what nobody counts it keeps the old value."""
+        hard = dict(sorted(((quota.get("spec") or {}).get("hard") or {}).items()))
+        before = (quota.get("status") or {}).get("used") or {}
+        counted = await self._count(namespace, quota, hard)
+        used = {name: before[name] for name in hard if name in before}
+        used.update((name, str(counted[name])) for name in hard if name in counted)
+        return {"hard": hard, "used": dict(sorted(used.items()))} if hard else {}
 
     async def _count(self, namespace: str, quota: Object, hard: Object) -> dict[str, Quantity]:
         counted: dict[str, Quantity] = {}
@@ -117,3 +164,10 @@ class StoredQuotas:
                     if name in used:
                         counted[name] = counted[name] + used[name]
         return counted
+
+
+def _same(one: Object, other: Object) -> bool:
+    """Whether two statuses say the same; others may write their amounts in another way."""
+    return one.keys() == other.keys() and all(
+        amounts(one[name]) == amounts(other[name]) for name in one
+    )

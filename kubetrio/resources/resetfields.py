@@ -25,7 +25,6 @@ _RESIZED = including(
 )
 
 _SIGNING_REQUESTS = ("certificates.k8s.io", "certificatesigningrequests")
-_CIDRS = ("networking.k8s.io", "servicecidrs")
 
 # By group, plural name and subresource: what differs from the rule in `kept_fields`.
 _KEPT: Mapping[tuple[str, str, str], FieldFilter] = {
@@ -44,9 +43,7 @@ _KEPT: Mapping[tuple[str, str, str], FieldFilter] = {
     (*_SIGNING_REQUESTS, "status"): excluding(_SPEC, (*_STATUS, "f:conditions")),
     ("flowcontrol.apiserver.k8s.io", "flowschemas", "status"): _STATUS_ONLY,
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", "status"): _STATUS_ONLY,
-    # kube-apiserver has fields of a group that does not exist for these, so none at all.
-    (*_CIDRS, ""): all_fields,
-    (*_CIDRS, "status"): all_fields,
+    ("networking.k8s.io", "servicecidrs", "status"): _STATUS_ONLY,
     ("resource.k8s.io", "resourceclaims", "status"): _STATUS_ONLY,
     ("storage.k8s.io", "volumeattachments", "status"): _STATUS_ONLY,
 }

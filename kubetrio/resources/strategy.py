@@ -33,7 +33,6 @@ class Strategy:
         orphan_by_default: whether dependents stay when no propagation policy is given.
         orphan_warning: what to tell a client that left the policy out, or empty.
         graceful: whether deletion waits for a kubelet.
-        standard_finalizers: whether finalizers without a domain must be standard ones.
     """
 
     name_rule: str = "dns1123Subdomain253"
@@ -48,7 +47,6 @@ class Strategy:
     orphan_by_default: bool = False
     orphan_warning: str = ""
     graceful: bool = False
-    standard_finalizers: bool = True
 
 
 NOT_COLLECTED = frozenset({("", "events"), ("events.k8s.io", "events")})
@@ -61,9 +59,6 @@ ORPHAN_WARNINGS = {
     )
 }
 GRACEFUL = frozenset({("", "pods")})
-FREE_FINALIZERS = frozenset(
-    {"apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io"}
-)
 # Not probed, known from what they answer.
 GENERATION_GROUPS = frozenset({"admissionregistration.k8s.io"})
 GENERATION_METADATA = {
@@ -74,10 +69,15 @@ GENERATION_METADATA = {
 GENERATION_FIXED = frozenset({("scheduling.k8s.io", "priorityclasses")})
 # Only a change gives these a generation.
 GENERATION_OF_CHANGES = frozenset({("storage.k8s.io", "csidrivers")})
-# Kinds whose own updates write their status too.
-STATUS_WRITTEN_BY_ALL = frozenset({("networking.k8s.io", "servicecidrs")})
 # Seen with a finalizer in the way, so the recording says nothing about what they return.
-RETURNS_DELETED = frozenset({("", "pods")})
+RETURNS_DELETED = frozenset(
+    {
+        ("", "persistentvolumeclaims"),
+        ("", "persistentvolumes"),
+        ("", "pods"),
+        ("storage.k8s.io", "volumeattributesclasses"),
+    }
+)
 
 
 def collection_path(resource: ResourceType) -> str:
@@ -113,12 +113,11 @@ def strategy_of(resource: ResourceType) -> Strategy:
     generation = base.generation or group in GENERATION_GROUPS
     return replace(
         base,
-        status="status" in resource.subresources and key not in STATUS_WRITTEN_BY_ALL,
+        status="status" in resource.subresources,
         collected=key not in NOT_COLLECTED,
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         orphan_warning=ORPHAN_WARNINGS.get(key, ""),
         graceful=key in GRACEFUL,
-        standard_finalizers=group not in FREE_FINALIZERS,
         generation=generation,
         generation_counts=(generation or key in GENERATION_OF_CHANGES)
         and key not in GENERATION_FIXED,

@@ -7,7 +7,8 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.bootstrap.quotas import QuotaKeeper
+from kubetrio.bootstrap.quotas import MANAGER_LEASE, PATIENCE_S, QuotaKeeper
+from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.quotas import EXPECTED_S, StoredQuotas
 from kubetrio.store.model import Stamped
 from kubetrio.testing.client import Client
@@ -107,7 +108,7 @@ async def test_a_deletion_frees(server: InProcess, client: Client) -> None:
     quotas = await limited(server, client, {"secrets": "1"})
     path = NAMESPACE + "/secrets"
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(server.api.store, quotas).run)
+        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
         await wait_all_tasks_blocked()
         await client.request("POST", path, json=named("Secret", "a"))
         await client.request("DELETE", path + "/a")
@@ -132,7 +133,7 @@ async def test_what_is_charged_is_not_counted_before_it_is_stored(
     """Else the count would let others in; of a write that fails nobody hears, so it expires."""
     quotas = await limited(server, client, {"secrets": "2"})
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(server.api.store, quotas).run)
+        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
         await wait_all_tasks_blocked()
         for name in ("stored", "refused"):
             quotas.expect("default", f"/registry/secrets/default/{name}")
@@ -160,3 +161,152 @@ async def test_what_is_refused_is_not_expected(server: InProcess, client: Client
         )
         assert made.status == 403
         assert not quotas.expecting("default")
+
+
+async def revision(client: Client) -> str:
+    version: str = (await client.request("GET", QUOTA)).json()["metadata"]["resourceVersion"]
+    return version
+
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+async def test_what_one_quota_refuses_is_charged_to_none(server: InProcess, client: Client) -> None:
+    """All are asked before one is written."""
+    await limited(server, client, {"secrets": "5"})
+    other = named("ResourceQuota", "r", spec={"hard": {"count/secrets": "0"}})
+    await client.request("POST", NAMESPACE + "/resourcequotas", json=other)
+    await server.api.quotas.recount("default")
+    refused = await client.request("POST", NAMESPACE + "/secrets", json=named("Secret", "a"))
+    assert refused.status == 403
+    assert await used(client) == {"secrets": "0"}
+
+
+async def test_an_update_charges_what_it_adds(server: InProcess, client: Client) -> None:
+    """What it frees is counted later: until then nobody else gets it."""
+    await limited(server, client, {"services.nodeports": "2", "services": "2"})
+    path = NAMESPACE + "/services"
+    spec = {"ports": [{"port": 80}]}
+    await client.request("POST", path, json=named("Service", "a", spec=spec))
+    for kind, count in (("NodePort", "1"), ("ClusterIP", "1"), ("NodePort", "2")):
+        patch = {"spec": {"type": kind}}
+        answer = await client.request("PATCH", path + "/a", headers=MERGE, json=patch)
+        assert answer.status == 200
+        assert (await used(client))["services.nodeports"] == count
+
+
+async def test_a_pod_that_is_given_an_end_counts_for_other_quotas(
+    server: InProcess, client: Client
+) -> None:
+    """And is refused where it does not fit."""
+    body = named("ResourceQuota", "q", spec={"hard": {"pods": "0"}, "scopes": ["Terminating"]})
+    await client.request("POST", NAMESPACE + "/resourcequotas", json=body)
+    await server.api.quotas.recount("default")
+    assert (await client.request("POST", NAMESPACE + "/pods", json=pod("a"))).status == 201
+    patch = {"spec": {"activeDeadlineSeconds": 60}}
+    refused = await client.request("PATCH", NAMESPACE + "/pods/a", headers=MERGE, json=patch)
+    assert refused.json()["message"] == (
+        'pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0'
+    )
+
+
+async def test_charges_and_counts_have_owners(server: InProcess, client: Client) -> None:
+    """Those that kube-apiserver and its controller manager would have."""
+    await limited(server, client, {"secrets": "2"})
+    await client.request("POST", NAMESPACE + "/secrets", json=named("Secret", "a"))
+    entries = (await client.request("GET", QUOTA)).json()["metadata"]["managedFields"]
+    owners = {(entry["manager"], entry.get("subresource")) for entry in entries}
+    assert {("kube-controller-manager", "status"), ("kube-apiserver", "status")} <= owners
+
+
+async def test_a_status_that_is_right_is_not_written(server: InProcess, client: Client) -> None:
+    """Even if somebody else wrote the same amounts in another way."""
+    quotas = await limited(server, client, {"requests.cpu": "2"})
+    status = {"hard": {"requests.cpu": "2000m"}, "used": {"requests.cpu": "0"}}
+    await client.request("PATCH", QUOTA + "/status", headers=MERGE, json={"status": status})
+    before = await revision(client)
+    assert await quotas.recount("default")
+    assert await revision(client) == before
+
+
+async def test_what_nobody_counts_keeps_its_value(server: InProcess, client: Client) -> None:
+    """Who knows how to count it may have written it."""
+    quotas = await limited(server, client, {"secrets": "2", "count/things.example.com": "3"})
+    patch = {"status": {"used": {"count/things.example.com": "1"}}}
+    await client.request("PATCH", QUOTA + "/status", headers=MERGE, json=patch)
+    await quotas.recount("default")
+    assert (await used(client)).keys() == {"secrets", "count/things.example.com"}
+
+
+async def test_a_keeper_lets_another_one_write_first(
+    server: InProcess, client: Client, mock_clock: MockClock
+) -> None:
+    """It looks later whether that was done, and does it if not."""
+    quotas = await limited(server, client, {"secrets": "1"})
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
+        await wait_all_tasks_blocked()
+        wrong = {"status": {"used": {"secrets": "7"}}}
+        await client.request("PATCH", QUOTA + "/status", headers=MERGE, json=wrong)
+        await wait_all_tasks_blocked()
+        assert await used(client) == {"secrets": "7"}
+        mock_clock.jump(PATIENCE_S)
+        await wait_all_tasks_blocked()
+        assert await used(client) == {"secrets": "0"}
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_leading_controller_manager_writes_first(
+    server: InProcess, client: Client, mock_clock: MockClock
+) -> None:
+    """Its lease says that it is there before it wrote anything."""
+    renewed = format_time(server.env.now()).replace("Z", ".000000Z")
+    lease = {"metadata": {"name": "kube-controller-manager"}, "spec": {"renewTime": renewed}}
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    assert (await client.request("POST", leases, json=lease)).status == 201
+    assert await server.api.store.get(MANAGER_LEASE) is not None
+    quotas = server.api.quotas
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
+        await wait_all_tasks_blocked()
+        body = named("ResourceQuota", "q", spec={"hard": {"secrets": "1"}})
+        await client.request("POST", NAMESPACE + "/resourcequotas", json=body)
+        await wait_all_tasks_blocked()
+        assert "used" not in (await client.request("GET", QUOTA)).json()["status"]
+        mock_clock.jump(PATIENCE_S)
+        await wait_all_tasks_blocked()
+        assert await used(client) == {"secrets": "0"}
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_update_that_frees_is_counted(server: InProcess, client: Client) -> None:
+    """By the keeper, as a deletion is."""
+    quotas = await limited(server, client, {"services.nodeports": "1"})
+    path = NAMESPACE + "/services"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
+        await wait_all_tasks_blocked()
+        spec = {"type": "NodePort", "ports": [{"port": 80}]}
+        await client.request("POST", path, json=named("Service", "a", spec=spec))
+        assert await used(client) == {"services.nodeports": "1"}
+        patch = {"spec": {"type": "ClusterIP"}}
+        await client.request("PATCH", path + "/a", headers=MERGE, json=patch)
+        await wait_all_tasks_blocked()
+        assert await used(client) == {"services.nodeports": "0"}
+        nursery.cancel_scope.cancel()
+
+
+async def test_one_task_writes_the_quotas_of_a_namespace(server: InProcess) -> None:
+    """The others wait; other namespaces do not."""
+    quotas, order = server.api.quotas, []
+
+    async def take(namespace: str, name: str) -> None:
+        async with quotas.turn(namespace):
+            order.append(name)
+
+    async with trio.open_nursery() as nursery, quotas.turn("a"):
+        nursery.start_soon(take, "a", "same")
+        nursery.start_soon(take, "b", "other")
+        await wait_all_tasks_blocked()
+        order.append("mine")
+    assert order == ["other", "mine", "same"]

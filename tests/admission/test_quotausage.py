@@ -11,6 +11,7 @@ from kubetrio.admission.quotausage import (
     PODS,
     SERVICES,
     counts_for,
+    counts_otherwise,
     missing_requests,
     resource_of,
     usage,
@@ -108,6 +109,84 @@ def test_a_scope_selector() -> None:
     assert counts_for(PODS, pod(priorityClassName="a"), quota)
     assert not counts_for(PODS, pod(priorityClassName="c"), quota)
     assert not counts_for(SERVICES, {}, quota)
+
+
+def claim(wanted: str = "", current: str = "", target: str = "") -> dict[str, Any]:
+    return {
+        "spec": {"volumeAttributesClassName": wanted},
+        "status": {
+            "currentVolumeAttributesClassName": current,
+            "modifyVolumeStatus": {"targetVolumeAttributesClassName": target},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("operator", "obj", "inside"),
+    [
+        ("In", claim("gold"), True),
+        ("In", claim("silver"), False),
+        ("In", claim("silver", current="gold"), True),
+        ("In", claim(target="gold"), True),
+        ("In", claim(), False),
+        ("NotIn", claim(), True),
+        ("NotIn", claim("gold"), False),
+        ("NotIn", claim("silver", current="gold"), True),
+        ("Exists", claim("any"), True),
+        ("Exists", claim(), False),
+        ("DoesNotExist", claim(), True),
+        ("DoesNotExist", claim(current="any"), False),
+    ],
+)
+def test_claims_are_in_scopes_of_their_classes(
+    operator: str, obj: dict[str, Any], inside: bool
+) -> None:
+    """Of each volume attributes class that they want, have or are about to get."""
+    expression = {"scopeName": "VolumeAttributesClass", "operator": operator}
+    if operator in ("In", "NotIn"):
+        expression["values"] = ["gold"]  # type: ignore[assignment]
+    quota = {"spec": {"scopeSelector": {"matchExpressions": [expression]}}}
+    assert counts_for(CLAIMS, obj, quota) is inside
+
+
+def test_a_claim_is_in_no_scope_of_pods() -> None:
+    """And a pod in none of claims."""
+    assert not counts_for(CLAIMS, claim("gold"), {"spec": {"scopes": ["NotTerminating"]}})
+    assert not counts_for(PODS, pod(), {"spec": {"scopes": ["VolumeAttributesClass"]}})
+
+
+def test_a_claim_uses_what_it_was_given() -> None:
+    """If that is more than it asks for; in whole bytes."""
+    asked: dict[str, Any] = {"spec": {"resources": {"requests": {"storage": "1500m"}}}}
+    assert texts(CLAIMS, asked)["requests.storage"] == "2"
+    given = {**asked, "status": {"allocatedResources": {"storage": "3Gi"}}}
+    assert texts(CLAIMS, given)["requests.storage"] == "3Gi"
+
+
+def test_the_old_annotation_names_the_class_of_a_claim() -> None:
+    """Before the field."""
+    name = "volume.beta.kubernetes.io/storage-class"
+    obj = {"metadata": {"annotations": {name: "old"}}, "spec": {"storageClassName": "new"}}
+    counted = texts(CLAIMS, obj)
+    assert "old.storageclass.storage.k8s.io/persistentvolumeclaims" in counted
+    assert "new.storageclass.storage.k8s.io/persistentvolumeclaims" not in counted
+
+
+@pytest.mark.parametrize(
+    ("resource", "new", "old", "differs"),
+    [
+        (CLAIMS, claim("gold"), claim("silver"), True),
+        (CLAIMS, claim("gold"), claim("gold"), False),
+        (PODS, pod(activeDeadlineSeconds=1), pod(), True),
+        (PODS, pod(nodeName="n"), pod(), False),
+        (SERVICES, {"spec": {"type": "ClusterIP"}}, {"spec": {"type": "LoadBalancer"}}, True),
+    ],
+)
+def test_updates_that_count_otherwise(
+    resource: GroupResource, new: dict[str, Any], old: dict[str, Any], differs: bool
+) -> None:
+    """For another amount, or for other quotas."""
+    assert counts_otherwise(resource, new, old) is differs
 
 
 def test_what_containers_must_say() -> None:

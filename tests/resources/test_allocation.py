@@ -91,25 +91,6 @@ async def test_changes_of_type_take_and_release(client: Client) -> None:
     assert back["spec"]["clusterIP"] in await addresses(client)
 
 
-async def test_a_port_of_two_transports_has_one_node_port(client: Client) -> None:
-    """TCP and UDP of one port share their number."""
-    ports = [
-        {"name": "t", "port": 53, "protocol": "TCP"},
-        {"name": "u", "port": 53, "protocol": "UDP"},
-    ]
-    made = await client.request("POST", SERVICES, json=service("a", type="NodePort", ports=ports))
-    numbers = {port["nodePort"] for port in made.json()["spec"]["ports"]}
-    assert len(numbers) == 1
-
-
-async def test_a_load_balancer_gets_a_port_for_health_checks(client: Client) -> None:
-    """Only with the local traffic policy."""
-    asked = service("a", type="LoadBalancer", externalTrafficPolicy="Local")
-    spec = (await client.request("POST", SERVICES, json=asked)).json()["spec"]
-    assert 30000 <= spec["healthCheckNodePort"] <= 32767
-    assert spec["healthCheckNodePort"] != spec["ports"][0]["nodePort"]
-
-
 async def test_start_repairs(server: InProcess, client: Client) -> None:
     """A missing IPAddress is made again, one without a service goes."""
     made = (await client.request("POST", SERVICES, json=service("a"))).json()
@@ -122,3 +103,43 @@ async def test_start_repairs(server: InProcess, client: Client) -> None:
     again = ServiceAllocator(server.api.store, server.env, ["10.0.0.0/24"])
     await again.start()
     assert await addresses(client) == {"10.0.0.1", ip}
+
+
+async def test_addresses_come_from_further_ranges(client: Client) -> None:
+    """A ServiceCIDR gives addresses as soon as it exists, and none when it is gone."""
+    ranges = "/apis/networking.k8s.io/v1/servicecidrs"
+    obj = {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.99.7.0/24"]}}
+    assert (await client.request("POST", ranges, json=obj)).status == 201
+    made = await client.request("POST", SERVICES, json=service("a", clusterIP="10.99.7.7"))
+    assert made.status == 201
+    assert "10.99.7.7" in await addresses(client)
+    await client.request("DELETE", ranges + "/more")
+    refused = await client.request("POST", SERVICES, json=service("b", clusterIP="10.99.7.8"))
+    assert refused.json()["message"] == (
+        'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.99.7.8"]: failed to '
+        "allocate IP 10.99.7.8: the provided network does not match the current range"
+    )
+
+
+async def test_an_address_object_says_who_made_it(client: Client) -> None:
+    """The server owns its fields."""
+    ip = (await client.request("POST", SERVICES, json=service("a"))).json()["spec"]["clusterIP"]
+    obj = (await client.request("GET", f"{ADDRESSES}/{ip}")).json()
+    (entry,) = obj["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
+    assert entry["fieldsV1"]["f:spec"]["f:parentRef"].keys() == {
+        ".", "f:name", "f:namespace", "f:resource",
+    }  # fmt: skip
+
+
+async def test_endpoints_go_with_their_service(client: Client) -> None:
+    """Of the same name, and only when the service is really deleted."""
+    endpoints = "/api/v1/namespaces/default/endpoints"
+    await client.request("POST", SERVICES, json=service("a"))
+    for name in ("a", "b"):
+        await client.request("POST", endpoints, json={"metadata": {"name": name}})
+    await client.request("DELETE", SERVICES + "/a?dryRun=All")
+    assert (await client.request("GET", endpoints + "/a")).status == 200
+    await client.request("DELETE", SERVICES + "/a")
+    assert (await client.request("GET", endpoints + "/a")).status == 404
+    assert (await client.request("GET", endpoints + "/b")).status == 200

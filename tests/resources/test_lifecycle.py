@@ -535,6 +535,28 @@ async def test_finalizers_hold_an_object(world: World) -> None:
     assert await world.store.get(TARGET.key) is None
 
 
+async def test_the_last_update_answers_with_the_stored_version(world: World) -> None:
+    """What the client gets was never stored, so it has the version that it was made from."""
+    await world.create(configmap(finalizers=["a/b"]))
+    marked, _ = await world.delete()
+    answer = await world.update(configmap({"k": "v"}))
+    assert answer["data"] == {"k": "v"}
+    assert answer["metadata"]["resourceVersion"] == marked["metadata"]["resourceVersion"]
+
+
+async def test_a_dying_object_keeps_its_grace(world: World) -> None:
+    """Leaving it out changes nothing, another one is refused."""
+    await world.create(configmap(finalizers=["a/b"]))
+    await world.delete()
+    answer = await world.update(configmap({"k": "v"}, finalizers=["a/b"]))
+    assert answer["metadata"]["deletionGracePeriodSeconds"] == 0
+    longer = configmap(finalizers=["a/b"], deletionGracePeriodSeconds=17)
+    error = await refused(world.update(longer))
+    assert error.message.endswith(
+        "metadata.deletionGracePeriodSeconds: Invalid value: 17: field is immutable"
+    )
+
+
 async def test_watchers_see_the_state_that_was_stored(world: World) -> None:
     """Not the one of the update that removed the object."""
     await world.create(configmap({"a": "1"}, finalizers=["a/b"]))

@@ -47,8 +47,8 @@ SPEC = PATHS.keys() - METADATA - STATUS
         ("apiregistration.k8s.io/v1/apiservices/status", STATUS),
         ("flowcontrol.apiserver.k8s.io/v1/flowschemas/status", STATUS),
         ("storage.k8s.io/v1/volumeattachments/status", STATUS),
-        ("networking.k8s.io/v1/servicecidrs", PATHS.keys()),
-        ("networking.k8s.io/v1/servicecidrs/status", PATHS.keys()),
+        ("networking.k8s.io/v1/servicecidrs", PATHS.keys() - STATUS),
+        ("networking.k8s.io/v1/servicecidrs/status", STATUS),
         ("certificates.k8s.io/v1/certificatesigningrequests", METADATA),
         (
             "certificates.k8s.io/v1/certificatesigningrequests/status",

@@ -108,12 +108,6 @@ def test_a_strategy_is_made_once() -> None:
     assert strategy("", "v1", "pods") is strategy("", "v1", "pods")
 
 
-def test_ranges_of_services_take_their_status_from_every_update() -> None:
-    """kube-apiserver does not keep the stored one, as it does for all other kinds."""
-    assert not strategy("networking.k8s.io", "v1", "servicecidrs").status
-    assert strategy("networking.k8s.io", "v1", "ingresses").status
-
-
 @pytest.mark.parametrize(
     ("key", "creates", "unconditional"),
     [
@@ -139,3 +133,25 @@ def test_every_resource_with_updates_has_a_strategy() -> None:
     for resource in builtin.registry().resources.values():
         if "update" in resource.verbs:
             assert resource.kind.lower() in known
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        ("", "persistentvolumeclaims"),
+        ("", "persistentvolumes"),
+        ("", "podtemplates"),
+        ("", "services"),
+        ("resource.k8s.io", "resourceslices"),
+        ("storage.k8s.io", "volumeattributesclasses"),
+    ],
+)
+def test_some_kinds_show_what_they_deleted(group: str, name: str) -> None:
+    """The rest answer with a Status."""
+    assert strategy(group, "v1", name).returns_deleted
+    assert not strategy("", "v1", "configmaps").returns_deleted
+
+
+def test_ranges_of_services_keep_their_status() -> None:
+    """It is written through its path only, as that of all other kinds (since 1.36)."""
+    assert strategy("networking.k8s.io", "v1", "servicecidrs").status

@@ -17,13 +17,11 @@ class Context(NamedTuple):
         now: wall clock as a Kubernetes time such as ``2026-01-02T03:04:05Z``.
         uid: identity of the new object; empty on update.
         user: who asks.
-        families: address families of services, the primary one first.
     """
 
     now: str
     uid: str = ""
     user: UserInfo = ANONYMOUS
-    families: tuple[str, ...] = ("IPv4",)
 
 
 Create = Callable[[Json, Context], None]
@@ -45,6 +43,13 @@ def keep_metadata_of_stored(new: Json, old: Json) -> None:
     meta = new["metadata"]
     for name in _KEPT:
         copy_member(meta, old["metadata"], name)
+
+
+def ignore_metadata(new: Json, old: Json) -> None:
+    """Undo all that a subresource write did to metadata, except to managedFields."""
+    meta = dict(old["metadata"])
+    copy_member(meta, new["metadata"], "managedFields")
+    new["metadata"] = meta
 
 
 def copy_member(target: Json, source: Json, name: str) -> None:

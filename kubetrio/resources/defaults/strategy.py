@@ -18,6 +18,7 @@ from kubetrio.resources.defaults.context import (
     Create,
     Json,
     Update,
+    ignore_metadata,
     keep_metadata_of_stored,
 )
 from kubetrio.resources.defaults.strategy_features import drop_disabled
@@ -25,19 +26,24 @@ from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import Report, compile_type
 
 # Kinds that take their status from whoever creates them.
-_STATUS_IS_GIVEN = frozenset({("", "nodes"), ("networking.k8s.io", "servicecidrs")})
+_STATUS_IS_GIVEN = frozenset({("", "nodes")})
 # Kinds whose status writers cannot touch metadata.  Those of definitions can: kube-apiserver means
 # to undo their changes, but takes what to go back to from the new object.
 _STATUS_KEEPS_METADATA = frozenset(
     {
         ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
         ("apiregistration.k8s.io", "apiservices"),
-        ("certificates.k8s.io", "certificatesigningrequests"),
-        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
         ("networking.k8s.io", "servicecidrs"),
         ("resource.k8s.io", "resourceclaims"),
         ("storage.k8s.io", "volumeattachments"),
+    }
+)
+
+# Kinds whose status writers are not even told when they try to.
+_STATUS_IGNORES_METADATA = frozenset(
+    {
+        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
     }
 )
 
@@ -98,6 +104,8 @@ def prepare_update(
     key = (resource.group, resource.resource)
     if subresource == "status" and key in _STATUS_KEEPS_METADATA:
         keep_metadata_of_stored(new, old)
+    elif subresource == "status" and key in _STATUS_IGNORES_METADATA:
+        ignore_metadata(new, old)
     drop_disabled(key, new, old, subresource)
     update = _UPDATE.get(key)
     if update is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kubetrio.machinery.gonumbers import parse_int
 from kubetrio.resources.defaults.compiling import ordered
@@ -12,7 +12,6 @@ from kubetrio.resources.defaults.context import (
     Json,
     Update,
     copy_member,
-    keep_metadata_of_stored,
 )
 from kubetrio.schema.annotated import TEMPLATE_GENERATION
 
@@ -210,6 +209,18 @@ def create_signing_request(request: Json, context: Context) -> None:
 _REQUESTOR = ("username", "uid", "groups", "extra")
 
 
+def _with_decisions(conditions: Sequence[Json], before: Sequence[Json]) -> list[Json]:
+    """Conditions with decisions as they were, unless there are more or fewer of them now."""
+    result = list(conditions)
+    for kind in ("Approved", "Denied"):
+        decided = [item for item in before if item.get("type") == kind]
+        places = [at for at, item in enumerate(result) if item.get("type") == kind]
+        if len(decided) == len(places):
+            for at, item in zip(places, decided, strict=True):
+                result[at] = item
+    return result
+
+
 def update_signing_request(new: Json, old: Json, context: Context, subresource: str) -> None:
     """The spec never changes; approval writes conditions, and times of conditions are noted."""
     new["spec"] = old["spec"]
@@ -217,9 +228,11 @@ def update_signing_request(new: Json, old: Json, context: Context, subresource: 
     if not subresource:
         copy_member(new, old, "status")
         return
-    keep_metadata_of_stored(new, old)
     if subresource == "approval":
         status = {**was, "conditions": status.get("conditions")}
+    else:
+        conditions = _with_decisions(status.get("conditions") or (), was.get("conditions") or ())
+        status = {**status, "conditions": conditions}
     since = {
         (item.get("type"), item.get("status")): item.get("lastTransitionTime")
         for item in was.get("conditions") or ()

@@ -2,7 +2,7 @@
 
 A service is a union with its type as discriminator.  Clients send back what they know and change
 the type; what was allocated for them and no longer applies goes, as long as they did not ask for
-something else.  Addresses and ports themselves are allocated elsewhere.
+something else.  Addresses, their families and ports are allocated elsewhere.
 
 Source: docs "Service", "IPv4/IPv6 dual-stack"; KEP-563.
 """
@@ -13,45 +13,28 @@ from kubetrio.resources.defaults.compiling import ordered
 from kubetrio.resources.defaults.context import Context, Json
 from kubetrio.resources.defaults.services import externally_accessible
 
-_HEADLESS = "None"
 _NO_ADDRESS = "ExternalName"
-_BOTH = ("IPv4", "IPv6")
 _SPEC = "io.k8s.api.core.v1.ServiceSpec"
 _PORT = "io.k8s.api.core.v1.ServicePort"
 
 
-def create(service: Json, context: Context) -> None:
+def create(service: Json, _: Context) -> None:
     """Complete a new service."""
     spec = service["spec"]
     address = spec.get("clusterIP")
     if address and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [address]
-    _default_families(spec, context.families)
+    _hide_traffic_policy(spec)
     service["spec"] = ordered(_SPEC, spec)
 
 
-def _default_families(spec: Json, families: tuple[str, ...]) -> None:
-    """Families and their policy, as far as the object and the cluster decide them."""
-    if spec["type"] == _NO_ADDRESS:
-        return
-    policy, given = spec.get("ipFamilyPolicy"), spec.get("ipFamilies") or ()
-    addresses = [text for text in spec.get("clusterIPs") or () if text != _HEADLESS]
-    headless = spec.get("clusterIP") == _HEADLESS and not spec.get("selector")
-    if policy is None:
-        # Whoever fills the endpoints of a headless service without selector may use any family.
-        free = headless and not given
-        policy = (
-            "RequireDualStack" if max(len(given), len(addresses)) > 1 or free else "SingleStack"
-        )
-    chosen = list(given) or ["IPv6" if ":" in text else "IPv4" for text in addresses]
-    primary = chosen[0] if chosen else families[0]
-    chosen = chosen or [primary]
-    if policy != "SingleStack" and len(chosen) == 1 and (headless or len(families) > 1):
-        chosen.append(_BOTH[1 - _BOTH.index(primary)])
-    spec["ipFamilyPolicy"], spec["ipFamilies"] = policy, chosen
+def _hide_traffic_policy(spec: Json) -> None:
+    """Drop what was once a default of all types; kube-apiserver shows it to nobody."""
+    if spec["type"] == _NO_ADDRESS and spec.get("internalTrafficPolicy") in ("Cluster", "Local"):
+        del spec["internalTrafficPolicy"]
 
 
-def update(new: Json, old: Json, context: Context, subresource: str) -> None:
+def update(new: Json, old: Json, _: Context, subresource: str) -> None:
     """Keep allocated values that are left out, drop those that no longer apply."""
     if subresource:
         return
@@ -61,8 +44,10 @@ def update(new: Json, old: Json, context: Context, subresource: str) -> None:
     _keep_allocated(spec, was)
     _follow_address(spec, was)
     _drop_dependent(spec, was)
-    _default_families(spec, context.families)
+    _hide_traffic_policy(spec)
     new["spec"] = ordered(_SPEC, spec)
+    if spec["type"] != "LoadBalancer":
+        new["status"] = {**(new.get("status") or {}), "loadBalancer": {}}
 
 
 def _has_address(spec: Json) -> bool:
@@ -71,6 +56,12 @@ def _has_address(spec: Json) -> bool:
 
 def _has_node_ports(spec: Json) -> bool:
     return spec["type"] in ("NodePort", "LoadBalancer")
+
+
+def _is_given_node_ports(spec: Json) -> bool:
+    if spec["type"] == "LoadBalancer":
+        return spec.get("allocateLoadBalancerNodePorts") is not False
+    return bool(spec["type"] == "NodePort")
 
 
 def has_health_port(spec: Json) -> bool:
@@ -87,7 +78,7 @@ def _keep_allocated(spec: Json, was: Json) -> None:
         for name in ("clusterIP", "clusterIPs"):
             if not spec.get(name) and was.get(name):
                 spec[name] = was[name]
-    if _has_node_ports(was) and _has_node_ports(spec):
+    if _is_given_node_ports(was) and _is_given_node_ports(spec):
         used = _node_ports(was) & _node_ports(spec)
         known = {port.get("name", ""): port.get("nodePort", 0) for port in was.get("ports") or ()}
         ports = []
@@ -120,9 +111,8 @@ def _drop_dependent(spec: Json, was: Json) -> None:
             spec.pop("clusterIPs", None)
         _drop_same(spec, was, "ipFamilies")
         _drop_same(spec, was, "ipFamilyPolicy")
-        _drop_same(spec, was, "internalTrafficPolicy")
-    same_ports = _node_ports(was) == _node_ports(spec)
-    if _has_node_ports(was) and not _has_node_ports(spec) and same_ports:
+    no_new_ports = _node_ports(was) >= _node_ports(spec)
+    if _has_node_ports(was) and not _has_node_ports(spec) and no_new_ports:
         for port in spec.get("ports") or ():
             port.pop("nodePort", None)
     if has_health_port(was) and not has_health_port(spec):

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from kubetrio.machinery.objectmeta import repeated
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.library import Json, KindRules
+from kubetrio.resources.validation.metadatachecks import checks_of, insists_on_qualified
 from kubetrio.schema.registry import ResourceType
 
 _MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -44,8 +45,6 @@ _MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Modules of this package that hold the tables of a group."""
 
 _NO_RULES = KindRules()
-_WHOLE_OBJECT = frozenset({"ephemeralcontainers", "resize"})
-"""Subresources through which the whole object is checked again."""
 _BY_POLICY = "disallowed by cluster policy"
 
 
@@ -151,12 +150,28 @@ def repeated_metadata(
         resource: the resource in any of its versions.
         subresource: where it is written, empty for the object itself.
     """
-    if subresource in _WHOLE_OBJECT:
-        return repeated(causes, 1, 1)
-    if subresource or resource.group not in _MODULES:
-        return repeated(causes, 0, 1)
-    rules = rules_of(resource)
-    return repeated(causes, *rules.metadata, updates_first=rules.checked_last)
+    return repeated(causes, metadata_checks(resource, subresource))
+
+
+def metadata_checks(resource: ResourceType, subresource: str = "") -> str:
+    """The checks of metadata of a resource, as in ``metadatachecks``.
+
+    Args:
+        resource: the resource in any of its versions.
+        subresource: where it is written, empty for the object itself.
+    """
+    known = resource.group in _MODULES
+    return checks_of(resource.group, resource.resource, subresource, known=known)
+
+
+def qualified_finalizers(resource: ResourceType, subresource: str = "") -> bool:
+    """Whether finalizers without a domain must be standard ones.
+
+    Args:
+        resource: the resource in any of its versions.
+        subresource: where it is written, empty for the object itself.
+    """
+    return insists_on_qualified(metadata_checks(resource, subresource))
 
 
 def warnings(

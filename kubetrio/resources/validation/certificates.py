@@ -183,7 +183,7 @@ def _conditions(new: Mapping[str, Any], old: Mapping[str, Any], out: Causes) -> 
         elif status not in allowed:
             out.append(not_supported(f"{path}.status", status, allowed))
         if not both and kind in _APPROVAL and {*_APPROVAL} - {kind} <= seen:
-            out.append(invalid(f"{path}.type", kind, _MUTUALLY_EXCLUSIVE))
+            out.append(invalid("status.conditions", kind, _MUTUALLY_EXCLUSIVE))
         if not repeated and kind in seen:
             out.append(duplicate(f"{path}.type", kind))
         seen.add(kind)

@@ -269,7 +269,11 @@ def _load_balancer(spec: Mapping[str, Any], out: Causes) -> None:
         out.append(forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_LOAD_BALANCER))
     if allocate is None and balanced:
         out.append(required("allocateLoadBalancerNodePorts"))
-    name = spec.get("loadBalancerClass")
+    _load_balancer_class(spec, out)
+
+
+def _load_balancer_class(spec: Mapping[str, Any], out: Causes) -> None:
+    balanced, name = spec.get("type") == "LoadBalancer", spec.get("loadBalancerClass")
     if name is not None and balanced:
         QUALIFIED(name, "spec.loadBalancerClass", out)
     elif name is not None:
@@ -342,24 +346,39 @@ def _service(service: Json, out: Causes, old: Json | None) -> None:
     _traffic(spec, out)
 
 
-def _changed_list(new: Json, old: Json, name: str, what: str, out: Causes) -> None:
-    """A primary address or family never changes, a secondary one is released on purpose."""
-    mine, theirs = _spec(new).get(name) or [], _spec(old).get(name) or []
-    path = f"spec.{name}"
-    if len(mine) == len(theirs):
-        for index, (one, two) in enumerate(zip(mine, theirs, strict=True)):
-            if one != two:
-                at = index if name == "clusterIPs" else 0
-                out.append(invalid(f"{path}[{at}]", mine, _ONCE))
+def _changed_addresses(mine: Mapping[str, Any], theirs: Mapping[str, Any], out: Causes) -> None:
+    """A primary address never changes, a secondary one is released on purpose."""
+    new, old = mine.get("clusterIPs") or [], theirs.get("clusterIPs") or []
+    if len(new) < len(old) and not new:
+        out.append(invalid("spec.clusterIPs[0]", new, "primary clusterIP can not be unset"))
+    compared = len(old) if len(new) == len(old) else 1
+    for index, (address, before) in enumerate(zip(new[:compared], old, strict=False)):
+        if address != before:
+            out.append(invalid(f"spec.clusterIPs[{index}]", new, _ONCE))
+    if len(old) > len(new) == 1:
+        _released(mine, "clusterIP", out)
+
+
+def _changed_families(mine: Mapping[str, Any], theirs: Mapping[str, Any], out: Causes) -> None:
+    """The same for families; where their number changes, the causes show the addresses."""
+    new, old = mine.get("ipFamilies") or [], theirs.get("ipFamilies") or []
+    path, addresses = "spec.ipFamilies[0]", mine.get("clusterIPs") or []
+    if len(new) == len(old):
+        for family, before in zip(new, old, strict=True):
+            if family != before:
+                out.append(invalid(path, new, _ONCE))
         return
-    if mine and theirs and mine[0] != theirs[0]:
-        out.append(invalid(f"{path}[0]", mine, _ONCE))
-    if len(theirs) < len(mine):
-        return
-    if not mine:
-        out.append(invalid(f"{path}[0]", mine, f"primary {what} can not be unset"))
-    policy = _spec(new).get("ipFamilyPolicy")
-    if len(mine) == 1 and policy != "SingleStack":
+    if len(new) < len(old) and not addresses:
+        out.append(invalid(path, new, "primary ipFamily can not be unset"))
+    if new and old and new[0] != old[0]:
+        out.append(invalid(path, addresses, _ONCE))
+    if len(old) > len(new) == 1:
+        _released(mine, "ipFamily", out)
+
+
+def _released(spec: Mapping[str, Any], what: str, out: Causes) -> None:
+    policy = spec.get("ipFamilyPolicy")
+    if policy != "SingleStack":
         detail = f"must be set to 'SingleStack' when releasing the secondary {what}"
         out.append(invalid("spec.ipFamilyPolicy", policy, detail))
 
@@ -369,13 +388,14 @@ def _update(new: Json, old: Json, out: Causes) -> None:
     headless, was_headless = _is_headless(mine), _is_headless(theirs)
     if "ExternalName" not in (mine.get("type"), theirs.get("type")):
         if not (headless and was_headless):
-            _changed_list(new, old, "clusterIPs", "clusterIP", out)
+            _changed_addresses(mine, theirs, out)
         if not headless and not was_headless:
-            _changed_list(new, old, "ipFamilies", "ipFamily", out)
+            _changed_families(mine, theirs, out)
     if mine.get("type") == theirs.get("type") == "LoadBalancer":
         name = mine.get("loadBalancerClass")
         if name != theirs.get("loadBalancerClass"):
             out.append(invalid("spec.loadBalancerClass", name, _ONCE))
+    _load_balancer_class(mine, out)
     checked = _needs_health_check(mine) and _needs_health_check(theirs)
     if checked and mine.get("healthCheckNodePort") != theirs.get("healthCheckNodePort"):
         out.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
@@ -479,7 +499,6 @@ SERVICES = KindRules(
     create=lambda service, _, out: _service(service, out, None),
     update=_update,
     revalidate=0,
-    metadata=(0, 1),
     subresources={"status": _status},
     warnings=_warnings,
 )

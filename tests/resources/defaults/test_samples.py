@@ -11,6 +11,8 @@ import pytest
 
 from kubetrio.auth.identity import UserInfo
 from kubetrio.resources.defaults import Context, apply_defaults, prepare_create
+from kubetrio.resources.defaults.compiling import ordered
+from kubetrio.resources.servicefamilies import complete_families
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import Report, compile_type
@@ -51,6 +53,9 @@ def created(resource: ResourceType, raw: Json) -> Json:
     obj = decoded(resource, raw)
     apply_defaults(resource, obj)
     prepare_create(resource, obj, CONTEXT)
+    if resource.kind == "Service":
+        assert not complete_families(obj["spec"], None, ("IPv4",))
+        obj["spec"] = ordered("io.k8s.api.core.v1.ServiceSpec", obj["spec"])
     apply_defaults(resource, obj)
     return obj
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+import pytest
+
 from kubetrio.auth.identity import UserInfo
 from kubetrio.resources.defaults import (
     Context,
@@ -218,6 +220,42 @@ def test_a_signing_request_is_of_who_sends_it() -> None:
             }
         ]
     }
+
+
+@pytest.mark.parametrize("subresource", ["approval", "status"])
+def test_decisions_on_a_signing_request_may_come_with_labels(subresource: str) -> None:
+    """Both paths write metadata, as the object itself does."""
+    kind = "certificates.k8s.io", "certificatesigningrequests"
+    spec = {"request": "QQ==", "signerName": "a.b/c", "usages": ["any"]}
+    meta = {"name": "x", "labels": {"a": "b"}, "finalizers": ["c/d"]}
+    new = update(*kind, create(*kind, spec=spec), subresource, metadata=meta)
+    assert new["metadata"] == meta
+
+
+@pytest.mark.parametrize(("status", "kept"), [("False", "True"), (None, None)])
+def test_a_decision_stays_as_it_was(status: str | None, kept: str | None) -> None:
+    """Whoever writes the status cannot change it; leaving it out is left to validation."""
+    kind = "certificates.k8s.io", "certificatesigningrequests"
+    spec = {"request": "QQ==", "signerName": "a.b/c", "usages": ["any"]}
+    approved = {"type": "Approved", "status": "True", "lastUpdateTime": LATER.now}
+    approved["lastTransitionTime"] = LATER.now
+    old = {**create(*kind, spec=spec), "status": {"conditions": [approved]}}
+    failed = {"type": "Failed", "status": "True"}
+    sent = [failed] if status is None else [failed, {**approved, "status": status}]
+    new = update(*kind, old, "status", spec=spec, status={"conditions": sent})
+    found = {item["type"]: item["status"] for item in new["status"]["conditions"]}
+    assert found.get("Approved") == kept
+
+
+@pytest.mark.parametrize("name", ["flowschemas", "prioritylevelconfigurations"])
+def test_metadata_beside_a_status_of_flow_control_is_ignored(name: str) -> None:
+    """Even what would be refused elsewhere; only the fields' owners are noted."""
+    kind = "flowcontrol.apiserver.k8s.io", name
+    old = {**decode(*kind), "metadata": {"name": "x", "uid": "u", "labels": {"a": "b"}}}
+    meta = {"name": "x", "uid": "other", "deletionGracePeriodSeconds": 4, "managedFields": []}
+    new = update(*kind, old, "status", metadata=meta)
+    owners = {"managedFields": []} if "managedFields" in new["metadata"] else {}
+    assert new["metadata"] == {**old["metadata"], **owners}
 
 
 def test_storage_versions_of_a_definition_add_up() -> None:

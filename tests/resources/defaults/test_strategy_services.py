@@ -28,9 +28,9 @@ def decoded(spec: Json) -> Json:
     return obj
 
 
-def created(spec: Json, families: tuple[str, ...] = ("IPv4",)) -> Json:
+def created(spec: Json) -> Json:
     obj = decoded(spec)
-    prepare_create(SERVICES, obj, Context(now=NOW, families=families))
+    prepare_create(SERVICES, obj, Context(now=NOW))
     return obj
 
 
@@ -99,31 +99,44 @@ def test_cluster_ips_follow_cluster_ip(node_port: Json) -> None:
     assert updated(node_port, clusterIP="10.0.0.8")["clusterIPs"] == ["10.0.0.8"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "cluster", "expected"),
-    [
-        ({}, ("IPv4",), ("SingleStack", ["IPv4"])),
-        ({}, ("IPv6", "IPv4"), ("SingleStack", ["IPv6"])),
-        ({"ipFamilyPolicy": "PreferDualStack"}, ("IPv4",), ("PreferDualStack", ["IPv4"])),
-        (
-            {"ipFamilyPolicy": "PreferDualStack"},
-            ("IPv6", "IPv4"),
-            ("PreferDualStack", ["IPv6", "IPv4"]),
-        ),
-        ({"clusterIP": "fd00::1"}, ("IPv6",), ("SingleStack", ["IPv6"])),
-        ({"clusterIP": "None"}, ("IPv4",), ("RequireDualStack", ["IPv4", "IPv6"])),
-        (
-            {"clusterIP": "None", "selector": {"a": "b"}},
-            ("IPv4",),
-            ("SingleStack", ["IPv4"]),
-        ),
-        ({"ipFamilies": ["IPv4", "IPv6"]}, ("IPv4",), ("RequireDualStack", ["IPv4", "IPv6"])),
-    ],
-)
-def test_address_families(spec: Json, cluster: tuple[str, ...], expected: Any) -> None:
-    """Families follow from the object first and from the cluster then."""
-    result = created(spec, cluster)["spec"]
-    assert (result["ipFamilyPolicy"], result["ipFamilies"]) == expected
+def test_ports_that_were_taken_away_do_not_stay(node_port: Json) -> None:
+    """Node ports go with the type although some of them were not sent."""
+    old = {**node_port, "spec": {**node_port["spec"]}}
+    old["spec"]["ports"] = [
+        {"name": "a", "protocol": "TCP", "port": 80, "targetPort": 80, "nodePort": 30080},
+        {"name": "b", "protocol": "TCP", "port": 81, "targetPort": 81, "nodePort": 30081},
+    ]
+    spec = updated(old, type="ClusterIP", ports=[{"name": "b", "port": 81, "nodePort": 30081}])
+    assert "nodePort" not in spec["ports"][0]
+
+
+def test_a_load_balancer_without_node_ports_keeps_none() -> None:
+    """Node ports that it has anyway are not put back where they are left out."""
+    balancer = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}
+    old = created({**balancer, "ports": [{"port": 80, "nodePort": 30080}]})
+    spec = replaced(old, {**balancer, "ports": [{"port": 80}]})
+    assert "nodePort" not in spec["ports"][0]
+
+
+def test_the_status_of_a_load_balancer_goes_with_the_type(node_port: Json) -> None:
+    """Where it listened is of no interest any more."""
+    old = deepcopy(node_port)
+    old["spec"]["type"] = "LoadBalancer"
+    old["status"] = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}]}}
+    new = decoded({**old["spec"], "type": "NodePort"})
+    new["status"] = old["status"]
+    prepare_update(SERVICES, new, old, Context(now=NOW))
+    assert new["status"] == {"loadBalancer": {}}
+
+
+def test_a_name_elsewhere_has_no_traffic_policy() -> None:
+    """Once it was a default of all types; nobody gets to see it."""
+    named = {"type": "ExternalName", "externalName": "a.example"}
+    assert (
+        "internalTrafficPolicy" not in created({**named, "internalTrafficPolicy": "Local"})["spec"]
+    )
+    wrong = created({**named, "internalTrafficPolicy": "Wrong"})
+    assert wrong["spec"]["internalTrafficPolicy"] == "Wrong"
 
 
 def test_members_stay_in_the_order_of_the_go_struct(node_port: Json) -> None:

@@ -65,7 +65,7 @@ def test_conditions_come_through_approval(body: Json) -> None:
     both = changed(new, "status.conditions", [APPROVED, {**APPROVED, "type": "Denied"}])
     assert refused_change(REQUESTS, new, both, "approval") == [
         (
-            'status.conditions[1].type: Invalid value: "Denied": Approved and Denied conditions '
+            'status.conditions: Invalid value: "Denied": Approved and Denied conditions '
             "are mutually exclusive"
         )
     ]

@@ -168,6 +168,25 @@ def test_service(spec: Json, expected: list[str] | None) -> None:
                 )
             ],
         ),
+        (
+            ALLOCATED,
+            {
+                "clusterIP": "fd00::5",
+                "clusterIPs": ["fd00::5", "10.0.0.5"],
+                "ipFamilies": ["IPv6", "IPv4"],
+                "ipFamilyPolicy": "PreferDualStack",
+            },
+            [
+                (f'spec.{name}[0]: Invalid value: ["fd00::5","10.0.0.5"]: may not change once set')
+                for name in ("clusterIPs", "ipFamilies")
+            ],
+        ),
+        (
+            ALLOCATED,
+            {"loadBalancerClass": "a/b"},
+            [("spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'")]
+            * 2,
+        ),
     ],
 )
 def test_service_update(old: Json, change: Json, expected: list[str]) -> None:

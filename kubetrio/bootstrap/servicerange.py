@@ -1,0 +1,162 @@
+"""Keeps the ServiceCIDR ``kubernetes``: the ranges that the server was started with.
+
+Made when it is missing, widened when a second family is added, and said to be ready when nobody
+said anything; nothing else about it is changed.
+
+Source: docs "Extend Service IP Ranges"; KEP-1880.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import trio
+
+from kubetrio.auth.identity import MASTERS, UserInfo
+from kubetrio.env import Env
+from kubetrio.logs import Log
+from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.schema.registry import Registry
+from kubetrio.schema.structural import compile_type
+from kubetrio.store.errors import StoreError
+from kubetrio.store.model import Event, Store
+
+Object = dict[str, Any]
+log = Log("kubetrio.bootstrap")
+
+NAME = "kubernetes"
+READY = "Kubernetes default Service CIDR is ready"
+MANAGER = "kubernetes-service-cidr-controller"
+INTERVAL_S = 10.0
+WHO = WriteOptions(
+    user=UserInfo("system:apiserver", groups=(MASTERS,)), field_manager="kube-apiserver"
+)
+
+
+class DefaultServiceRange:
+    """The keeper.
+
+    Args:
+        registry: what is served.
+        lifecycle: writes.
+        store: reads, and the commit stream that says when to look.
+        env: wall clock.
+        cidrs: the ranges, the primary family's first.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        lifecycle: Lifecycle,
+        store: Store,
+        env: Env,
+        cidrs: Sequence[str],
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._store = store
+        self._env = env
+        self._cidrs = list(cidrs)
+        self._resource = registry.resources["networking.k8s.io", "v1", "servicecidrs"]
+        self._target = Target(resource=self._resource, namespace="", name=NAME)
+        self._woken = trio.Event()
+
+    def _committed(self, events: Sequence[Event]) -> None:
+        if any(event.key == self._target.key for event in events):
+            self._woken.set()
+
+    async def run(self) -> None:
+        """Look when somebody wrote it, a while later as kube-apiserver does."""
+        self._store.on_commit(self._committed)
+        while True:
+            await self._woken.wait()
+            await trio.sleep(INTERVAL_S)
+            self._woken = trio.Event()
+            try:
+                await self.keep()
+            except (ApiError, StoreError) as error:
+                log.warning("cannot keep the default service range", error=str(error))
+                self._woken.set()
+
+    async def keep(self) -> None:
+        """Make the object what it should be.
+
+        Raises:
+            ApiError: it cannot be written.
+        """
+        found = await self._store.get(self._target.key)
+        if found is None:
+            await self._create()
+        else:
+            cidrs = orjson.loads(found.value)["spec"]["cidrs"]
+            if cidrs != self._cidrs and cidrs == self._cidrs[:1]:
+                await self._update(FieldManager(self._resource, WHO.field_manager, self._now()))
+        await self._say_ready()
+
+    def _now(self) -> str:
+        return format_time(self._env.now())
+
+    async def _create(self) -> None:
+        obj: Object = {
+            "kind": "ServiceCIDR",
+            "apiVersion": "networking.k8s.io/v1",
+            "metadata": {"name": NAME},
+            "spec": {"cidrs": list(self._cidrs)},
+        }
+        FieldManager(self._resource, WHO.field_manager, self._now()).created(obj)
+        await self._lifecycle.create(Target(resource=self._resource, namespace=""), obj, WHO)
+
+    async def _update(self, fields: FieldManager) -> None:
+        async def change(stored: Object | None) -> Object:
+            live = stored or {}  # it is there: this kind is not created by an update
+            new = {**live, "spec": {"cidrs": list(self._cidrs)}}
+            new["metadata"] = dict(live["metadata"])
+            fields.updated(live, new)
+            return new
+
+        await self._lifecycle.update(self._target, change, WHO)
+
+    async def _say_ready(self) -> None:
+        """Apply the condition, as kube-apiserver's controller does, if there is none."""
+        found = await self._store.get(self._target.key)
+        obj = {} if found is None else orjson.loads(found.value)
+        if not self._waits(obj):
+            return
+        now = self._now()
+        fields = FieldManager(self._resource, MANAGER, now, "status")
+        condition = {
+            "type": "Ready", "status": "True", "message": READY, "lastTransitionTime": now,
+        }  # fmt: skip
+        config = {
+            "kind": "ServiceCIDR",
+            "apiVersion": "networking.k8s.io/v1",
+            "metadata": {"name": NAME},
+            "status": {"conditions": [condition]},
+        }
+
+        async def change(stored: Object | None) -> Object:
+            applied = fields.applied(stored, config, force=True)
+            new: Object = compile_type(self._resource.schema_name).restore(applied.obj, [])
+            if applied.entries:
+                new["metadata"]["managedFields"] = applied.entries
+            return new
+
+        await self._lifecycle.update(self._target._replace(subresource="status"), change, WHO)
+
+    def _waits(self, obj: Object) -> bool:
+        """Whether nobody said yet if the ranges are ready; those of others are their business."""
+        if "deletionTimestamp" in obj.get("metadata", {"deletionTimestamp": ""}):
+            return False
+        if obj["spec"]["cidrs"] != self._cidrs:
+            return False
+        states = [
+            condition["status"]
+            for condition in (obj.get("status") or {}).get("conditions") or ()
+            if condition["type"] == "Ready"
+        ]
+        return not states or states == ["Unknown"]
