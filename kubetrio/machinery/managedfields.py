@@ -258,13 +258,13 @@ def _cap(owners: dict[Manager, Owned]) -> None:
 def _update(
     owners: Owners, old: Typed, new: Typed, write: Write, name: str = ""
 ) -> dict[Manager, Owned]:
-    """Owners after an update; as they were if the objects make no sense in their type."""
+    """Owners after an update; none if the objects make no sense in their type."""
     manager = write.owner(UPDATE, name)
     try:
         before = reconcile(owners, old, write.rules)
         out = track_update(before, manager, old, new, rules=write.rules, now=write.now)
     except TypedError:
-        return dict(owners)
+        return {}  # as kube-apiserver does, so that nothing wrong stays there
     _cap(out)
     return out
 

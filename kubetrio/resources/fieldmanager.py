@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from kubetrio.machinery import managedfields
+from kubetrio.machinery.applyvalues import TypedError
 from kubetrio.machinery.managedfields import Applied, Write
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.ownership import Convert, Rules
@@ -28,7 +29,10 @@ def _converter(resource: ResourceType) -> Convert:
     """Conversion between the served versions of a kind, with the type of the result."""
 
     def to_version(obj: Object, api_version: str) -> tuple[Object, TypeSchema] | None:
-        wanted = GroupVersion.parse(api_version)
+        try:
+            wanted = GroupVersion.parse(api_version)
+        except ValueError as error:  # clients write entries too
+            raise TypedError([("", str(error))]) from error
         found = builtin.registry().resources.get((*wanted, resource.resource))
         if found is None or not found.schema_name:
             return None
