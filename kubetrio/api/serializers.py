@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import orjson
-
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin
 from kubetrio.wire import cborwire, jsonwire
@@ -53,7 +51,7 @@ def type_name(api_version: str, kind: str) -> str:
 
 def pretty_json(value: Any) -> bytes:
     """Indented JSON."""
-    return orjson.dumps(orjson.loads(jsonwire.encode(value)), option=orjson.OPT_INDENT_2)
+    return jsonwire.indented(value)
 
 
 def dump(obj: Object, accepted: Accepted) -> bytes:

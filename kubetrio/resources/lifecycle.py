@@ -29,7 +29,7 @@ from kubetrio.machinery.status import (
     not_found,
 )
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources import deletion, identity
+from kubetrio.resources import deletion, identity, objects
 from kubetrio.resources.adminaccess import admin_access
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.defaults.context import Context
@@ -272,7 +272,7 @@ class Lifecycle:
                 return await self._create_on_update(
                     target, change, options, create_missing=create_missing
                 )
-            old = orjson.loads(current.value)
+            old = objects.read(target.resource, current.value)
             new = await change(old)
             pinned = identity.insists(
                 target, new, old, current, uid_is_precondition=uid_is_precondition
@@ -404,7 +404,7 @@ class Lifecycle:
             current = await self._store.get(target.key)
             if current is None:
                 raise not_found(resource.group_resource, target.name)
-            obj = orjson.loads(current.value)
+            obj = objects.read(resource, current.value)
             deletion.check_preconditions(resource, obj, options)
             attributes = Attributes(
                 operation=Operation.DELETE,
