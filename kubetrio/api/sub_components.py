@@ -13,7 +13,8 @@ from kubetrio.api.options import list_options
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb
-from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import not_found
 from kubetrio.resources.representation import ListMeta
 from kubetrio.schema.registry import ResourceType
 from kubetrio.store.model import KeyValue
@@ -49,7 +50,7 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     """One component."""
     encoder = encoder_for(request, resource, OBJECT, api.env.now, api.cache)
     if request.info.name not in COMPONENTS:
-        raise ApiError(500, "", f"Component not found: {request.info.name}")
+        raise not_found(GroupResource("", "componentstatus"), request.info.name)
     body = encoder.object(jsonwire.encode(component(request.info.name)))
     return Response(200, body, encoder.content_type)
 

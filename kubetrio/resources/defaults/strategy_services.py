@@ -15,7 +15,7 @@ from kubetrio.resources.defaults.services import externally_accessible
 
 _HEADLESS = "None"
 _NO_ADDRESS = "ExternalName"
-_BOTH = ("IPv4", "IPv6")
+_OTHER = {"IPv4": "IPv6", "IPv6": "IPv4"}
 _SPEC = "io.k8s.api.core.v1.ServiceSpec"
 _PORT = "io.k8s.api.core.v1.ServicePort"
 
@@ -46,8 +46,9 @@ def _default_families(spec: Json, families: tuple[str, ...]) -> None:
     chosen = list(given) or ["IPv6" if ":" in text else "IPv4" for text in addresses]
     primary = chosen[0] if chosen else families[0]
     chosen = chosen or [primary]
-    if policy != "SingleStack" and len(chosen) == 1 and (headless or len(families) > 1):
-        chosen.append(_BOTH[1 - _BOTH.index(primary)])
+    second = _OTHER.get(primary)  # nothing for what validation refuses
+    if second and policy != "SingleStack" and len(chosen) == 1 and (headless or len(families) > 1):
+        chosen.append(second)
     spec["ipFamilyPolicy"], spec["ipFamilies"] = policy, chosen
 
 
