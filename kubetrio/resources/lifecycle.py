@@ -66,6 +66,13 @@ CLEARED_ON_CREATE = (
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
 
 
+def clear_system_fields(obj: Object) -> None:
+    """Drop what a new object may not say of itself; changes the object."""
+    meta = obj.get("metadata") or {}
+    for name in CLEARED_ON_CREATE:
+        meta.pop(name, None)
+
+
 class Lifecycle:
     """Writes of one server.
 
@@ -146,8 +153,7 @@ class Lifecycle:
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
-        for name in CLEARED_ON_CREATE:
-            meta.pop(name, None)
+        clear_system_fields(obj)
         attributes = Attributes(
             operation=Operation.CREATE,
             resource=resource,

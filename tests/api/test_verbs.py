@@ -340,3 +340,13 @@ async def test_updates_that_need_a_version(
     patched = await client.request("PATCH", where, merge, orjson.dumps(silent))
     assert patched.status == 200
     assert patched.json()["metadata"]["uid"] == made.json()["metadata"]["uid"]
+
+
+async def test_nobody_owns_the_times_of_a_deletion_that_a_create_names(client: Client) -> None:
+    """They are dropped before owners are noted."""
+    meta = {"name": "n", "deletionTimestamp": "2025-01-01T00:00:00Z", "selfLink": "/x"}
+    body = {"metadata": {**meta, "deletionGracePeriodSeconds": 5}, "data": {"a": "b"}}
+    made = (await client.request("POST", CONFIGMAPS, json=body)).json()
+    (entry,) = made["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == {"f:data": {".": {}, "f:a": {}}}
+    assert "deletionTimestamp" not in made["metadata"]
