@@ -21,6 +21,7 @@ from kubetrio.schema import builtin, patchmeta
 from kubetrio.schema.annotated import TEMPLATE_GENERATION
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.structural import compile_type
 
 Object = dict[str, Any]
 
@@ -37,7 +38,9 @@ def _converter(resource: ResourceType) -> Convert:
         if found is None or not found.schema_name:
             return None
         try:
-            converted = convert(obj, resource.group_version, wanted)
+            # What an apply has merged is not decoded yet; members that Go prints may be missing.
+            whole = compile_type(resource.schema_name).restore(obj, [])
+            converted = convert(whole, resource.group_version, wanted)
         except ValueError:
             return None
         return converted, patchmeta.for_type(found.schema_name)
