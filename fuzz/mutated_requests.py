@@ -127,7 +127,7 @@ def shown(steps: Rows[Step]) -> str:
     out = []
     for step in steps:
         kind = step.headers.get("Content-Type", "")
-        body = (step.body or b"").decode()
+        body = (step.body or b"").decode(errors="backslashreplace")
         out.append(f"{step.method} {step.target} {kind}\n    {body[:3000]}")
     return "\n".join(out)
 

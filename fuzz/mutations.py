@@ -349,6 +349,23 @@ class Mutator:
         if isinstance(target, dict):
             target[self.rng.choice(KEYS)] = copy.deepcopy(self.rng.choice(ODD))
 
+    def damaged(self, data: bytes) -> bytes:
+        """Some bytes, with pieces cut out, put in twice, or exchanged."""
+        out = bytearray(data)
+        for _ in range(self.rng.choice((1, 1, 2, 5))):
+            start = self.rng.randrange(len(out) + 1)
+            end = min(len(out), start + self.rng.choice((1, 1, 2, 8, 100)))
+            match self.rng.randrange(4):
+                case 0:
+                    del out[start:end]
+                case 1:
+                    out[start:start] = out[start:end]
+                case 2:
+                    out[start:end] = bytes(self.rng.randrange(256) for _ in range(end - start))
+                case _:
+                    out[start:start] = self.word().encode()
+        return bytes(out)
+
     def part(self, value: Json, keep: float) -> Json:
         """Some members of a value, for patches and applied objects."""
         if isinstance(value, dict):

@@ -18,6 +18,7 @@ from kubetrio.schema.registry import ResourceType
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 STRATEGIC = "application/strategic-merge-patch+json"
 PATCH = "application/json-patch+json"
 ACCEPTS = (
@@ -191,7 +192,7 @@ class Sequence:
         ways: list[tuple[int, str, Callable[[str], Awaitable[None]]]] = []
         verbs = resource.verbs
         if "update" in verbs:
-            ways += [(8, "", self._put)]
+            ways += [(8, "", self._put), (2, "", self._bytes)]
         if "patch" in verbs:
             ways += [
                 (3, "", self._merge),
@@ -328,6 +329,14 @@ class Sequence:
         path, name = self._at(sub)
         query = self._query("dryRun", "fieldValidation", "fieldManager", "pretty")
         await self._ask("PUT", path, f"{name}put", body=await self._wanted(sub), query=query)
+
+    async def _bytes(self, sub: str) -> None:
+        """The object as it is printed, with bytes that went wrong."""
+        del sub
+        media = self._rng.choice((JSON, "application/yaml", PROTOBUF))
+        found = await self._ask("GET", self._path, "decode", accept=media)
+        body = self._mutator.damaged(found.body)
+        await self._ask("PUT", self._path, "bytes put", body=body, content=media)
 
     async def _patch(self, sub: str, way: str, body: Any, content: str) -> None:
         path, name = self._at(sub)
