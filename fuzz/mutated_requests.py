@@ -66,6 +66,7 @@ BROAD = frozenset(
     "apiextensions.k8s.io/customresourcedefinitions",
     "flowcontrol.apiserver.k8s.io/flowschemas",
     "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
+    "networking.k8s.io/ipaddresses",
     "networking.k8s.io/servicecidrs",
     "rbac.authorization.k8s.io/clusterroles",
     "rbac.authorization.k8s.io/clusterrolebindings",

@@ -157,8 +157,8 @@ class Sequence:
         base: an object to begin with.
         send: sends a request.
         portable: whether bodies leave out what only one server knows, such as uids.
-        namespace: where the object goes, instead of its own namespace.
-        prefix: put before names of cluster-wide objects.
+        namespace: where the object goes, instead of its own namespace; one of the whole cluster
+            gets a name that begins with it, so that nobody else's is touched.
     """
 
     def __init__(
@@ -185,6 +185,8 @@ class Sequence:
         self._namespace = namespace or meta.get("namespace") or "default"
         if resource.namespaced:
             meta["namespace"] = self._namespace
+        elif namespace:
+            meta["name"] = f"{namespace}-{meta['name']}"
         self._base.setdefault("apiVersion", resource.api_version)
         self._base.setdefault("kind", resource.kind)
         self._collection = collection(resource, self._namespace)
