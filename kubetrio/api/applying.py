@@ -11,6 +11,7 @@ from kubetrio.api import bodies
 from kubetrio.api.encoders import request_version, stored_version
 from kubetrio.api.patching import Change, check_named
 from kubetrio.api.request import Request, truthy
+from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
@@ -91,7 +92,8 @@ def applying_change(request: Request, resource: ResourceType, fields: FieldManag
         if document is None:
             document = _configuration(request)
         applied = fields.applied(live, document.value or {}, force=force)
-        new = _decoded(applied.obj, resource)
+        # What did not change is not printed anew: opaque JSON keeps its text.
+        new = copy_json(applied.obj) if applied.kept else _decoded(applied.obj, resource)
         _check_strict(request, document)
         apply_defaults(resource, new)
         new = _with_annotations_read(new, resource)

@@ -26,7 +26,7 @@ from kubetrio.api.listwriters import (
 from kubetrio.api.request import Request, parse_query
 from kubetrio.machinery.names import GroupKind, GroupVersion
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.objects import Object, head
+from kubetrio.resources.objects import Object, head, read
 from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
 from kubetrio.schema.annotated import TEMPLATE_GENERATION
 from kubetrio.schema.convert import convert
@@ -153,8 +153,7 @@ class ObjectEncoder:
 
     def decoded(self, value: bytes) -> Object:
         """A stored object."""
-        obj: Object = orjson.loads(value)
-        return obj
+        return read(self._resource, value)
 
     def _in_version(self, obj: Mapping[str, Any]) -> Object:
         return request_version(dict(obj), self._resource)

@@ -2,8 +2,8 @@
 
 A stage fills in its part of the request, or answers and ends the walk; one that has to wait for
 something does the rest of it in the coroutine that it returns.  Errors are `ApiError` and become
-responses in one place; anything else is a bug, answered with 500 and logged.  Every answer has an
-identity, also that of a request which ends before the stage that gives it one.
+responses in one place; anything else is a bug, answered with 500 and logged with its traceback.
+Every answer has an identity, also that of a request which ends before the stage that gives it one.
 
 `admit_and_store` is one stage because an update runs admission again each time another write came
 between (see `resources.lifecycle`).
@@ -200,7 +200,15 @@ class Api:
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
             if not request.audit_id:
                 audit(self, request)
-            log.error(error, "request failed", path=request.raw_path, audit=request.audit_id)
+            # Of the request nothing but its line: queries, headers and bodies may be secrets.
+            log.error(
+                error,
+                "request failed",
+                stack=True,
+                method=request.method,
+                path=request.raw_path,
+                audit=request.audit_id,
+            )
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
         except BaseException:  # cancelled: nobody waits for an answer
             self.flow.leave(request, self.clock.current_time())

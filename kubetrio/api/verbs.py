@@ -21,6 +21,7 @@ from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.resources.lifecycle import clear_system_fields
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.paging import RestOfList
 from kubetrio.resources.representation import Encoder
@@ -143,6 +144,7 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
     body: Object = request.body
+    clear_system_fields(body)  # nobody owns them
     drop_repeated_owners(body, request.warn, admitted=False)
     apply_defaults(resource, body)
     _field_manager(api, request, resource, chosen).created(body)

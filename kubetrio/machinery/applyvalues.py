@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 from kubetrio.machinery import fieldpath
+from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.fieldset import LEAF, SELF, FieldSet, Node
 from kubetrio.machinery.gotext import go_literal, go_type, go_value
 from kubetrio.machinery.typeschema import TypeKind, TypeSchema
@@ -62,11 +63,13 @@ def _keyed_step(item: Any, schema: TypeSchema) -> str:
             found.append((name, item[name]))
         elif name in schema.key_defaults:
             found.append((name, schema.key_defaults[name]))
-        else:
-            raise _problem(
-                f'associative list with keys has an element that omits key field "{name}"'
-                " (and doesn't have default value)"
-            )
+    # A key that is not there makes another item than one that is.
+    if not found:
+        names = " ".join(map(quote, schema.keys))
+        raise _problem(
+            f"associative list with keys has an element that omits all key fields [{names}]"
+            " (and doesn't have default values for any key fields)"
+        )
     return fieldpath.key(found)
 
 
@@ -144,7 +147,7 @@ def _validate_list(
     element = schema.element
     seen = set()
     for place, item in enumerate(value):
-        if schema.atomic or element is None:
+        if schema.list_type == "atomic" or element is None:
             step = fieldpath.index(place)
         else:
             try:
@@ -179,8 +182,9 @@ def _validate_scalar(
 def field_set(value: Any, schema: TypeSchema) -> FieldSet:
     """The fields that an applied object claims.
 
-    Scalars, atomic and empty values, members that are not declared one by one, list items; not
-    the declared objects around them.  Items that occur twice count as one, and nothing in them.
+    Scalars, atomic values, null and empty maps, members that are not declared one by one, list
+    items; not the declared objects and lists around them.  Items that occur twice count as one, and
+    nothing in them.
 
     Raises:
         TypedError: a list item has no key.
@@ -219,6 +223,8 @@ def _claimed_members(value: Json, schema: TypeSchema) -> Node:
         inner = declared or element
         if inner is None:
             continue
+        if member == [] and declared and inner.kind is TypeKind.LIST and not inner.atomic:
+            continue  # of such a list its items are owned, and here there are none
         node = _claimed(member, inner)
         if declared is None and node:
             node = {SELF: LEAF, **node}

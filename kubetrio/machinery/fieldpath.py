@@ -59,9 +59,9 @@ def scalar_text(scalar: Any) -> str:
     """JSON as Go writes it, for a scalar; whole numbers are written without a fraction."""
     if type(scalar) is str:
         return _quote(scalar)
-    if type(scalar) is float and scalar.is_integer() and abs(scalar) < 1e21:
+    if isinstance(scalar, float) and scalar.is_integer() and abs(scalar) < 1e21:
         return str(int(scalar))
-    return orjson.dumps(scalar, option=orjson.OPT_SORT_KEYS).decode()
+    return orjson.dumps(scalar, float, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _quote(text: str) -> str:
@@ -147,6 +147,10 @@ def step_text(step: str) -> str:
 def _shown(scalar: Any) -> str:
     if isinstance(scalar, str):
         return orjson.dumps(scalar).decode()
+    if isinstance(scalar, dict):
+        return "".join(f"{name}={_shown(item)}" for name, item in scalar.items())
+    if isinstance(scalar, list):
+        return f"[{','.join(map(_shown, scalar))}]"
     return scalar_text(scalar)
 
 

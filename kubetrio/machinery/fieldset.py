@@ -77,14 +77,14 @@ class FieldSet:
 
         Raises:
             ValueError: it is not made of objects, a step is malformed, or it is nested deeper than
-                this process can follow.
+                ``MAX_DEPTH``.
         """
         if fields is None or fields == {}:
             return EMPTY
         try:
             text = orjson.dumps(fields)
         except TypeError:  # numbers that orjson does not print, or nested deeper than it goes
-            return cls(_parse_deep(fields))
+            return cls(_parse_root(fields))
         if len(text) > _CACHED_TEXT_LIMIT:
             return cls(_parse_root(fields))
         return _parsed(text)
@@ -319,28 +319,20 @@ def _parsed(text: bytes) -> FieldSet:
 
 
 def _parse_root(fields: Any) -> Node:
-    member, below = _parse(fields)
+    member, below = _parse(fields, MAX_DEPTH)
     del member  # the path of the root is in no set
     return below
 
 
-def _parse_deep(fields: Any) -> Node:
-    """The nodes of a set, if what was read can be written again.
-
-    Raises:
-        ValueError: it cannot be read, or is nested too deep for either.
-    """
-    try:
-        root = _parse_root(fields)
-        _write(root)
-    except RecursionError:
-        raise ValueError("fieldsV1 is nested too deep") from None
-    return root
+MAX_DEPTH = 150
+"""Steps of a path that are read; the object must be printable in every representation."""
 
 
-def _parse(fields: Any) -> tuple[bool, Node]:
+def _parse(fields: Any, depth: int) -> tuple[bool, Node]:
     if not isinstance(fields, dict):
         raise ValueError("fieldsV1 is not made of objects")
+    if not depth:
+        raise ValueError("fieldsV1 is nested too deep")
     member = not fields
     below: Node = {}
     for text, inner in fields.items():
@@ -351,7 +343,7 @@ def _parse(fields: Any) -> tuple[bool, Node]:
             step = fieldpath.parse(text)
         except fieldpath.UnknownStep:
             continue
-        node = make_node(*_parse(inner))
+        node = make_node(*_parse(inner, depth - 1))
         if node is None:
             continue
         twin = below.get(step)

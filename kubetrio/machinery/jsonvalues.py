@@ -62,3 +62,17 @@ def same_json(one: Any, two: Any) -> bool:
         elif type(left) is not type(right) or left != right:
             return False
     return True
+
+
+def is_deeper(value: Any, depth: int) -> bool:
+    """Whether a JSON value is made of more than so many levels of objects and lists."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    while level and depth >= 0:
+        level = [
+            item
+            for each in level
+            for item in (each.values() if isinstance(each, dict) else each)
+            if isinstance(item, (dict, list))
+        ]
+        depth -= 1
+    return depth < 0

@@ -99,11 +99,13 @@ class Applied:
         obj: the new object without ``managedFields``; not defaulted.
         entries: for ``metadata.managedFields``; empty means to leave it out.
         changed: whether there is anything to write: the object, or entries beyond their times.
+        kept: whether the object is the live one, member by member.
     """
 
     obj: Json
     entries: list[Json]
     changed: bool
+    kept: bool = False
 
 
 def update_entry(
@@ -258,13 +260,13 @@ def _cap(owners: dict[Manager, Owned]) -> None:
 def _update(
     owners: Owners, old: Typed, new: Typed, write: Write, name: str = ""
 ) -> dict[Manager, Owned]:
-    """Owners after an update; as they were if the objects make no sense in their type."""
+    """Owners after an update; none if the objects make no sense in their type."""
     manager = write.owner(UPDATE, name)
     try:
         before = reconcile(owners, old, write.rules)
         out = track_update(before, manager, old, new, rules=write.rules, now=write.now)
     except TypedError:
-        return dict(owners)
+        return {}  # as kube-apiserver does, so that nothing wrong stays there
     _cap(out)
     return out
 
@@ -339,6 +341,7 @@ def on_apply(live: Json | None, config: Json, write: Write, *, force: bool) -> A
         obj=obj,
         entries=entries,
         changed=changed or not same_but_times(_entries(live or {}) or (), entries),
+        kept=live is not None and obj is there.value,
     )
 
 

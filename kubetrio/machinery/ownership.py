@@ -297,10 +297,10 @@ def reconcile(owners: Owners, typed: Typed, rules: Rules) -> dict[Manager, Owned
 
 
 def _reconciled(node: Node, schema: TypeSchema) -> Node:
-    if schema.kind is TypeKind.DEDUCED:
-        return node
     if schema.atomic:
         return LEAF
+    if schema.kind is TypeKind.DEDUCED:
+        return node
     out: Node | None = None
     for step, child in node.items():
         if not child or step == SELF:

@@ -24,7 +24,7 @@ class TypeKind(Enum):
     MAP = auto()
     LIST = auto()
     DEDUCED = auto()
-    """Nothing is declared: objects are granular maps, lists are atomic, the rest is a scalar."""
+    """Nothing is declared: maps are as their type says, lists atomic, the rest is a scalar."""
 
 
 Scalar = Literal["string", "numeric", "boolean", "untyped"]
@@ -91,7 +91,7 @@ class TypeSchema:
         """Whether a value is owned as a whole."""
         if self.kind is TypeKind.LIST:
             return self.list_type == "atomic"
-        return self.kind is TypeKind.MAP and self.map_type == "atomic"
+        return self.kind is not TypeKind.SCALAR and self.map_type == "atomic"
 
     @cached_property
     def key_defaults(self) -> Mapping[str, Any]:
@@ -109,6 +109,11 @@ class TypeSchema:
 
 DEDUCED: TypeSchema = TypeSchema(kind=TypeKind.DEDUCED, load_element=lambda: DEDUCED)
 """The type of what has no schema."""
+
+OPAQUE: TypeSchema = TypeSchema(
+    kind=TypeKind.DEDUCED, map_type="atomic", load_element=lambda: OPAQUE
+)
+"""The type of what has no schema and one owner, such as ``RawExtension``."""
 
 UNTYPED_SCALAR = TypeSchema(kind=TypeKind.SCALAR)
 """Any scalar: int-or-string, quantities, times."""

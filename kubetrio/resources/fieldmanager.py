@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from kubetrio.machinery import managedfields
+from kubetrio.machinery.applyvalues import TypedError
 from kubetrio.machinery.managedfields import Applied, Write
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.ownership import Convert, Rules
@@ -20,6 +21,7 @@ from kubetrio.schema import builtin, patchmeta
 from kubetrio.schema.annotated import TEMPLATE_GENERATION
 from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.structural import compile_type
 from kubetrio.wire import jsonwire
 
 Object = dict[str, Any]
@@ -29,12 +31,17 @@ def _converter(resource: ResourceType) -> Convert:
     """Conversion between the served versions of a kind, with the type of the result."""
 
     def to_version(obj: Object, api_version: str) -> tuple[Object, TypeSchema] | None:
-        wanted = GroupVersion.parse(api_version)
+        try:
+            wanted = GroupVersion.parse(api_version)
+        except ValueError as error:  # clients write entries too
+            raise TypedError([("", str(error))]) from error
         found = builtin.registry().resources.get((*wanted, resource.resource))
         if found is None or not found.schema_name:
             return None
         try:
-            converted = convert(obj, resource.group_version, wanted)
+            # What an apply has merged is not decoded yet; members that Go prints may be missing.
+            whole = compile_type(resource.schema_name).restore(obj, [])
+            converted = convert(whole, resource.group_version, wanted)
         except ValueError:
             return None
         return converted, patchmeta.for_type(found.schema_name)

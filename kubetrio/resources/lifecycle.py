@@ -30,7 +30,7 @@ from kubetrio.machinery.status import (
     not_found,
 )
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources import deletion, identity
+from kubetrio.resources import deletion, identity, objects
 from kubetrio.resources.adminaccess import admin_access
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.defaults.context import Context
@@ -69,6 +69,13 @@ CLEARED_ON_CREATE = (
 # like that next does not find them.
 COMPANIONS = {("", "services"): ("", "v1", "endpoints")}
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
+
+
+def clear_system_fields(obj: Object) -> None:
+    """Drop what a new object may not say of itself; changes the object."""
+    meta = obj.get("metadata") or {}
+    for name in CLEARED_ON_CREATE:
+        meta.pop(name, None)
 
 
 class Lifecycle:
@@ -160,8 +167,7 @@ class Lifecycle:
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
-        for name in CLEARED_ON_CREATE:
-            meta.pop(name, None)
+        clear_system_fields(obj)
         attributes = Attributes(
             operation=Operation.CREATE,
             resource=resource,
@@ -286,7 +292,7 @@ class Lifecycle:
                 return await self._create_on_update(
                     target, change, options, create_missing=create_missing
                 )
-            old = orjson.loads(current.value)
+            old = objects.read(target.resource, current.value)
             new = await change(old)
             pinned = identity.insists(
                 target, new, old, current, uid_is_precondition=uid_is_precondition
@@ -416,7 +422,7 @@ class Lifecycle:
             current = await self._store.get(target.key)
             if current is None:
                 raise not_found(resource.group_resource, target.name)
-            obj = orjson.loads(current.value)
+            obj = objects.read(resource, current.value)
             deletion.check_preconditions(resource, obj, options)
             if who is not None:
                 await self._admit_deletion(target, obj, options, who)

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.stored import free_form
 from kubetrio.store.model import Stamped
+from kubetrio.wire.gojson import parse_printed
 from kubetrio.wire.jsonwire import encode
 
 Object = dict[str, Any]
@@ -34,6 +38,13 @@ META_ORDER = (
     "managedFields",
 )
 MARK = b'"resourceVersion":"'
+
+
+def read(resource: ResourceType, value: bytes) -> Object:
+    """Stored bytes as an object; numbers of opaque parts keep their text where it is to be kept."""
+    kept = free_form(resource.schema_name)
+    obj: Object = parse_printed(value) if kept else orjson.loads(value)
+    return obj
 
 
 def head(resource: ResourceType) -> bytes:

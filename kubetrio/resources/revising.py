@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
 import trio
 
 from kubetrio.machinery.status import OBJECT_MODIFIED, conflict, not_found
+from kubetrio.resources import objects
 from kubetrio.resources.objects import order_metadata, stamp
 from kubetrio.resources.translate import translate
 from kubetrio.schema.registry import ResourceType
@@ -30,14 +30,13 @@ async def read(store: Store, resource: ResourceType, namespace: str, name: str) 
     found = await store.get(resource.key(namespace, name))
     if found is None:
         raise not_found(resource.group_resource, name)
-    obj: Object = orjson.loads(found.value)
-    return obj
+    return objects.read(resource, found.value)
 
 
 async def read_all(store: Store, resource: ResourceType, namespace: str) -> list[Object]:
     """All objects of a resource in a namespace, or of all of it when that is empty."""
     keys = Range.prefix(resource.prefix(namespace))
-    return [orjson.loads(item.value) async for item in scan(store, keys)]
+    return [objects.read(resource, item.value) async for item in scan(store, keys)]
 
 
 async def revise(
@@ -70,7 +69,7 @@ async def revise(
         current = await store.get(key)
         if current is None:
             raise not_found(resource.group_resource, name)
-        old = orjson.loads(current.value)
+        old = objects.read(resource, current.value)
         new = change(old)
         if dry_run or new == old:
             return new
@@ -82,6 +81,5 @@ async def revise(
             continue
         except StoreError as error:
             raise translate(error, resource.group_resource, name) from error
-        written: Object = orjson.loads(stored.value)
-        return written
+        return objects.read(resource, stored.value)
     raise conflict(resource.group_resource, name, OBJECT_MODIFIED)

@@ -3,17 +3,20 @@
 Rules (KEP-555, "Server-Side Apply" in the Kubernetes documentation): a list without a list type
 follows its patch strategy and is atomic without one; a map is granular unless it says otherwise;
 an object that declares neither members nor ``additionalProperties`` is free-form; a reference may
-carry extensions of its own, which win over those of the type it names.
+carry extensions of its own, which win over those of the type it names.  ``RawExtension`` is owned
+as a whole, whatever is in it (kube-openapi, ``ToSchemaFromOpenAPI``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
 from kubetrio.machinery.typeschema import (
     DEDUCED,
+    OPAQUE,
     ListType,
     Scalar,
     TypeKind,
@@ -24,6 +27,7 @@ from kubetrio.schema import builtin, structural
 Json = dict[str, Any]
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 _LIST_TYPE = "x-kubernetes-list-type"
 _LIST_MAP_KEYS = "x-kubernetes-list-map-keys"
 _MAP_TYPE = "x-kubernetes-map-type"
@@ -94,6 +98,9 @@ def from_schema(schema: Json, *, go_name: str = "") -> TypeSchema:
     reference = schema.get("$ref")
     if reference is not None:
         type_name = reference.rpartition("/")[2]
+        if type_name == _RAW_EXTENSION:
+            strategy, merge_key, _ = _patch(schema)
+            return replace(OPAQUE, patch_strategy=strategy, patch_merge_key=merge_key)
         target = builtin.type_schema(type_name)
         extra = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         return from_schema({**target, **extra}, go_name=_go_name(type_name))

@@ -71,6 +71,31 @@ def _of_struct(shape: Struct, depth: int) -> Change | None:
     return change
 
 
+@cache
+def free_form(type_name: str) -> bool:
+    """Whether objects of a type may hold JSON of any shape, or numbers with fractions.
+
+    Of these the text of numbers matters, and how deep they are.
+    """
+    return bool(type_name) and _free_form(struct(type_name), set())
+
+
+_FREE = frozenset({Kind.RAW, Kind.DOUBLE})
+
+
+def _free_form(shape: Struct, seen: set[str]) -> bool:
+    if shape.type_name in seen:
+        return False
+    seen.add(shape.type_name)
+    for field in shape.fields.values():
+        inner: Shape | None = field.shape
+        while inner is not None:
+            if inner.kind in _FREE or (inner.struct and _free_form(inner.struct, seen)):
+                return True
+            inner = inner.element
+    return False
+
+
 def _of_shape(shape: Shape, depth: int) -> Callable[[Any], None] | None:
     if shape.struct is not None:
         return _of_struct(shape.struct, depth)

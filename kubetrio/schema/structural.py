@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from kubetrio.machinery.jsonvalues import is_deeper
 from kubetrio.schema import structural_values as values
+from kubetrio.schema.stored import free_form
 from kubetrio.schema.structural_restore import Restore
 from kubetrio.schema.structural_shapes import (
     SCHEMA_PROPS,
@@ -72,6 +74,11 @@ class Report:
         return f"strict decoding error: {', '.join(self.strict)}" if self.strict else ""
 
 
+MAX_DEPTH = 180
+"""Nesting of an object; lists of objects must stay within what YAML is printed to."""
+TOO_DEEP = "exceeded max depth"
+
+
 @dataclass(frozen=True, slots=True)
 class Decoder:
     """The decoder of one type.
@@ -112,11 +119,11 @@ class Decoder:
                 except ValueError:
                     pass  # something to report
                 else:
-                    return done
+                    return self._printable(done)
             done = self.convert(Walk(repeated, report.strict).clean(self.shape, raw))
         except RecursionError:
-            raise GoJsonError("exceeded max depth") from None
-        return done
+            raise GoJsonError(TOO_DEEP) from None
+        return self._printable(done)
 
     def restore(self, merged: Json, strict: list[str]) -> Json:
         """Decode what a strategic merge patch made, by the rules of ``structural_restore``.
@@ -134,11 +141,19 @@ class Decoder:
         """
         try:
             try:
+                if free_form(self.type_name):  # numbers are printed anew
+                    raise ValueError
                 done: Json = self.convert(merged)
             except ValueError:  # something to report
                 done = self.convert(Restore(strict).clean(self.shape, merged))
         except RecursionError:
-            raise GoJsonError("exceeded max depth") from None
+            raise GoJsonError(TOO_DEEP) from None
+        return self._printable(done)
+
+    def _printable(self, done: Json) -> Json:
+        """The object, if every representation of it can be printed."""
+        if free_form(self.type_name) and is_deeper(done, MAX_DEPTH):
+            raise GoJsonError(TOO_DEEP)
         return done
 
 
@@ -254,7 +269,8 @@ _CONVERTERS: Mapping[Kind, tuple[type | None, Convert | None]] = {
     Kind.MICRO_TIME: (str, values.micro_time),
     Kind.QUANTITY: (None, values.canonical_quantity),
     Kind.INT_OR_STRING: (None, values.int_or_string),
-    Kind.RAW: (None, None),
+    Kind.RAW: (None, values.raw),
+    Kind.FIELDS: (None, None),
 }
 
 

@@ -73,6 +73,8 @@ class Restore:
             return self._list(shape, value)
         if kind is Kind.BYTES:
             return self._bytes(value)
+        if kind is Kind.RAW:
+            return values.reprinted(value)
         return Walk({}, []).special(shape, value)
 
     def _basic(self, shape: Shape, value: Any) -> Any:

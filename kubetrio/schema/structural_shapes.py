@@ -38,6 +38,7 @@ class Kind(Enum):
     QUANTITY = auto()
     INT_OR_STRING = auto()
     RAW = auto()
+    FIELDS = auto()
     SCHEMA_OR_BOOL = auto()
     SCHEMA_OR_LIST = auto()
     SCHEMA_OR_STRINGS = auto()
@@ -47,7 +48,7 @@ class Kind(Enum):
 _SPECIAL = {
     f"{_META}Time": Kind.TIME,
     f"{_META}MicroTime": Kind.MICRO_TIME,
-    f"{_META}FieldsV1": Kind.RAW,
+    f"{_META}FieldsV1": Kind.FIELDS,
     "io.k8s.apimachinery.pkg.api.resource.Quantity": Kind.QUANTITY,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": Kind.INT_OR_STRING,
     "io.k8s.apimachinery.pkg.runtime.RawExtension": Kind.RAW,
@@ -168,7 +169,15 @@ class Struct:
 
 
 _VALUE_STRUCTS = frozenset(
-    {Kind.STRUCT, Kind.TIME, Kind.MICRO_TIME, Kind.QUANTITY, Kind.INT_OR_STRING, Kind.RAW}
+    {
+        Kind.STRUCT,
+        Kind.TIME,
+        Kind.MICRO_TIME,
+        Kind.QUANTITY,
+        Kind.INT_OR_STRING,
+        Kind.RAW,
+        Kind.FIELDS,
+    }
 )
 
 

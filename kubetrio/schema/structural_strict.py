@@ -222,6 +222,8 @@ class Walk:
                 raise WrongType(word, "int32")
             return value
         if kind is Kind.RAW:
+            return values.raw(value)
+        if kind is Kind.FIELDS:
             return value
         return self._schema(kind, value)
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 from kubetrio.machinery import quantity
+from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.machinery.remember import remembered
 from kubetrio.machinery.timestamps import normalise_micro, normalise_time
 from kubetrio.wire.gojson import Float, float_text
@@ -111,6 +114,56 @@ def double(value: Any) -> int | Float:
     except (OverflowError, ValueError):
         raise WrongType(f"number {number_text(value)}", "float64") from None
     return int(text) if text.removeprefix("-").isdigit() and text != "-0" else Float(text)
+
+
+def raw(value: Any) -> Any:
+    """JSON that is kept as it was sent; fractions that have lost their text get Go's.
+
+    Raises:
+        WrongType: a number that no float64 holds.
+    """
+    waiting: list[Any] = [[value]]
+    while waiting:
+        container = waiting.pop()
+        for item in container.values() if type(container) is dict else container:
+            kind = type(item)
+            if kind is dict or kind is list:
+                waiting.append(item)
+            elif _lost(item):
+                return _with(value, lambda number: double(number) if _lost(number) else number)
+    return value
+
+
+def _lost(value: Any) -> bool:
+    """Whether a value is a number without a text that others can read."""
+    return type(value) is float or (type(value) is Float and not math.isfinite(value))
+
+
+def reprinted(value: Any) -> Any:
+    """JSON that Go has parsed and prints again: keys sorted, numbers int64 or float64.
+
+    Raises:
+        WrongType: a number that no float64 holds.
+    """
+    return _with(value, lambda n: n if type(n) is int and is_int64(n) else double(n), sort=True)
+
+
+def _with(value: Any, number: Callable[[Any], Any], *, sort: bool = False) -> Any:
+    """A copy of a JSON value with other numbers, however deep it is."""
+    whole: list[Any] = [None]
+    waiting: list[tuple[Any, Any, Any]] = [(whole, 0, value)]
+    while waiting:
+        where, key, item = waiting.pop()
+        kind = type(item)
+        if kind is dict:
+            where[key] = made = dict.fromkeys(sorted(item) if sort else item)
+            waiting += [(made, name, item[name]) for name in item]
+        elif kind is list:
+            where[key] = items = [None] * len(item)
+            waiting += [(items, place, each) for place, each in enumerate(item)]
+        else:
+            where[key] = number(item) if kind in _NUMBERS else item
+    return whole[0]
 
 
 def int_or_string(value: Any) -> str | int:

@@ -25,9 +25,19 @@ from typing import Any
 
 import orjson
 
+from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.wire.goscan import MAX_DEPTH, Float, GoJsonError, Pairs, Scanner, integer
 
-__all__ = ["MAX_DEPTH", "Float", "GoJsonError", "Parsed", "float_text", "parse", "type_word"]
+__all__ = [
+    "MAX_DEPTH",
+    "Float",
+    "GoJsonError",
+    "Parsed",
+    "float_text",
+    "parse",
+    "parse_printed",
+    "type_word",
+]
 
 _NOTHING_REPEATED: Mapping[int, Pairs] = {}
 
@@ -76,6 +86,28 @@ def parse(body: bytes) -> Parsed:
         # Valid, without duplicates: the standard library can keep the text of numbers.
         value = json.loads(body.decode(), parse_float=Float, parse_int=integer)
     return Parsed(value, [], _NOTHING_REPEATED)
+
+
+def parse_printed(body: bytes) -> Any:
+    """Read a JSON text that a server printed; fractions are ``Float``.
+
+    Args:
+        body: the text, without repeated keys; integers beyond 64 bits are ``Float`` too.
+    """
+    value = orjson.loads(body)
+    if type(value) is not dict and type(value) is not list:
+        value = [value]
+        return _printed(b"[%b]" % body)[0] if _has_fraction(value) else value[0]
+    return _printed(body) if _has_fraction(value) else value
+
+
+def _printed(body: bytes) -> Any:
+    return json.loads(body, parse_float=Float, parse_int=_short_integer)
+
+
+def _short_integer(text: str) -> int | Float:
+    number = integer(text)
+    return number if type(number) is int and is_int64(number) else Float(text)
 
 
 def _exact(body: bytes) -> Parsed:

@@ -16,7 +16,14 @@ import orjson
 
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError, bad_request
-from kubetrio.wire.gojson import Float, GoJsonError, Parsed, float_text, parse, type_word
+from kubetrio.wire.gojson import (
+    Float,
+    GoJsonError,
+    Parsed,
+    float_text,
+    parse,
+    type_word,
+)
 from kubetrio.wire.goscan import Pairs
 
 Json = dict[str, Any]
@@ -254,7 +261,7 @@ _HTML_ESCAPES = {
 
 def _fragment(value: Any) -> orjson.Fragment:
     if type(value) is Float:
-        return orjson.Fragment(float_text(value))
+        return orjson.Fragment(value.text)
     raise TypeError(f"not a JSON value: {type(value).__name__}")
 
 
@@ -262,7 +269,8 @@ def encode(obj: Any) -> bytes:
     """JSON as Go's encoder prints it, keys in the order of the dicts, without a newline.
 
     Args:
-        obj: a JSON value; fractions are ``Float``, integers may be of any size.
+        obj: a JSON value; fractions are ``Float`` and stay as they were written, integers may be
+            of any size.
 
     Raises:
         TypeError: a value that JSON does not have.
@@ -353,6 +361,8 @@ def _encode_any(obj: Any) -> bytes:
             waiting.extend(("", item) for item in value[:1])
         elif kind is int:
             out.append(str(value))
+        elif kind is Float:
+            out.append(value.text)
         elif isinstance(value, float):
             out.append(float_text(value))
         else:

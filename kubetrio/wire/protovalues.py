@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-import orjson
-
 from kubetrio.machinery import timestamps
 from kubetrio.machinery.remember import remembered
 from kubetrio.wire import descriptors
+from kubetrio.wire.gojson import parse_printed
+from kubetrio.wire.jsonwire import encode
 
 MAX_EMBEDDED_DEPTH = 200
 """Nesting of JSON inside a message; printing the whole object must stay within orjson's 254."""
@@ -207,7 +207,7 @@ def _embedded(raw: bytes) -> Any:
     """
     if not raw:
         return None
-    value = orjson.loads(raw)
+    value = parse_printed(raw)
     if raw.count(b"{") + raw.count(b"[") > MAX_EMBEDDED_DEPTH and not _depth_within(
         value, MAX_EMBEDDED_DEPTH
     ):
@@ -217,8 +217,7 @@ def _embedded(raw: bytes) -> Any:
 
 def _json_inside(name: str) -> Value:
     def fill(message: Any, value: Any) -> None:
-        # Subclasses of float keep the text of a number; orjson asks about them.
-        setattr(message, name, orjson.dumps(value, default=float))
+        setattr(message, name, encode(value))
 
     return Value(fill, lambda message: _embedded(getattr(message, name)))
 

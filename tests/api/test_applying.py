@@ -189,3 +189,36 @@ async def test_configurations_in_cbor(tmp_path: Path) -> None:
                     answer.json()["message"].startswith("error decoding CBOR: ")
                     for answer in answers[1:]
                 )
+
+
+SCALERS = "v1/namespaces/default/horizontalpodautoscalers"
+SCALER = {
+    "metadata": {"name": "s"},
+    "spec": {
+        "maxReplicas": 2,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ["Object", "Pods", "Resource", "External", "ContainerResource"])
+async def test_an_unfinished_part_is_compared_in_other_versions_too(
+    client: Client, kind: str
+) -> None:
+    """Somebody else owns fields in another version, and the configuration lacks members."""
+    made = await client.request("POST", f"/apis/autoscaling/{SCALERS}", json=SCALER)
+    assert made.status == 201
+    metric = {"type": kind, f"{kind[0].lower()}{kind[1:]}": {}}
+    config = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "s"},
+        "spec": {"metrics": [metric]},
+    }
+    answer = await client.request(
+        "PATCH",
+        f"/apis/autoscaling/{SCALERS.replace('v1/', 'v2/', 1)}/s?fieldManager=m",
+        {"Content-Type": "application/apply-patch+yaml"},
+        json=config,
+    )
+    assert answer.status == 422

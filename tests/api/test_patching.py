@@ -276,3 +276,87 @@ async def test_the_first_hundred_complaints_about_a_patch(client: Client, one: A
     words = (await patch(client, JSON, body, "?fieldValidation=Strict")).json()["message"]
     assert words.count("json patch unknown field") == 99
     assert words.count("json patch duplicate field") == 1
+
+
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+REVISION = b'{"metadata":{"name":"r"},"revision":1,"data":{"b":1.50,"a":1e3,"l":[1.0,null]}}'
+SENT = b'"data":{"b":1.50,"a":1e3,"l":[1.0,null]}'
+BY_JSON = {"Content-Type": "application/json"}
+
+
+async def test_numbers_of_opaque_data_stay_as_they_were_sent(client: Client) -> None:
+    """A RawExtension is bytes to kube-apiserver: created, read, patched, listed."""
+    made = await client.request("POST", REVISIONS, BY_JSON, REVISION)
+    assert SENT in made.body
+    media = {"Content-Type": "application/merge-patch+json"}
+    patched = await client.request(
+        "PATCH", f"{REVISIONS}/r", media, b'{"metadata":{"labels":{"a":"b"}}}'
+    )
+    assert SENT in patched.body
+    for target in (f"{REVISIONS}/r", REVISIONS):
+        assert SENT in (await client.request("GET", target)).body
+    pretty = await client.request("GET", f"{REVISIONS}/r?pretty=true")
+    assert b'"b": 1.50,' in pretty.body
+    proto = {"Accept": "application/vnd.kubernetes.protobuf"}
+    assert (
+        SENT.removeprefix(b'"data":') in (await client.request("GET", f"{REVISIONS}/r", proto)).body
+    )
+
+
+async def test_opaque_data_is_compared_as_text(client: Client) -> None:
+    """Another spelling of a number is another value of what may not change."""
+    await client.request("POST", REVISIONS, BY_JSON, REVISION)
+    answer = await client.request(
+        "PUT", f"{REVISIONS}/r", BY_JSON, REVISION.replace(b"1.50", b"1.500")
+    )
+    assert answer.status == 422
+    assert answer.json()["message"] == (
+        'ControllerRevision.apps "r" is invalid: data: Invalid value: '
+        '{"b":1.500,"a":1e3,"l":[1.0,null]}: field is immutable'
+    )
+
+
+@pytest.mark.parametrize(
+    ("media", "target", "body"),
+    [
+        ("strategic-merge-patch+json", "r", b'{"metadata":{"labels":{"a":"b"}}}'),
+        ("apply-patch+yaml", "r?fieldManager=m&force=true", None),
+    ],
+)
+async def test_numbers_that_go_reads_are_printed_anew(
+    client: Client, media: str, target: str, body: bytes | None
+) -> None:
+    """A strategic patch and an apply read the whole object: keys sorted, numbers as Go's."""
+    await client.request("POST", REVISIONS, BY_JSON, REVISION)
+    sent = body or REVISION.replace(
+        b"{", b'{"apiVersion":"apps/v1","kind":"ControllerRevision",', 1
+    )
+    sent = sent.replace(b"1.0", b"2.0")
+    media = f"application/{media}"
+    answer = await client.request("PATCH", f"{REVISIONS}/{target}", {"Content-Type": media}, sent)
+    one = 2 if body is None else 1
+    printed = f'{{"a":1000,"b":1.5,"l":[{one},null]}}: field is immutable'
+    assert printed in answer.json()["message"]
+
+
+async def test_numbers_that_no_float_holds_are_refused(client: Client) -> None:
+    """Nobody could read them again; kube-apiserver panics over them."""
+    body = REVISION.replace(b"1e3", b"1E400")
+    answer = await client.request("POST", REVISIONS, BY_JSON, body)
+    assert answer.status == 400
+    assert (
+        "cannot unmarshal number 1E400 into Go struct field ControllerRevision.data of type float64"
+        in answer.json()["message"]
+    )
+
+
+async def test_an_apply_that_changes_nothing_prints_nothing_anew(client: Client) -> None:
+    """Its manager owns the fields, and what others sent stays as it is."""
+    await client.request("POST", REVISIONS, BY_JSON, REVISION)
+    config = REVISION.replace(b"{", b'{"apiVersion":"apps/v1","kind":"ControllerRevision",', 1)
+    media = {"Content-Type": "application/apply-patch+yaml"}
+    answer = await client.request("PATCH", f"{REVISIONS}/r?fieldManager=m", media, config)
+    assert answer.status == 200
+    assert SENT in answer.body
+    managers = [each["manager"] for each in answer.json()["metadata"]["managedFields"]]
+    assert managers == ["m", "unknown"]

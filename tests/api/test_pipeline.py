@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from kubetrio.api.request import Request, resolve
 from kubetrio.auth.identity import UserInfo
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Config
+from kubetrio.logs import LOGGER, TextFormatter
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import Written
 from kubetrio.testing.client import Client
@@ -252,6 +255,42 @@ async def test_a_bug_costs_one_request(
     assert "request failed" in caplog.text
     monkeypatch.undo()
     assert (await client.request("GET", CONFIGMAPS)).status == 200
+
+
+async def test_the_log_of_a_bug_says_where_it_is_and_no_secret(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole traceback, method, path and identity; of query, headers and body nothing."""
+
+    async def broken(_api: object, _request: object) -> None:
+        raise LookupError("bug")
+
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextFormatter())
+    logger = logging.getLogger(LOGGER)
+    logger.addHandler(handler)
+    monkeypatch.setattr(pipeline, "STAGES", (*STAGES[:-1], broken))
+    try:
+        await client.request(
+            "POST",
+            CONFIGMAPS + "?pretty=hidden-query",
+            {"Audit-Id": "mine", "X-Any": "hidden-header"},
+            json={**named("one"), "data": {"a": "hidden-body"}},
+        )
+    finally:
+        logger.removeHandler(handler)
+    text = stream.getvalue()
+    for words in (
+        f'method="POST" path="{CONFIGMAPS}" audit="mine" stacktrace=<',
+        "\tTraceback (most recent call last):",
+        "in _walk",
+        "in broken",
+        "\tLookupError: bug",
+    ):
+        assert words in text
+    for secret in ("hidden-query", "hidden-header", "hidden-body"):
+        assert secret not in text
 
 
 @pytest.mark.parametrize(

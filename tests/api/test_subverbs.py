@@ -144,6 +144,13 @@ async def test_options_of_components(client: Client, query: str, status: int, wo
     assert words in answer.json()["message"]
 
 
+async def test_a_component_that_there_is_not(client: Client) -> None:
+    """404, in the words of kube-apiserver, which says the kind."""
+    answer = await client.request("GET", f"{COMPONENTS}/nope")
+    assert (answer.status, answer.json()["message"]) == (404, 'componentstatus "nope" not found')
+    assert answer.json()["details"] == {"name": "nope", "kind": "componentstatus"}
+
+
 async def test_writes_may_name_the_object_they_mean(client: Client) -> None:
     """By its uid; kube-apiserver tells where it is stored."""
     workload = (await client.request("POST", f"{APPS}/deployments", json=deployment("d"))).json()

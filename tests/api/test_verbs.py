@@ -260,7 +260,23 @@ async def test_an_object_that_is_too_deep_to_follow(client: Client) -> None:
     assert (await client.request("POST", path, json=flat)).status == 201
     media = {"Content-Type": "application/merge-patch+json"}
     patched = await client.request("PATCH", path + "/deep", media, body)
-    assert (patched.status, patched.json()["message"]) == (400, answer.json()["message"])
+    assert patched.status == 422
+    assert patched.json()["message"].endswith(": exceeded max depth")
+
+
+@pytest.mark.parametrize("media", ["yaml", "json", "vnd.kubernetes.protobuf"])
+async def test_what_is_stored_can_be_printed(client: Client, media: str) -> None:
+    """However deep an object may be, each representation of it and of its list can."""
+    path = "/apis/apps/v1/namespaces/default/controllerrevisions"
+    sent = {"Content-Type": "application/json"}
+    body = b'{"metadata":{"name":"deep"},"revision":1,"data":%b1%b}'
+    refused = await client.request("POST", path, sent, body % (b'{"a":' * 180, b"}" * 180))
+    assert refused.status == 400
+    made = await client.request("POST", path, sent, body % (b'{"a":' * 179, b"}" * 179))
+    assert made.status == 201
+    for target in (path, f"{path}/deep", f"{path}?pretty=true"):
+        answer = await client.request("GET", target, {"Accept": f"application/{media}"})
+        assert answer.status == 200
 
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -324,3 +340,13 @@ async def test_updates_that_need_a_version(
     patched = await client.request("PATCH", where, merge, orjson.dumps(silent))
     assert patched.status == 200
     assert patched.json()["metadata"]["uid"] == made.json()["metadata"]["uid"]
+
+
+async def test_nobody_owns_the_times_of_a_deletion_that_a_create_names(client: Client) -> None:
+    """They are dropped before owners are noted."""
+    meta = {"name": "n", "deletionTimestamp": "2025-01-01T00:00:00Z", "selfLink": "/x"}
+    body = {"metadata": {**meta, "deletionGracePeriodSeconds": 5}, "data": {"a": "b"}}
+    made = (await client.request("POST", CONFIGMAPS, json=body)).json()
+    (entry,) = made["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == {"f:data": {".": {}, "f:a": {}}}
+    assert "deletionTimestamp" not in made["metadata"]

@@ -5,6 +5,8 @@ from apply_types import ROOT
 
 from kubetrio.machinery.applyvalues import TypedError, field_set, step_of, validate
 from kubetrio.machinery.fieldset import FieldSet
+from kubetrio.machinery.typeschema import OPAQUE, TypeKind, TypeSchema
+from kubetrio.wire.goscan import Float
 
 
 def fields(value):
@@ -21,12 +23,24 @@ def test_claims_are_leaves_items_and_undeclared_members():
 
 @pytest.mark.parametrize(
     "value",
-    [{"data": {}}, {"data": None}, {"items": []}, {"whole": {"a": "1"}}, {"list": ["a"]}],
+    [
+        {"data": {}},
+        {"data": None},
+        {"items": None},
+        {"whole": {"a": "1"}},
+        {"list": ["a"]},
+        {"list": []},
+    ],
 )
 def test_wholes_are_claimed_as_such(value):
-    """Empty values, null and atomic ones are leaves."""
+    """Empty maps, null and atomic values are leaves."""
     (name,) = value
     assert fields(value) == {f"f:{name}": {}}
+
+
+def test_an_empty_list_of_items_is_nobodys():
+    """What is owned of such a list is its items."""
+    assert fields({"items": [], "data": {"a": "1"}}) == {"f:data": {"f:a": {}}}
 
 
 def test_undeclared_parts_are_deduced():
@@ -48,6 +62,41 @@ def test_repeated_items_are_one_claim():
 def test_key_defaults_are_filled_in():
     """A port without a protocol is the TCP port."""
     assert step_of({"port": 80}, ROOT.fields["ports"]) == 'k:{"port":80,"protocol":"TCP"}'
+
+
+def test_an_optional_key_makes_another_item():
+    """Items are told apart by the keys that they have."""
+    assert step_of({"protocol": "UDP"}, ROOT.fields["ports"]) == 'k:{"protocol":"UDP"}'
+    assert fields({"ports": [{"protocol": "UDP"}, {"port": 1, "protocol": "UDP"}]}) == {
+        "f:ports": {
+            'k:{"port":1,"protocol":"UDP"}': {".": {}, "f:port": {}, "f:protocol": {}},
+            'k:{"protocol":"UDP"}': {".": {}, "f:protocol": {}},
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [({}, ""), ({"a": 1.5}, "a=1.5"), (["x", 2], '["x",2]'), (Float("80.0"), "80"), (None, "null")],
+)
+def test_keys_of_the_wrong_form_are_named_too(key, shown):
+    """Whatever stands in a key field, the message says where."""
+    with pytest.raises(TypedError) as caught:
+        validate({"ports": [{"port": key, "name": 1}]}, ROOT)
+    assert str(caught.value).find(f'.ports[port={shown},protocol="TCP"].name: expected string') >= 0
+
+
+def test_lists_of_what_is_not_declared_may_hold_nulls():
+    """They are atomic, whatever is around them."""
+    validate({"any": {"l": [None, {"a": None}, [None]]}, "whole": {}}, ROOT)
+
+
+def test_what_is_opaque_is_one_claim():
+    """Also a map of many members."""
+    schema = TypeSchema(kind=TypeKind.MAP, load_fields=lambda: {"data": OPAQUE})
+    value = {"data": {"a": {"b": 1}, "l": [None]}}
+    validate(value, schema)
+    assert field_set(value, schema).to_fields_v1() == {"f:data": {}}
 
 
 def test_empty_object_claims_nothing():
@@ -73,8 +122,8 @@ def test_empty_object_claims_nothing():
         (
             {"items": [{"v": "1"}]},
             (
-                ".items: element 0: associative list with keys has an element that omits key field"
-                ' "name" (and doesn\'t have default value)'
+                ".items: element 0: associative list with keys has an element that omits all key "
+                'fields ["name"] (and doesn\'t have default values for any key fields)'
             ),
         ),
         (

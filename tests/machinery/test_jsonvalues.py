@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.machinery.jsonvalues import copy_json, same_json, without_nulls
+from kubetrio.machinery.jsonvalues import copy_json, is_deeper, same_json, without_nulls
 
 DEPTH = 10_000
 SCALARS = st.none() | st.booleans() | st.integers(0, 1) | st.sampled_from([0.0, 1.0, "", "a"])
@@ -75,3 +75,13 @@ def test_depth_does_not_matter(make: Any) -> None:
     assert same_json(make(value), value)
     assert not same_json(value, nested(DEPTH, {"b": True}))
     assert leaf_of(make(nested(DEPTH, {"a": None}))) == (None if make is copy_json else {})
+
+
+@pytest.mark.parametrize(
+    ("value", "depth"),
+    [(1, 0), ([], 1), ({"a": 1}, 1), ({"a": [], "b": 1}, 2), ([1, [{"x": [None]}]], 4)],
+)
+def test_depth_counts_objects_and_lists(value: Any, depth: int) -> None:
+    """A scalar has none."""
+    assert not is_deeper(value, depth)
+    assert is_deeper(value, depth - 1)

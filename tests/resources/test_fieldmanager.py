@@ -72,3 +72,36 @@ def test_what_only_the_internal_version_has_belongs_to_the_writer() -> None:
         new: dict[str, Any] = {**obj, "metadata": dict(meta)}
         other.updated(live, new)
         assert [each["manager"] for each in new["metadata"]["managedFields"]] == owners
+
+
+CLAIM = {
+    "kind": "ResourceClaim",
+    "apiVersion": "resource.k8s.io/v1",
+    "metadata": {"name": "c"},
+    "status": {"devices": [{"driver": "d", "pool": "p", "device": "x", "data": {"a": [None]}}]},
+}
+
+
+def test_items_without_an_optional_key_have_owners() -> None:
+    """A device without a shareID is known by its other keys."""
+    claims = builtin.registry().resources["resource.k8s.io", "v1", "resourceclaims"]
+    fields = FieldManager(claims, "me", "2023-11-14T22:13:20Z", "status")
+    live: Any = {**CLAIM, "status": {}}
+    fields.created(live)
+    new: Any = {**CLAIM, "metadata": {"name": "c"}}
+    live["metadata"] = {**live["metadata"], "managedFields": created({"a": "b"})}
+    fields.updated(live, new)
+    mine = new["metadata"]["managedFields"][-1]
+    device = mine["fieldsV1"]["f:status"]["f:devices"]
+    key = 'k:{"device":"x","driver":"d","pool":"p"}'
+    assert device[key] == {".": {}, "f:data": {}, "f:device": {}, "f:driver": {}, "f:pool": {}}
+
+
+@pytest.mark.parametrize("version", ["//", "a/b/c"])
+def test_entries_of_no_version_are_dropped(version: str) -> None:
+    """Clients write entries too; what cannot be read leaves none, as in kube-apiserver."""
+    live: Any = {"metadata": {"name": "n"}, "data": {"a": "b"}}
+    entry = created({"a": "b"})[0] | {"apiVersion": version}
+    new: Any = {"metadata": {"name": "n", "managedFields": [entry]}, "data": {"a": "c"}}
+    FieldManager(CONFIGMAPS, "me", "2023-11-14T22:13:20Z").updated(live, new)
+    assert "managedFields" not in new["metadata"]

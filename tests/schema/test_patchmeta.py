@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubetrio.machinery.typeschema import DEDUCED, TypeKind
+from kubetrio.machinery.typeschema import DEDUCED, OPAQUE, TypeKind
 from kubetrio.schema import patchmeta
 
 POD = patchmeta.for_type("io.k8s.api.core.v1.Pod")
@@ -138,3 +138,9 @@ def test_types_are_cached():
     assert patchmeta.for_type("io.k8s.api.core.v1.Pod") is POD
     with pytest.raises(KeyError):
         patchmeta.for_type("io.k8s.api.core.v1.Nothing")
+
+
+def test_a_raw_extension_is_a_whole():
+    """Nothing in it is owned or merged one by one, whatever it holds."""
+    data = patchmeta.for_type("io.k8s.api.apps.v1.ControllerRevision").fields["data"]
+    assert (data.kind, data.atomic, data.member("a")) == (TypeKind.DEDUCED, True, OPAQUE)

@@ -187,6 +187,7 @@ LEAVES: dict[Kind, st.SearchStrategy[Any]] = {
     ),
     Kind.QUANTITY: st.sampled_from(["1", "1000m", "0.5Gi", "1e3", 5, Float("1.5")]),
     Kind.INT_OR_STRING: st.sampled_from([0, 80, "http", ""]),
+    Kind.FIELDS: st.sampled_from([{}, {"f:a": {}}]),
     Kind.RAW: st.sampled_from([{}, {"b": 1, "a": None}, [], "x"]),
     Kind.SCHEMA_OR_BOOL: st.sampled_from([True, False, {}, {"type": "string", "zork": 1}]),
     Kind.SCHEMA_OR_LIST: st.sampled_from([{}, [], [{}, {"type": "x"}], 5]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from kubetrio.machinery.timestamps import normalise_micro, normalise_time
 from kubetrio.schema import structural_values as values
 from kubetrio.wire.gojson import Float
+from kubetrio.wire.jsonwire import encode
 
 
 @pytest.mark.parametrize(
@@ -60,3 +62,26 @@ def test_doubles_out_of_range(value: object) -> None:
     """A number that no float64 holds is a wrong type."""
     with pytest.raises(values.WrongType, match="number 1"):
         values.double(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        ({"b": 1, "a": {"d": None, "c": []}}, b'{"a":{"c":[],"d":null},"b":1}'),
+        ([Float("1.50"), Float("1e3"), Float("1E21"), 2**63, 2**63 - 1],
+         b"[1.5,1000,1e+21,9223372036854776000,9223372036854775807]"),
+        (Float("-0.0"), b"-0"),
+    ],
+)  # fmt: skip
+def test_what_go_prints_anew(value: Any, printed: bytes) -> None:
+    """Sorted keys, and numbers that are int64 or float64."""
+    assert encode(values.reprinted(value)) == printed
+
+
+def test_raw_json_keeps_its_numbers() -> None:
+    """Those that were written; one that was not gets Go's text, and none is too large."""
+    value = {"b": Float("1.50"), "a": [Float("1e3")]}
+    assert values.raw(value) is value
+    assert encode(values.raw([1e21, Float("1.0"), 0.5, 2.0])) == b"[1e+21,1.0,0.5,2]"
+    with pytest.raises(values.WrongType, match="number 1E400"):
+        values.raw([Float("1E400")])

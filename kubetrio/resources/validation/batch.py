@@ -135,7 +135,7 @@ def _unscheduled(template: Mapping[str, Any]) -> Json:
     if affinity:
         spec["affinity"] = affinity
     for name in ("containers", "initContainers"):
-        if name in spec:
+        if spec.get(name):
             spec[name] = [{**item, "resources": None} for item in spec[name]]
     metadata = {
         name: value

@@ -295,7 +295,7 @@ def _devices(items: Sequence[Json], allocated: set[tuple[str, ...]], out: Causes
     for index, item in enumerate(items):
         path, mine = f"status.devices[{index}]", _device_id(item)
         _device_status(item, path, out)
-        shown = "/".join(part for part in mine if part)
+        shown = dict(zip(("Driver", "Pool", "Device", "ShareID"), mine, strict=True))
         if mine not in allocated:
             out.append(invalid(path, shown, "must be an allocated device in the claim"))
         if mine in seen:

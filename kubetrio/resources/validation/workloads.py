@@ -16,6 +16,7 @@ from kubetrio.machinery.fielderrors import (
     required,
 )
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
+from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.claims import CLAIM_SPEC, claim_spec_warnings
 from kubetrio.resources.validation.formats import (
     LABEL,
@@ -53,6 +54,7 @@ from kubetrio.resources.validation.replicas import (
 )
 from kubetrio.resources.validation.selectors import label_selector, printed
 from kubetrio.schema.annotated import ROLLBACK_TO
+from kubetrio.wire.jsonwire import encode
 
 _MISMATCH = "`selector` does not match template `labels`"
 _ROLLING = go_struct(MaxUnavailable=("maxUnavailable", 0), MaxSurge=("maxSurge", 0))
@@ -422,8 +424,11 @@ def _revision(obj: Json, _path: str, out: Causes) -> None:
 
 def _revision_update(new: Json, old: Json, out: Causes) -> None:
     not_negative(new.get("revision") or 0, "revision", out)
-    if new.get("data") != old.get("data"):
-        out.append(invalid("data", new.get("data"), IMMUTABLE))
+    # The data is bytes to the server: another order of members is another value.
+    wanted, was = encode(new.get("data")), encode(old.get("data"))
+    if wanted != was:
+        message = f"Invalid value: {wanted.decode()}: {IMMUTABLE}"
+        out.append(Cause("FieldValueInvalid", message, "data"))
 
 
 def _scaled(create: Check, status: UpdateCheck, *, checks: int) -> KindRules:

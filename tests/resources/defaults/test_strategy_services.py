@@ -143,3 +143,12 @@ def test_members_stay_in_the_order_of_the_go_struct(node_port: Json) -> None:
     """What preparation adds is printed where it belongs."""
     again = compile_type(SERVICES.schema_name).decode(node_port, Report())
     assert list(again["spec"]) == list(node_port["spec"])
+
+
+@pytest.mark.parametrize("policy", ["PreferDualStack", "RequireDualStack", "nope"])
+def test_a_family_that_there_is_not_has_no_other(policy: str) -> None:
+    """It is left to validation, on a create and on an update."""
+    spec = {"clusterIP": "None", "ports": [{"port": 80}]}
+    wrong = {**spec, "ipFamilies": ["IPv9"], "ipFamilyPolicy": policy}
+    assert created(wrong)["spec"]["ipFamilies"] == ["IPv9"]
+    assert replaced(created(spec), wrong)["ipFamilies"] == ["IPv9"]

@@ -437,3 +437,12 @@ def test_policies_are_printed_in_the_words_of_go() -> None:
     shown = f'{{"Rules":[{{"Action":"FailJob","OnExitCodes":{codes},"OnPodConditions":null}}]}}'
     told = f"spec.podFailurePolicy: Invalid value: {shown}: field is immutable"
     assert told in refused_change(JOBS, old, new)
+
+
+@pytest.mark.parametrize("containers", [None, []])
+def test_a_job_that_loses_its_containers_is_refused(containers: Any) -> None:
+    """Whatever else names one of them; also where the template may change."""
+    policy = _codes(operator="In", values=[1], containerName="c")
+    old = made(JOBS, job(suspend=True, **policy))
+    new = changed(old, "spec.template.spec", {**TEMPLATE["spec"], "containers": containers})
+    assert "spec.template.spec.containers: Required value" in refused_change(JOBS, old, new)

@@ -1,0 +1,157 @@
+"""What mutations begin with: objects of every built-in kind, and the values met in their fields.
+
+The objects are those of the tests: manifests, samples of defaults and printers, cases of
+validation.  A value is remembered by the type and the field it stands in, so that it can be put
+into another object in the same place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import ResourceType
+
+Object = dict[str, Any]
+Schema = dict[str, Any]
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+MORE = Path(__file__).resolve().parent / "bases.yaml"
+VALUES = 40  # of one field: enough to choose from
+
+
+@dataclass(kw_only=True)
+class Corpus:
+    """Objects and values.
+
+    Args:
+        manifests: objects that go together, in the order in which they can be made.
+        bases: objects by the resource they are of.
+        values: by type and field, as they were met.
+        words: values of strings by the name of their field.
+    """
+
+    manifests: list[tuple[ResourceType, Object]] = field(default_factory=list)
+    bases: dict[ResourceType, list[Object]] = field(default_factory=dict)
+    values: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
+    words: dict[str, list[str]] = field(default_factory=dict)
+
+
+def resolved(schema: Schema) -> tuple[str, Schema]:
+    """The name of the type a schema refers to, or empty, and what it says."""
+    reference = schema.get("$ref", "")
+    for part in schema.get("allOf", ()):
+        reference = reference or part.get("$ref", "")
+    return (reference, builtin.type_schema(reference)) if reference else ("", schema)
+
+
+def member(schema: Schema, name: str) -> Schema | None:
+    """The schema of a member of an object, declared or not; None when it may not be there."""
+    found: Any = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
+    return found if isinstance(found, dict) else None
+
+
+@cache
+def corpus() -> Corpus:
+    """Everything there is, read once."""
+    out = Corpus()
+    kinds = {(r.api_version, r.kind): r for r in builtin.registry().resources.values()}
+    for made in _manifests():
+        resource = kinds.get((made.get("apiVersion", ""), made.get("kind", "")))
+        if resource is not None:
+            out.manifests.append((resource, made))
+    for each in (*(made for _, made in out.manifests), *_more(), *_samples()):
+        resource = kinds.get((each.get("apiVersion", ""), each.get("kind", "")))
+        if resource is None or not isinstance(each.get("metadata"), dict):
+            continue
+        out.bases.setdefault(resource, []).append(each)
+        _remember(out, each, {"$ref": resource.schema_name})
+    return out
+
+
+def _manifests() -> Iterator[Object]:
+    for path in sorted((TESTS / "e2e" / "manifests").glob("*.yaml")):
+        yield from _documents(path)
+
+
+def _more() -> Iterator[Object]:
+    yield from _documents(MORE)
+
+
+def _documents(path: Path) -> Iterator[Object]:
+    # Through JSON: times are to be the text that they are written as.
+    for each in yaml.load_all(path.read_text(), _Loader):
+        if each:
+            yield from each["items"] if each["kind"] == "List" else [each]
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads times as text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in rows if not tag.endswith(":timestamp")]
+    for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _samples() -> Iterator[Object]:
+    for path in sorted((TESTS / "resources" / "validation" / "cases").glob("*.json")):
+        yield from _objects(json.loads(path.read_text()))
+    for room in ("api/printers", "resources/defaults"):
+        yield from _objects(json.loads((TESTS / room / "samples.json").read_text()))
+
+
+def _objects(value: Any) -> Iterator[Object]:
+    """Every API object in a JSON value, wherever it is."""
+    if isinstance(value, dict):
+        if isinstance(value.get("kind"), str) and isinstance(value.get("apiVersion"), str):
+            yield value
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _objects(each)
+
+
+def _remember(out: Corpus, value: Any, schema: Schema) -> None:
+    name, schema = resolved(schema)
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            below = member(schema, key)
+            if below is None:
+                continue
+            _keep(out.values.setdefault((name, key), []), inner)
+            if isinstance(inner, str):
+                _keep(out.words.setdefault(key, []), inner)
+            _remember(out, inner, below)
+    elif isinstance(value, list):
+        for each in value:
+            _remember(out, each, schema.get("items", {}))
+
+
+def _keep(values: list[Any], value: Any) -> None:
+    if len(values) < VALUES and value not in values:
+        values.append(value)
+
+
+def leaves_and_parts(value: Any, schema: Schema) -> Iterable[tuple[Any, Any, str, Schema]]:
+    """Every place in a value: its container, its key there, the type around, its schema."""
+    name, schema = resolved(schema)
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            below = member(schema, key) or {}
+            yield value, key, name, below
+            yield from leaves_and_parts(inner, below)
+    elif isinstance(value, list):
+        below = schema.get("items") or {}
+        for index, inner in enumerate(value):
+            yield value, index, name, below
+            yield from leaves_and_parts(inner, below)
