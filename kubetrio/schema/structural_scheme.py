@@ -49,6 +49,8 @@ class BuiltinScheme:
     def go_names(self, gvk: GroupVersionKind) -> tuple[str, str]:
         """Names of the Go types of a registered kind: versioned and internal."""
         _, package, version, kind = _type_name(self.own_group, gvk).rsplit(".", 3)
+        if gvk in builtin.UNPUBLISHED:
+            version = gvk.version
         return f"{version}.{kind}", f"{_INTERNAL_PACKAGES.get(package, package)}.{kind}"
 
     def decode(

@@ -196,6 +196,57 @@ async def test_a_node_must_be_there_and_have_an_address(client: Client) -> None:
     assert answer.json()["message"] == "no preferred addresses found; known addresses: []"
 
 
+async def test_an_older_version_of_eviction(client: Client) -> None:
+    """policy/v1beta1 does as well as policy/v1 (EvictionREST.AcceptsGroupVersion)."""
+    await client.request("POST", PODS, json=pod("old"))
+    body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "old"}}
+    path = f"{PODS}/old/eviction"
+    unknown = await client.request("POST", path + "?fieldValidation=Strict", json={**body, "x": 1})
+    assert unknown.json()["message"] == (
+        'Eviction in version "v1beta1" cannot be handled as a Eviction: '
+        'strict decoding error: unknown field "x"'
+    )
+    other = await client.request("POST", PODS, json=body)
+    assert other.json()["message"].endswith(
+        "converting (v1beta1.Eviction) to (core.Pod): unknown conversion"
+    )
+    assert (await client.request("POST", path, json=body)).status == 201
+    assert (await client.request("GET", f"{PODS}/old")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("chosen", "name", "status", "message"),
+    [
+        (
+            {"ignoreStoreReadErrorWithClusterBreakingPotential": True, "dryRun": ["x"]},
+            "q",
+            422,
+            (
+                'Eviction.policy "q" is invalid: '
+                "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: "
+                "Invalid value: true: can not be set for pod eviction, "
+                "try after removing the option"
+            ),
+        ),
+        (
+            {"dryRun": ["x"]},
+            "q",
+            500,
+            "Non-matching dry-run options in request and content: [All] and [x]",
+        ),
+        ({"dryRun": ["x"]}, "r", 400, "name in URL does not match name in Eviction object"),
+    ],
+)
+async def test_evictions_that_make_no_sense(
+    client: Client, chosen: dict[str, Any], name: str, status: int, message: str
+) -> None:
+    """The name is looked at first, then the options; before the pod is looked for."""
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+    path = f"{PODS}/q/eviction?dryRun=All"
+    got = await client.request("POST", path, json={**body, "deleteOptions": chosen})
+    assert (got.status, got.json()["message"]) == (status, message)
+
+
 def test_one_of_several_containers_must_be_named() -> None:
     """The message lists them."""
     several = {
