@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from kubetrio.admission.attributes import Operation
+from kubetrio.api import translating
 from kubetrio.api.admitting import admit
 from kubetrio.api.containers import container_of
 from kubetrio.api.podlogs import log
@@ -89,6 +90,13 @@ async def _pod_and_kubelet(
     return path, await kubelet_of(api, node, resource.group_resource)
 
 
+def streams_of(request: Request) -> translating.Streams:
+    """The streams that a client wants of a process."""
+    return translating.Streams(
+        **{here: truthy(request.query.get(here, "0")) for here, _ in STREAM_SWITCHES}
+    )
+
+
 def stream_query(request: Request) -> str:
     """The query that tells a kubelet what to run, and which streams to open."""
     query = request.query
@@ -109,6 +117,8 @@ async def stream(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     path, kubelet = await _pod_and_kubelet(api, request, resource, container=True)
     _needs_upgrade(request)
     where = kubelet.location(f"/{request.info.subresource}/{path}", stream_query(request))
+    if translating.wanted(request) and WEBSOCKETS not in kubelet.features:
+        return translating.translate(api, request, where, streams_of(request))
     return await tunnel(api, request, where)
 
 
