@@ -22,6 +22,10 @@ from kubetrio.admission.classes import DefaultIngressClass, DefaultStorageClass
 from kubetrio.admission.lifecycle import NamespaceLifecycle
 from kubetrio.admission.limitranger import LimitRanger
 from kubetrio.admission.lookup import Lookup
+from kubetrio.admission.noderesources import (
+    NodeDeclaredFeatureValidator,
+    PodResizeValidator,
+)
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.admission.podsecurity import PodSecurity
 from kubetrio.admission.policyplugins import (
@@ -331,6 +335,8 @@ def _admission(
             CertificateSubjectRestriction(),
             DefaultIngressClass(lookup),
             PodTopologyLabels(lookup),
+            NodeDeclaredFeatureValidator(lookup),
+            PodResizeValidator(lookup),
             MutatingAdmissionPolicy(surroundings),
             ValidatingAdmissionPolicy(surroundings),
             ResourceQuota(lookup, quotas),

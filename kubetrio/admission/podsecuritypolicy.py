@@ -77,7 +77,7 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
     """The policy of a namespace with these labels; `UNLABELLED` itself when none is about it.
 
     A level that is none enforces the strictest, but neither audits nor warns; a version that is
-    none is the latest.
+    none is the latest.  What is enforced is warned of, where no label says of what to warn.
     """
     if not any(label.startswith(PREFIX) for label in labels):
         return UNLABELLED
@@ -97,12 +97,13 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
             return Standard(level)
         return Standard(level, minor)
 
-    return Policy(
-        enforce=standard("enforce", RESTRICTED),
-        audit=standard("audit", PRIVILEGED),
-        warn=standard("warn", PRIVILEGED),
-        causes=tuple(causes),
-    )
+    enforce = standard("enforce", RESTRICTED)
+    audit, warn = standard("audit", PRIVILEGED), standard("warn", PRIVILEGED)
+    unsaid = PREFIX + "warn" not in labels
+    if unsaid and enforce.level != PRIVILEGED and labels.get(PREFIX + "enforce") in LEVELS:
+        own_version = f"{PREFIX}warn-version" in labels
+        warn = Standard(enforce.level, warn.minor if own_version else enforce.minor)
+    return Policy(enforce=enforce, audit=audit, warn=warn, causes=tuple(causes))
 
 
 def _invalid(label: str, value: str, why: str) -> Cause:

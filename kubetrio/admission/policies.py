@@ -199,6 +199,21 @@ class Invocation(Generic[Compiled]):
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncompiled:
+    """A policy that nothing here can carry out.
+
+    Args:
+        name: its name.
+        criteria: which requests it is about.
+        bindings: what puts it to work.
+    """
+
+    name: str
+    criteria: Criteria
+    bindings: tuple[Binding, ...]
+
+
 class PolicySource(Generic[Compiled]):
     """The policies of one kind.
 
@@ -218,6 +233,7 @@ class PolicySource(Generic[Compiled]):
         self._compile = compile_
         self._seen: tuple[object, object] = (None, None)
         self._ready: tuple[Policy[Compiled], ...] = ()
+        self._uncompiled: tuple[Uncompiled, ...] = ()
         self._compiled: dict[tuple[str, int], tuple[Compiled, Criteria]] = {}
 
     async def namespace(self, attributes: Attributes) -> Object | None:
@@ -230,13 +246,10 @@ class PolicySource(Generic[Compiled]):
         return await self._cache.get(f"/registry/namespaces/{name}")
 
     async def policies(self) -> tuple[Policy[Compiled], ...]:
-        """The policies that are bound, by name.
-
-        Raises:
-            ApiError: 500, there are some and no engine to carry them out.
-        """
+        """The policies that are bound, by name; none without an engine."""
         policies = await self._lookup.all(self._collection)
         if not policies:
+            self._uncompiled = ()
             return ()
         bindings = await self._lookup.all(self._bindings)
         if self._seen[0] is policies and self._seen[1] is bindings:
@@ -248,13 +261,17 @@ class PolicySource(Generic[Compiled]):
             binding = Binding(name=name, spec=spec, criteria=criteria)
             bound.setdefault(spec.get("policyName") or "", []).append(binding)
         ready: list[Policy[Compiled]] = []
+        uncompiled: list[Uncompiled] = []
         kept: dict[tuple[str, int], tuple[Compiled, Criteria]] = {}
         for name, obj in sorted(policies.items()):
             if name in bound:
-                if not available():
-                    raise internal_error(f"{self._collection} {name}: {NOT_INSTALLED}")
-                ready.append(await self._prepare(name, obj, tuple(bound[name]), kept))
-        self._compiled = kept
+                bindings_of = tuple(bound[name])
+                if available():
+                    ready.append(await self._prepare(name, obj, bindings_of, kept))
+                    continue
+                criteria = Criteria(obj["spec"].get("matchConstraints"))
+                uncompiled.append(Uncompiled(name=name, criteria=criteria, bindings=bindings_of))
+        self._compiled, self._uncompiled = kept, tuple(uncompiled)
         self._ready, self._seen = tuple(ready), (policies, bindings)
         return self._ready
 
@@ -296,7 +313,11 @@ class PolicySource(Generic[Compiled]):
             ApiError: 500, there is something to do and no engine.
         """
         found: list[Invocation[Compiled]] = []
-        for policy in await self.policies():
+        policies = await self.policies()
+        for idle in self._uncompiled:
+            if await self._is_about(idle, attributes):
+                raise internal_error(f"{self._collection} {idle.name}: {NOT_INSTALLED}")
+        for policy in policies:
             resource = await policy.criteria.match(attributes, self._get_namespace)
             if resource is None:
                 continue
@@ -312,6 +333,14 @@ class PolicySource(Generic[Compiled]):
                 if await binding.criteria.match(attributes, self._get_namespace) is not None
             ]
         return found
+
+    async def _is_about(self, policy: Uncompiled, attributes: Attributes) -> bool:
+        if await policy.criteria.match(attributes, self._get_namespace) is None:
+            return False
+        for binding in policy.bindings:
+            if await binding.criteria.match(attributes, self._get_namespace) is not None:
+                return True
+        return False
 
     async def _invocation(
         self,

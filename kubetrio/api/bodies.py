@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from kubetrio.api import options, serializers
@@ -53,10 +54,11 @@ async def decode_body(
         return
     if codec is None:
         codec = negotiate.body_codec(media, offered)
-    gvk = resource.group_version_kind
-    if request.info.subresource:
-        gvk = resource.subresources[request.info.subresource].kind
-    decoded = decode_object(body, gvk, codec)
+    below = resource.subresources.get(request.info.subresource)
+    if below is None:
+        decoded = decode_object(body, resource.group_version_kind, codec)
+    else:
+        decoded = decode_object(body, below.kind, codec, below.older)
     check_fields(request, decoded)
     request.body = decoded.value
 
@@ -75,9 +77,18 @@ def _check_options(request: Request) -> None:
 
 
 def decode_object(
-    body: bytes, gvk: GroupVersionKind, codec: negotiate.Serializer
+    body: bytes,
+    gvk: GroupVersionKind,
+    codec: negotiate.Serializer,
+    older: AbstractSet[GroupVersionKind] = frozenset(),
 ) -> jsonwire.Decoded:
     """An object of a known kind from bytes in one of the media types.
+
+    Args:
+        body: the bytes.
+        gvk: the kind.
+        codec: of the media type.
+        older: versions of the kind that will do too.
 
     Raises:
         ApiError: 400.
@@ -85,7 +96,7 @@ def decode_object(
     scheme = scheme_of(gvk.group)
     match codec:
         case "json":
-            return jsonwire.decode_request(body, gvk, scheme)
+            return jsonwire.decode_request(body, gvk, scheme, older)
         case "yaml":
             from kubetrio.wire import yamlwire
 
@@ -94,15 +105,18 @@ def decode_object(
             except yamlwire.YamlError as error:
                 raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
             parsed = gojson.Parsed(document.value, [], {})
-            decoded = jsonwire.decode_parsed(parsed, body, gvk, scheme)
+            decoded = jsonwire.decode_parsed(parsed, body, gvk, scheme, older)
             strict = [document.strict_error] if document.duplicates else []
             return jsonwire.Decoded(decoded.value, decoded.gvk, strict + decoded.strict)
         case _:
-            return _decode_protobuf(body, gvk, codec)
+            return _decode_protobuf(body, gvk, codec, older)
 
 
 def _decode_protobuf(
-    body: bytes, gvk: GroupVersionKind, codec: negotiate.Serializer
+    body: bytes,
+    gvk: GroupVersionKind,
+    codec: negotiate.Serializer,
+    older: AbstractSet[GroupVersionKind],
 ) -> jsonwire.Decoded:
     scheme = scheme_of(gvk.group)
     if codec == "cbor":
@@ -124,7 +138,7 @@ def _decode_protobuf(
         except ValueError as error:
             raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
         value = {"kind": said.kind, "apiVersion": said.api_version, **value}
-    return jsonwire.decode_parsed(gojson.Parsed(value, [], {}), body, gvk, scheme)
+    return jsonwire.decode_parsed(gojson.Parsed(value, [], {}), body, gvk, scheme, older)
 
 
 def check_fields(request: Request, decoded: jsonwire.Decoded) -> None:

@@ -9,13 +9,13 @@ WebSocket).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from kubetrio.admission.attributes import Operation
-from kubetrio.api import options
+from kubetrio.api import translating
 from kubetrio.api.admitting import admit
 from kubetrio.api.containers import container_of
 from kubetrio.api.podlogs import log
@@ -33,6 +33,7 @@ from kubetrio.api.targets import (
 from kubetrio.api.upgrading import TUNNELLED, tunnel, unwrapped
 from kubetrio.api.verbs import Verb
 from kubetrio.auth.identity import Decision
+from kubetrio.machinery import gonumbers
 from kubetrio.machinery.status import bad_request, forbidden
 from kubetrio.resources import revising
 from kubetrio.schema.registry import ResourceType
@@ -86,7 +87,14 @@ async def _pod_and_kubelet(
     node = pod["spec"].get("nodeName")
     if not node:
         raise bad_request(f"pod {info.name} does not have a host assigned")
-    return path, await kubelet_of(api, node)
+    return path, await kubelet_of(api, node, resource.group_resource)
+
+
+def streams_of(request: Request) -> translating.Streams:
+    """The streams that a client wants of a process."""
+    return translating.Streams(
+        **{here: truthy(request.query.get(here, "0")) for here, _ in STREAM_SWITCHES}
+    )
 
 
 def stream_query(request: Request) -> str:
@@ -109,6 +117,8 @@ async def stream(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     path, kubelet = await _pod_and_kubelet(api, request, resource, container=True)
     _needs_upgrade(request)
     where = kubelet.location(f"/{request.info.subresource}/{path}", stream_query(request))
+    if translating.wanted(request) and WEBSOCKETS not in kubelet.features:
+        return translating.translate(api, request, where, streams_of(request))
     return await tunnel(api, request, where)
 
 
@@ -116,12 +126,10 @@ async def portforward(api: Api, request: Request, resource: ResourceType) -> Any
     """Ports of a pod."""
     await _admit(api, request, resource)
     await _may_create(api, request)
-    ports = request.query_list("ports")
-    for port in ports:
-        check_port(port)
+    ports = forwarded_ports(request.query_list("ports"))
     path, kubelet = await _pod_and_kubelet(api, request, resource, container=False)
     _needs_upgrade(request)
-    query = urlencode({"port": ",".join(ports)}) if ports else ""
+    query = urlencode({"port": ",".join(map(str, ports))}) if ports else ""
     where = kubelet.location(f"/portForward/{path}", query)
     tunnelled = tunnelled_protocols(request)
     if tunnelled and WEBSOCKETS not in kubelet.features:
@@ -141,15 +149,21 @@ def tunnelled_protocols(request: Request) -> list[str]:
     ]
 
 
-def check_port(text: str) -> None:
-    """Check one value of ``ports``.
+def forwarded_ports(values: Sequence[str]) -> list[int]:
+    """The ports that a request names, in lists separated by commas.
+
+    Args:
+        values: each ``ports`` of the query.
 
     Raises:
         ApiError: 400 in the words of Go's ``strconv``.
     """
-    value = options.integer(text)
-    if not -(2**31) <= value < 2**31:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    try:
+        return [
+            gonumbers.parse_uint(each, bits=16) for value in values for each in value.split(",")
+        ]
+    except ValueError as error:
+        raise bad_request(f"cannot convert to []int32: {error}") from None
 
 
 # ---------------------------------------------------------------------- proxies

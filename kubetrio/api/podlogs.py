@@ -6,6 +6,7 @@ Source: API reference of PodLogOptions; the kubelet's ``/containerLogs`` endpoin
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlencode, urljoin
 
@@ -37,72 +38,119 @@ from kubetrio.wire.negotiate import LOG, metadata_shape_mismatch
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
 
-STREAMS = ("All", "Stdout", "Stderr")
-NUMBERS = ("tailLines", "limitBytes", "sinceSeconds")
+ALL = "All"
+STREAMS = (ALL, "Stdout", "Stderr")
 SWITCHES = ("follow", "previous", "timestamps")
 POD_LOGS = GroupResource("", "pods/log")
 MAX_ERROR_BYTES = 50_000
 PLAIN = b"text/plain"
+NAMELESS = "[]"
+"""How Go prints the path of a field without a name."""
 ZERO_TIME = "0001-01-01T00:00:00Z"
 OK, PARTIAL, MULTIPLE, BAD, INTERNAL = 200, 206, 300, 400, 500
 
 
-def check_log_options(query: Mapping[str, str], name: str) -> None:
-    """Check the query of a log request.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """Which part of a log is asked for.
+
+    Args:
+        switches: what is wanted of ``SWITCHES``.
+        tail_lines: how many lines from the end.
+        limit_bytes: how many bytes.
+        since_seconds: how old a line may be.
+        since_time: from when on.
+        stream: standard output, standard error or both.
+    """
+
+    switches: tuple[str, ...] = ()
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+    since_seconds: int | None = None
+    since_time: str | None = None
+    stream: str | None = None
+
+    @property
+    def query(self) -> str:
+        """The query for a kubelet, in kube-apiserver's spelling."""
+        named = {
+            "limitBytes": self.limit_bytes,
+            "sinceSeconds": self.since_seconds,
+            "sinceTime": self.since_time,
+            "stream": self.stream,
+            "tailLines": self.tail_lines,
+            **dict.fromkeys(self.switches, "true"),
+        }
+        return urlencode(sorted((key, str(v)) for key, v in named.items() if v is not None))
+
+
+def log_options(query: Mapping[str, str]) -> LogOptions:
+    """What the query of a log request asks for.
 
     Args:
         query: first value of each parameter.
-        name: name of the pod.
 
     Raises:
-        ApiError: 400 or 422.
+        ApiError: 400 for a number or a time that is none.
     """
-    numbers = {key: options.integer(query[key]) for key in NUMBERS if key in query}
-    causes: list[Cause] = []
-    tail = numbers.get("tailLines", 0)
-    if tail < 0:
-        causes.append(invalid_value("tailLines", tail, "must be greater than or equal to 0"))
-    limit = numbers.get("limitBytes", 1)
-    if limit < 1:
-        causes.append(invalid_value("limitBytes", limit, "must be greater than 0"))
-    since = numbers.get("sinceSeconds")
-    if since is not None and query.get("sinceTime"):
-        detail = "at most one of `sinceTime` or `sinceSeconds` may be specified"
-        causes.append(forbidden("", detail))
-    elif since is not None and since < 1:
-        causes.append(invalid_value("sinceSeconds", since, "must be greater than 0"))
-    stream = query.get("stream")
-    if stream is not None:
-        if stream not in STREAMS:
-            causes.append(not_supported("stream", stream, STREAMS))
-        elif stream != "All" and "tailLines" in numbers:
-            detail = "`tailLines` and specific `stream` are mutually exclusive for now"
-            causes.append(forbidden("tailLines", detail))
-    if causes:
-        raise invalid(GroupKind("", "PodLogOptions"), name, causes)
 
+    def number(name: str) -> int | None:
+        return options.integer(query[name]) if name in query else None
 
-def kubelet_query(query: Mapping[str, str], *, split: bool) -> str:
-    """The query for a kubelet: what was asked for, in kube-apiserver's spelling.
-
-    Args:
-        query: first value of each parameter, checked.
-        split: whether the streams can be asked for one by one (gate PodLogsQuerySplitStreams).
-
-    Raises:
-        ApiError: 400 for a time that is none.
-    """
-    asked = {key: "true" for key in SWITCHES if truthy(query.get(key, "0"))}
-    asked |= {key: str(options.integer(query[key])) for key in NUMBERS if key in query}
-    since = query.get("sinceTime")
-    if since:
+    # The first one that is wrong is told, in this order.
+    seconds = number("sinceSeconds")
+    time = query.get("sinceTime")
+    if time is not None:
         try:
-            asked["sinceTime"] = normalise_time(since) or ZERO_TIME
+            time = (normalise_time(time) if time else None) or ZERO_TIME
         except ValueError as error:
             raise bad_request(str(error)) from None
-    if split:
-        asked["stream"] = query.get("stream", "All")
-    return urlencode(sorted(asked.items()))
+    return LogOptions(
+        switches=tuple(key for key in SWITCHES if truthy(query.get(key, "0"))),
+        since_seconds=seconds,
+        since_time=time,
+        tail_lines=number("tailLines"),
+        limit_bytes=number("limitBytes"),
+        stream=query.get("stream"),
+    )
+
+
+def check_log_options(asked: LogOptions, name: str, *, split: bool) -> None:
+    """Check the options of a log request.
+
+    Args:
+        asked: the options.
+        name: name of the pod.
+        split: whether a stream may be chosen (gate PodLogsQuerySplitStreams).
+
+    Raises:
+        ApiError: 422.
+    """
+    causes: list[Cause] = []
+    tail = asked.tail_lines
+    if tail is not None and tail < 0:
+        causes.append(invalid_value("tailLines", tail, "must be greater than or equal to 0"))
+    limit = asked.limit_bytes
+    if limit is not None and limit < 1:
+        causes.append(invalid_value("limitBytes", limit, "must be greater than 0"))
+    since = asked.since_seconds
+    if since is not None and asked.since_time is not None:
+        detail = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+        causes.append(forbidden(NAMELESS, detail))
+    elif since is not None and since < 1:
+        causes.append(invalid_value("sinceSeconds", since, "must be greater than 0"))
+    stream = asked.stream
+    if not split:
+        if stream is not None:
+            causes.append(forbidden("stream", "may not be specified"))
+    elif stream is not None:
+        if stream not in STREAMS:
+            causes.append(not_supported("stream", stream, STREAMS))
+        if stream != ALL and tail is not None:
+            detail = "`tailLines` and specific `stream` are mutually exclusive for now"
+            causes.append(forbidden(NAMELESS, detail))
+    if causes:
+        raise invalid(GroupKind("", "PodLogOptions"), name, causes)
 
 
 async def log(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
@@ -113,8 +161,11 @@ async def log(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     """
     info, query = request.info, request.query
     accepted = accept(request, LOG)
-    check_log_options(query, info.name)
-    asked = kubelet_query(query, split=api.config.split_logs)
+    split = api.config.split_logs
+    asked = log_options(query)
+    if split and asked.stream is None:
+        asked = replace(asked, stream=ALL)
+    check_log_options(asked, info.name, split=split)
     pod = await revising.read(api.store, resource, info.namespace, info.name)
     container = container_of(pod, query.get("container", ""))
     if accepted.as_kind.endswith("List"):
@@ -124,12 +175,12 @@ async def log(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     node = pod["spec"].get("nodeName")
     if not node:
         return Response(204, b"", b"")
-    kubelet = await kubelet_of(api, node)
+    kubelet = await kubelet_of(api, node, resource.group_resource)
     path = f"/containerLogs/{info.namespace}/{info.name}/{container}"
     insecure = truthy(query.get("insecureSkipTLSVerifyBackend", "0"))
     trust = Trust.KUBELET_UNVERIFIED if insecure else Trust.KUBELET
     request.take_time()
-    return await _read(api, request, kubelet.location(path, asked, trust))
+    return await _read(api, request, kubelet.location(path, asked.query, trust))
 
 
 async def _read(api: Api, request: Request, where: Location) -> AnyResponse:

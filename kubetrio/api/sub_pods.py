@@ -76,10 +76,10 @@ async def evict(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     options.write_options(request, "CreateOptions")
     check_namespace(request)
     info = request.info
+    eviction.check_eviction(request.body, info.name)
     raw = eviction.delete_options_of(request.body, request.query_list("dryRun"))
     chosen = delete_options(raw)
     await admit(api, request, resource, request.body, dry_run=chosen.dry_run)
-    eviction.check_eviction(request.body, info.name)
     for _ in range(PDB_ATTEMPTS):
         pod = await revising.read(api.store, resource, info.namespace, info.name)
         if not eviction.ends_anyway(pod):

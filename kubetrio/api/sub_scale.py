@@ -99,7 +99,6 @@ async def _write(
 
     put = info.verb == "update"
     written = await api.lifecycle.update(target, scaled, chosen, uid_is_precondition=put)
-    request.warn(written.warnings)
     scale = scale_of(orjson.loads(written.value))
     return Response(200, encoder.object(jsonwire.encode(scale)), encoder.content_type)
 

@@ -16,7 +16,9 @@ import trio
 
 from kubetrio.backend.backends import Trust
 from kubetrio.backend.dial import join_host_port
+from kubetrio.machinery import gonumbers
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.resources import revising
 
@@ -28,6 +30,7 @@ KUBELET_PORT = 10250
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 SERVICE_LABEL = "kubernetes.io/service-name"
 SCHEMES = ("", "http", "https")
+NODES = GroupResource("", "nodes")
 PATH_SAFE = "$&+,/:;=@"  # what Go's net/url leaves alone in a path, beside letters and digits
 
 
@@ -100,13 +103,19 @@ class Kubelet:
         return Location(self.host, self.port, trust, path, query)
 
 
-async def kubelet_of(api: Api, name: str) -> Kubelet:
+async def kubelet_of(api: Api, name: str, asked: GroupResource) -> Kubelet:
     """The kubelet of a node.
+
+    Args:
+        api: knows the nodes.
+        name: of the node.
+        asked: what the request is about; a 404 names that, as kube-apiserver's does.
 
     Raises:
         ApiError: 404 without the node, 500 when it has no address of a preferred type.
     """
-    node = await revising.read(api.store, api.registry.resources["", "v1", "nodes"], "", name)
+    kind = api.registry.resources["", "v1", "nodes"]
+    node = await revising.read(api.store, kind, "", name, asked=asked)
     status = node.get("status") or {}
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
     port = endpoint.get("Port") or 0
@@ -143,7 +152,7 @@ async def node_location(api: Api, text: str) -> Location:
         ApiError: 400, 404 or 500.
     """
     scheme, name, port = _named("node", text)
-    kubelet = await kubelet_of(api, name)
+    kubelet = await kubelet_of(api, name, NODES)
     await _check_host(kubelet.host)
     if port in ("", kubelet.port):
         return kubelet.location("")
@@ -256,10 +265,14 @@ async def service_location(api: Api, namespace: str, text: str) -> Location:
         ApiError: 400, 404 or 503.
     """
     scheme, name, port = _named("service", text)
-    if port.isascii() and port.isdigit():
-        kind = api.registry.resources["", "v1", "services"]
-        port = _named_port(await revising.read(api.store, kind, namespace, name), int(port))
-    subsets = await _subsets(api, namespace, name)
+    services = api.registry.resources["", "v1", "services"]
+    try:
+        number = gonumbers.parse_int(port)
+    except ValueError:
+        pass  # a name
+    else:
+        port = _named_port(await revising.read(api.store, services, namespace, name), number)
+    subsets = await _subsets(api, namespace, name, services.group_resource)
     if not subsets:
         raise _unavailable(f"no endpoints available for service {quote(name)}")
     for subset in _shuffled(api, subsets):
@@ -279,14 +292,14 @@ def _shuffled(api: Api, items: Sequence[Object]) -> Iterator[Object]:
         yield from items[:first]
 
 
-async def _subsets(api: Api, namespace: str, name: str) -> Sequence[Object]:
+async def _subsets(api: Api, namespace: str, name: str, asked: GroupResource) -> Sequence[Object]:
     """Ready addresses and ports of a service.
 
     kube-apiserver 1.36 looks at Endpoints; where nobody makes those, EndpointSlices do.
     """
     kind = api.registry.resources["", "v1", "endpoints"]
     try:
-        endpoints = await revising.read(api.store, kind, namespace, name)
+        endpoints = await revising.read(api.store, kind, namespace, name, asked=asked)
     except ApiError as error:
         if error.code != 404:
             raise

@@ -110,9 +110,7 @@ async def watch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 
 
-def _written(request: Request, encoder: Encoder, written: Written) -> Response:
-    if written.warnings:
-        request.warn(written.warnings)
+def _written(encoder: Encoder, written: Written) -> Response:
     status = 201 if written.created else 200
     return Response(status, encoder.object(written.value), encoder.content_type)
 
@@ -150,7 +148,7 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     _field_manager(api, request, resource, chosen).created(body)
     target = _target(request, resource)
     written = await api.lifecycle.create(target, stored_version(body, resource), chosen)
-    return _written(request, encoder, written)
+    return _written(encoder, written)
 
 
 @_followed
@@ -173,7 +171,7 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
         return stored_version(new, resource)
 
     written = await api.lifecycle.update(_target(request, resource), change, chosen)
-    return _written(request, encoder, written)
+    return _written(encoder, written)
 
 
 @_followed
@@ -192,7 +190,7 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
         uid_is_precondition=False,
         create_missing=applying,
     )
-    return _written(request, encoder, written)
+    return _written(encoder, written)
 
 
 def _field_manager(

@@ -141,8 +141,15 @@ def tls_words(error: OSError, host: str) -> str:
     return io_words(error)
 
 
-def io_words(error: OSError) -> str:
-    """What went wrong on a connection that was open."""
-    if error.errno:
-        return f"read: {os.strerror(error.errno).lower()}"
+def io_words(error: OSError, doing: str = "read") -> str:
+    """What went wrong on a connection that was open.
+
+    Args:
+        error: the error.
+        doing: what was tried: ``read`` or ``write``.
+    """
+    if isinstance(error, ssl.SSLEOFError):
+        return "EOF"
+    if error.errno and not isinstance(error, ssl.SSLError):
+        return f"{doing}: {os.strerror(error.errno).lower()}"
     return str(error).lower()

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from kubetrio.auth.identity import MASTERS, UserInfo
+from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.defaults import apply_defaults
@@ -25,6 +26,8 @@ from kubetrio.store.model import Store
 
 Object = dict[str, Any]
 
+log = Log("kubetrio.bootstrap")
+CONFLICT = 409
 SERVER = UserInfo("system:apiserver", groups=(MASTERS,))
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 # An APIService for each group and version that this server has.
@@ -127,8 +130,7 @@ class Bootstrap:
             try:
                 await self._lifecycle.create(target, wanted, who)
             except ApiError as error:
-                if error.code != 409:
-                    raise
+                _tell(target, error)
             return
         if keep:
             return
@@ -145,7 +147,19 @@ class Bootstrap:
             fields.updated(base, new)
             return new
 
-        await self._lifecycle.update(target, change, who)
+        try:
+            await self._lifecycle.update(target, change, who)
+        except ApiError as error:
+            _tell(target, error)
+
+
+def _tell(target: Target, error: ApiError) -> None:
+    """Go on without an object that was refused, by an admission policy for instance.
+
+    A server that did not start could not be told otherwise.
+    """
+    if error.code != CONFLICT:  # somebody else was faster
+        log.warning("object not written", key=target.key, reason=error.message)
 
 
 def _sent(wanted: Object) -> Object:

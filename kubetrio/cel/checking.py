@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
+from kubetrio.cel import formatting
 from kubetrio.cel.functions import regex_error
-from kubetrio.cel.macros import is_loop
+from kubetrio.cel.macros import is_loop, loop_variables
 from kubetrio.cel.syntax import Node, kind_of, walk
 from kubetrio.cel.wording import Problem
 
@@ -68,32 +70,85 @@ def type_text(kind: Any) -> str:
 
 
 def literal_problems(checked: Any) -> list[Problem]:
-    """What is wrong with the constants of an expression.
+    """What is wrong with calls that take a type for another, or else with constants.
 
     Args:
         checked: a ``CheckedExpr``.
     """
-    return list(_problems(checked))
+    # What this engine lacks is told where cel-go would find nothing wrong.
+    return list(_overloads(checked)) or list(_problems(checked)) or list(_hidden(checked))
+
+
+def _overloads(checked: Any) -> Iterator[Problem]:
+    """Calls of functions of lists with something that is not in the list."""
+    for node in walk(checked.expr):
+        made = node.call_expr
+        if kind_of(node) != "call_expr" or made.function not in _OF_ONE_TYPE:
+            continue
+        kinds = [
+            "dyn" if (kind := checked.type_map.get(part.id)) is None else type_text(kind)
+            for part in (*([made.target] if made.HasField("target") else []), *made.args)
+        ]
+        if len(kinds) != 2 or _fit(*kinds, within=made.function in _WITHIN):
+            continue
+        applied = (
+            f"{kinds[0]}.({kinds[1]})" if made.function in _WITHIN else f"({', '.join(kinds)})"
+        )
+        what = f"found no matching overload for '{made.function}' applied to '{applied}'"
+        yield Problem(checked.source_info.positions.get(node.id, 0), what)
+
+
+_WITHIN = frozenset({"indexOf", "lastIndexOf"})
+_OF_ONE_TYPE = _WITHIN | {f"sets.{name}" for name in ("contains", "equivalent", "intersects")}
+"""Functions whose parameters have one type in cel-go, and here any."""
+
+
+def _fit(one: str, two: str, *, within: bool) -> bool:
+    """Whether what is known of two types lets one function take both."""
+    if within:
+        if not one.startswith("list("):
+            return True  # texts; the checker has seen to those
+        one = one.removeprefix("list(").removesuffix(")")
+    return one == two or "dyn" in one + two
+
+
+def _hidden(checked: Any) -> Iterator[Problem]:
+    for node in walk(checked.expr):
+        for inner in _hiding(node, checked.type_map):
+            if _is_optional(inner, checked.type_map):
+                yield Problem(checked.source_info.positions.get(inner.id, 0), HIDDEN_OPTIONAL)
 
 
 def _problems(checked: Any) -> Iterator[Problem]:
     positions = checked.source_info.positions
+    exempt = formatting.exempt(checked.expr)
     for node in walk(checked.expr):
         kind = kind_of(node)
-        for inner in _hiding(node, checked.type_map):
-            if _is_optional(inner, checked.type_map):
-                yield Problem(positions.get(inner.id, 0), HIDDEN_OPTIONAL)
-        if kind == "list_expr":
+        if formatting.is_format(node):
+            yield from _bad_format(node, checked)
+        if kind == "list_expr" and node.id not in exempt:
             optional = set(node.list_expr.optional_indices)
             items = [(one, at in optional) for at, one in enumerate(node.list_expr.elements)]
-            yield from _mixed(items, checked)
-        elif kind == "struct_expr" and not node.struct_expr.message_name:
+            yield from islice(_mixed(items, checked), 1)  # of a list, the first one is told
+        elif kind == "struct_expr" and not node.struct_expr.message_name and node.id not in exempt:
             entries = node.struct_expr.entries
             yield from _mixed([(entry.map_key, False) for entry in entries], checked)
             yield from _mixed([(entry.value, entry.optional_entry) for entry in entries], checked)
         elif kind == "call_expr" and (argument := _bad_argument(node.call_expr)) is not None:
             what = f"invalid {node.call_expr.function} argument"
             yield Problem(positions.get(argument.id, 0), what)
+
+
+def _bad_format(node: Node, checked: Any) -> Iterator[Problem]:
+    def type_of(inner: Node) -> str:
+        kind = checked.type_map.get(inner.id)
+        return "dyn" if kind is None else type_text(kind)
+
+    try:
+        formatting.check(node, type_of)
+    except formatting.Problem as problem:
+        where = node if problem.at is None else problem.at
+        yield Problem(checked.source_info.positions.get(where.id, 0), str(problem))
 
 
 def _is_optional(node: Node, types: Any) -> bool:
@@ -124,17 +179,31 @@ def _hiding(node: Node, types: Any) -> Iterator[Node]:
 
 
 def _mixed(items: list[tuple[Node, bool]], checked: Any) -> Iterator[Problem]:
-    first = ""
+    # Variables of loops with two are of any type here only: what they are part of is not known.
+    loops = frozenset(loop_variables(checked.expr))
+    first, began_empty = "", bool(items) and _is_empty(items[0][0])
     for node, optional in items:
+        if any(inner.ident_expr.name in loops for inner in walk(node)):
+            return
         kind = checked.type_map.get(node.id)
         text = type_text(kind) if kind is not None else "dyn"
         if optional:
             text = text.removeprefix("optional_type(").removesuffix(")")
+        text = text.replace("null_type", "null")
         if not first:
             first = text
-        elif text != first and "dyn" not in (first + text):
+        elif text != first and not _is_empty(node) and not began_empty:
             where = checked.source_info.positions.get(node.id, 0)
             yield Problem(where, f"expected type '{first}' but found '{text}'")
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether a node is ``[]`` or ``{}``, whose type is what stands beside it."""
+    kind = kind_of(node)
+    if kind == "list_expr":
+        return not node.list_expr.elements
+    struct = node.struct_expr
+    return kind == "struct_expr" and not struct.message_name and not struct.entries
 
 
 def _bad_argument(made: Any) -> Node | None:

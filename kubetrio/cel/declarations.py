@@ -130,7 +130,7 @@ _QUANTITIES: list[Row] = [
     (QUANTITY, "isInteger", "", "bool"),
     (QUANTITY, "asInteger", "", "int"),
     (QUANTITY, "asApproximateFloat", "", "double"),
-    (QUANTITY, "sign", "", "int"),
+    ("", "sign", QUANTITY, "int"),
     *((QUANTITY, name, kind, QUANTITY) for name in ("add", "sub") for kind in (QUANTITY, "int")),
     (QUANTITY, "isLessThan", QUANTITY, "bool"),
     (QUANTITY, "isGreaterThan", QUANTITY, "bool"),

@@ -35,6 +35,7 @@ from kubetrio.cel.declarations import (
     URL,
 )
 from kubetrio.cel.engine import engine
+from kubetrio.cel.formatting import formatted
 from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP
 from kubetrio.cel.messages import opaque
 
@@ -44,8 +45,13 @@ FORMAT_VALIDATE = "validate"
 OPTIONAL_RESULTS = frozenset({FORMAT_NAMED, FORMAT_VALIDATE})
 """Functions that return null for nothing here, and an optional in the language."""
 
-RENAMED = {"indexOf": "kubernetes_indexOf", "lastIndexOf": "kubernetes_lastIndexOf"}
-"""Functions of the engine's extensions that Kubernetes has on more types, and theirs here."""
+RENAMED = {
+    "format": "kubernetes_format",
+    "indexOf": "kubernetes_indexOf",
+    "lastIndexOf": "kubernetes_lastIndexOf",
+}
+"""Functions of the engine's extensions that Kubernetes has on more types or in another version,
+and theirs here."""
 
 STRING_OF_MESSAGE = "kubernetes_string"
 """``string`` of an opaque value."""
@@ -59,31 +65,45 @@ _NAMES = {"null": "NULL"}
 # --- lists ---
 
 
-def _comparable(items: Values) -> None:
-    kinds = {float if isinstance(item, int | float) else type(item) for item in items}
-    if len(kinds) > 1 or kinds & {dict, list, type(None)}:
-        raise values.no_overload()
+def _comparable(items: Values, name: str) -> None:
+    if any(not isinstance(item, _ORDERED) for item in items):
+        raise ValueError(f"no such overload: {name}(list)")
+
+
+_ORDERED = (bool, int, float, str, bytes, bytearray, timedelta, datetime)
+
+
+def _above(one: Any, two: Any) -> bool:
+    """Whether one value is greater than another; those of different kinds are not."""
+    kinds = {float if _is_number(item) else type(item) for item in (one, two)}
+    return len(kinds) == 1 and bool(one > two)
+
+
+def _is_number(item: Any) -> bool:
+    return isinstance(item, int | float) and not isinstance(item, bool)
 
 
 def _is_sorted(items: Values) -> bool:
-    _comparable(items)
-    return all(one <= two for one, two in pairwise(items))
+    _comparable(items, "isSorted")
+    return not any(_above(one, two) for one, two in pairwise(items))
 
 
-def _extreme(pick: Callable[[Values], Any], name: str) -> Callable[[Values], Any]:
+def _extreme(better: Callable[[Any, Any], bool], name: str) -> Callable[[Values], Any]:
     def extreme(items: Values) -> Any:
         if not items:
             raise ValueError(f"{name} called on empty list")
-        _comparable(items)
-        return pick(items)
+        _comparable(items, name)
+        return reduce(lambda one, two: two if better(two, one) else one, items)
 
     return extreme
 
 
 def _sum(items: Values) -> Any:
-    if any(not isinstance(item, int | float | timedelta) for item in items):
+    kinds = {type(item) for item in items}
+    if kinds - {int, float, timedelta}:
+        raise ValueError("no such overload: sum(list)")
+    if len(kinds) > 1:
         raise values.no_overload()
-    _comparable(items)
     total = reduce(add, items) if items else 0
     if isinstance(total, int) and not values.INT_MIN <= total <= values.INT_MAX:
         raise ValueError("integer overflow")
@@ -104,7 +124,9 @@ def _at(items: Values, wanted: Any) -> int:
 def _index_of(where: Any, wanted: Any, offset: int = 0) -> int:
     if not isinstance(where, str):
         return _at(where, wanted)
-    if not 0 <= offset <= len(where):
+    if not wanted:
+        return offset
+    if offset < 0:
         raise ValueError(f"index out of range: {offset}")
     return where.find(wanted, offset)
 
@@ -115,9 +137,11 @@ def _last_index_of(where: Any, wanted: Any, offset: int | None = None) -> int:
         return found if found < 0 else len(where) - 1 - found
     if offset is None:
         return where.rfind(wanted)
-    if not 0 <= offset <= len(where):
+    if not wanted:
+        return offset
+    if offset < 0:
         raise ValueError(f"index out of range: {offset}")
-    return where.rfind(wanted, 0, offset + len(wanted))
+    return -1 if offset >= len(where) else where.rfind(wanted, 0, offset + len(wanted))
 
 
 def _contains(items: Values, wanted: Values) -> bool:
@@ -166,7 +190,11 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     found: list[str] = []
     if limit == 0:
         return found
+    end = -1
     for match in _pattern(pattern).finditer(text):
+        if match.start() == match.end() == end:
+            continue  # nothing, right behind a match, is none to Go
+        end = match.end()
         found.append(match[0])
         if len(found) == limit:
             break
@@ -205,8 +233,8 @@ def rows() -> list[Row]:
     lists: dict[str, Callable[..., Any]] = {
         "isSorted": _is_sorted,
         "sum": _sum,
-        "min": _extreme(min, "min"),
-        "max": _extreme(max, "max"),
+        "min": _extreme(lambda one, two: _above(two, one), "min"),
+        "max": _extreme(_above, "max"),
     }
     addresses: dict[str, Callable[..., Any]] = {
         "isUnspecified": lambda one: values.address_of(one).is_unspecified,
@@ -233,6 +261,7 @@ def rows() -> list[Row]:
                 ".string string int",
             )
         ),
+        (RENAMED["format"], ".string list<dyn>", "string", formatted),
         *((f"sets.{name}", "list<dyn> list<dyn>", "bool", one) for name, one in sets.items()),
         ("find", ".string string", "string", _find),
         ("findAll", ".string string", "list<string>", _find_all),
@@ -246,7 +275,7 @@ def rows() -> list[Row]:
         ("isInteger", f".{QUANTITY}", "bool", values.is_integer),
         ("asInteger", f".{QUANTITY}", "int", values.as_integer),
         ("asApproximateFloat", f".{QUANTITY}", "double", values.as_float),
-        ("sign", f".{QUANTITY}", "int", values.sign),
+        ("sign", QUANTITY, "int", values.sign),
         *(
             (name, f".{QUANTITY} {kind}", QUANTITY, function)
             for name, function in (("add", values.add), ("sub", values.sub))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kubetrio.machinery.fielderrors import quote
 
 INT64_MAX = 2**63 - 1
-UINT64_MAX = 2**64 - 1
 DIGITS = 20  # of the largest number here; Python refuses to read very long ones
 
 
@@ -28,14 +27,18 @@ def parse_int(text: str) -> int:
     return value
 
 
-def parse_uint(text: str) -> int:
-    """A 64-bit number without a sign.
+def parse_uint(text: str, bits: int = 64) -> int:
+    """A number without a sign.
+
+    Args:
+        text: its digits.
+        bits: that it must fit into.
 
     Raises:
         ValueError: it is none; the message is that of ``strconv.ParseUint``.
     """
     value = _digits("ParseUint", text, text)
-    if value > UINT64_MAX:
+    if value >= 1 << bits:
         raise _out_of_range("ParseUint", text)
     return value
 

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubetrio.machinery import labels
-from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.fielderrors import invalid as invalid_value
+from kubetrio.machinery.names import GroupKind, GroupResource
 from kubetrio.machinery.status import (
     ApiError,
     bad_request,
     forbidden,
     internal_error,
+    invalid,
     too_many_requests,
 )
 from kubetrio.resources.conditions import set_condition, set_pod_condition
@@ -26,6 +28,7 @@ Object = dict[str, Any]
 BUDGET = GroupResource("policy", "poddisruptionbudget")
 VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 MAX_DISRUPTED_PODS = 2000
+UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _STATUS = "io.k8s.api.policy.v1.PodDisruptionBudgetStatus"
 
 
@@ -38,13 +41,17 @@ class Guard(enum.Enum):
 
 
 def check_eviction(eviction: Object, name: str) -> None:
-    """The body must name the pod of the path.
+    """The body must name the pod of the path, and cannot ask for a deletion of what is unreadable.
 
     Raises:
-        ApiError: 400.
+        ApiError: 400 or 422.
     """
     if (eviction.get("metadata") or {}).get("name", "") != name:
         raise bad_request("name in URL does not match name in Eviction object")
+    if (eviction.get("deleteOptions") or {}).get(UNREADABLE):
+        detail = "can not be set for pod eviction, try after removing the option"
+        cause = invalid_value(f"deleteOptions.{UNREADABLE}", True, detail)
+        raise invalid(GroupKind("policy", "Eviction"), name, [cause])
 
 
 def delete_options_of(eviction: Object, dry_run: Sequence[str]) -> Object:
@@ -55,7 +62,7 @@ def delete_options_of(eviction: Object, dry_run: Sequence[str]) -> Object:
         dry_run: values of the query parameter.
 
     Raises:
-        ApiError: 400 when both places say something else.
+        ApiError: 500 when both places say something else; kube-apiserver gives it no reason.
     """
     chosen = dict(eviction.get("deleteOptions") or {})
     given = list(chosen.get("dryRun") or ())
@@ -63,9 +70,11 @@ def delete_options_of(eviction: Object, dry_run: Sequence[str]) -> Object:
         if dry_run:
             chosen["dryRun"] = list(dry_run)
     elif dry_run and given != list(dry_run):
-        raise bad_request(
+        raise ApiError(
+            500,
+            "",
             "Non-matching dry-run options in request and content: "
-            f"[{' '.join(dry_run)}] and [{' '.join(given)}]"
+            f"[{' '.join(dry_run)}] and [{' '.join(given)}]",
         )
     return chosen
 

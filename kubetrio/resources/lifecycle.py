@@ -202,15 +202,16 @@ class Lifecycle:
             causes = await admin_access(self._store, target, obj, None)
             causes += self._validate_create(target, strategy_of(stored_type), obj)
             self._check(target, causes, meta.get("name") or "")
+        if advice := warnings(stored_type, obj, None):
+            options.warn(advice)  # before those of admission, and of a write it refuses too
         await self._admission.validate(attributes)
-        advice = warnings(stored_type, obj, None)
         key = resource.key(target.namespace, meta["name"])
         apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
         _as_stored(stored_type, obj)
         if options.dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return Written(unversioned(obj), created=True, warnings=advice)
+            return Written(unversioned(obj), created=True)
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
@@ -219,7 +220,7 @@ class Lifecycle:
             raise
         except StoreError as error:
             raise translate(error, resource.group_resource, meta["name"]) from error
-        return Written(stored.value, created=True, warnings=advice)
+        return Written(stored.value, created=True)
 
     def _suffix(self) -> str:
         alphabet = objectmeta.GENERATE_NAME_ALPHABET
@@ -365,16 +366,17 @@ class Lifecycle:
             causes = await admin_access(self._store, target, new, old)
             causes += self._validate_update(target, new, old)
             self._check(target, causes, target.name)
+        if advice := warnings(stored_type, new, old, target.subresource):
+            options.warn(advice)
         await self._admission.validate(attributes)
-        advice = warnings(stored_type, new, old, target.subresource)
         _as_stored(stored_type, new)
         new["metadata"] = order_metadata(new["metadata"])
         remove = deletion.finished(new, resource)
         if not remove and unchanged(new, old):
-            return Written(current.value, created=False, warnings=advice)
+            return Written(current.value, created=False)
         if options.dry_run:
             shown = stamp(new).at(current.revision)
-            return Written(shown, created=False, warnings=advice)
+            return Written(shown, created=False)
         value = stamp(new)
         if remove:
             # Watchers see the last state that was stored, the client what it asked for: a state
@@ -382,9 +384,9 @@ class Lifecycle:
             gone = restamp(current.value)
             await self._store.delete(current.key, gone, expected=current.revision)
             await self._removed(resource, new)
-            return Written(value.at(current.revision), created=False, warnings=advice)
+            return Written(value.at(current.revision), created=False)
         stored = await self._store.update(current.key, value, expected=current.revision)
-        return Written(stored.value, created=False, warnings=advice)
+        return Written(stored.value, created=False)
 
     @staticmethod
     def _prepare_update(

@@ -7,6 +7,7 @@ from typing import Any
 
 import trio
 
+from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import OBJECT_MODIFIED, conflict, not_found
 from kubetrio.resources import objects
 from kubetrio.resources.objects import order_metadata, stamp
@@ -21,15 +22,30 @@ Revise = Callable[[Object], Object]
 ATTEMPTS = 64
 
 
-async def read(store: Store, resource: ResourceType, namespace: str, name: str) -> Object:
+async def read(
+    store: Store,
+    resource: ResourceType,
+    namespace: str,
+    name: str,
+    *,
+    asked: GroupResource | None = None,
+) -> Object:
     """A stored object.
+
+    Args:
+        store: where it is.
+        resource: of what kind.
+        namespace: in which, empty for none.
+        name: its name.
+        asked: what the request is about, if that is another resource: kube-apiserver's error
+            names it, and not the one that is missing.
 
     Raises:
         ApiError: 404.
     """
     found = await store.get(resource.key(namespace, name))
     if found is None:
-        raise not_found(resource.group_resource, name)
+        raise not_found(asked or resource.group_resource, name)
     return objects.read(resource, found.value)
 
 

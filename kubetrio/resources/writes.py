@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -152,12 +152,10 @@ class Written(NamedTuple):
     Args:
         value: the object as bytes, in the stored version.
         created: whether it did not exist before.
-        warnings: texts for ``Warning`` headers.
     """
 
     value: bytes
     created: bool
-    warnings: Sequence[str] = ()
 
 
 class Allocator(Protocol):

@@ -32,6 +32,16 @@ STORED_AS = {
 }
 # Resources without a watch cache in kube-apiserver.
 UNCACHED = frozenset({("", "events"), ("events.k8s.io", "events")})
+# Kinds that are registered and that no OpenAPI document shows: the type with the same members.
+UNPUBLISHED = {
+    GroupVersionKind("policy", "v1beta1", "Eviction"): "io.k8s.api.policy.v1.Eviction",
+}
+# By resource and subresource: versions that it takes beside its own.
+OLDER = {
+    (GroupVersionKind("", "v1", "Pod"), "eviction"): frozenset(
+        {GroupVersionKind("policy", "v1beta1", "Eviction")}
+    ),
+}
 
 
 @cache
@@ -86,8 +96,8 @@ def message_name(type_name: str) -> str:
 
 def type_name_of(gvk: GroupVersionKind) -> str:
     """Type name of a kind, or an empty string."""
-    name: str = load("kinds").get(f"{gvk.group}/{gvk.version}/{gvk.kind}", "")
-    return name
+    known: dict[str, str] = load("kinds")
+    return known.get(f"{gvk.group}/{gvk.version}/{gvk.kind}", "") or UNPUBLISHED.get(gvk, "")
 
 
 @cache
@@ -109,6 +119,7 @@ def _subresource(name: str, parent: GroupVersionKind, record: Json) -> Subresour
             record["kind"],
         ),
         verbs=frozenset(record["verbs"]),
+        older=OLDER.get((parent, name), frozenset()),
     )
 
 

@@ -21,11 +21,13 @@ class Subresource:
         name: last path element, such as ``status``.
         kind: identity of the body it takes and returns.
         verbs: API verbs it serves.
+        older: versions of that kind which it takes as well.
     """
 
     name: str
     kind: GroupVersionKind
     verbs: frozenset[str]
+    older: frozenset[GroupVersionKind] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

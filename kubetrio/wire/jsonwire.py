@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -87,13 +88,19 @@ class Decoded(NamedTuple):
             raise _unfit(self.gvk, self.gvk.kind, why)
 
 
-def decode_request(body: bytes, want: GroupVersionKind, scheme: Scheme) -> Decoded:
+def decode_request(
+    body: bytes,
+    want: GroupVersionKind,
+    scheme: Scheme,
+    older: AbstractSet[GroupVersionKind] = frozenset(),
+) -> Decoded:
     """Decode the JSON body of a write.
 
     Args:
         body: the request body.
         want: kind that the path takes: of the resource, or of the subresource.
         scheme: the types of the server that has the path.
+        older: versions of that kind which the path takes too.
 
     Raises:
         ApiError: 400 with kube-apiserver's message.
@@ -103,10 +110,16 @@ def decode_request(body: bytes, want: GroupVersionKind, scheme: Scheme) -> Decod
     except GoJsonError as error:
         why = f"couldn't get version/kind; json parse error: {error}"
         raise unrecognised(body, want.kind, why) from None
-    return decode_parsed(parsed, body, want, scheme)
+    return decode_parsed(parsed, body, want, scheme, older)
 
 
-def decode_parsed(parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: Scheme) -> Decoded:
+def decode_parsed(
+    parsed: Parsed,
+    body: bytes,
+    want: GroupVersionKind,
+    scheme: Scheme,
+    older: AbstractSet[GroupVersionKind] = frozenset(),
+) -> Decoded:
     """Decode a body that is already parsed (from JSON or YAML).
 
     Args:
@@ -114,6 +127,7 @@ def decode_parsed(parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: S
         body: the request body, for messages.
         want: kind that the path takes.
         scheme: the types of the server that has the path.
+        older: versions of that kind which the path takes too; they have the same members.
 
     Raises:
         ApiError: 400 with kube-apiserver's message.
@@ -134,7 +148,9 @@ def decode_parsed(parsed: Parsed, body: bytes, want: GroupVersionKind, scheme: S
         value = scheme.decode(gvk, parsed.value, strict, parsed.repeated)
     except ValueError as error:
         raise _unfit(gvk, want.kind, str(error)) from None
-    if gvk != want:
+    if gvk in older:
+        version = want.api_version
+    elif gvk != want:
         _refuse(gvk, want, scheme)
     if value.get("kind") != gvk.kind or value.get("apiVersion") != version:
         rest = {k: v for k, v in value.items() if k not in ("kind", "apiVersion")}

@@ -111,6 +111,41 @@ async def test_pods_are_warned_of(client: Client) -> None:
     assert warnings(answer) == []
 
 
+DUPLICATED = [{"containerPort": 80}, {"containerPort": 80}]
+
+
+def duplicating(name: str) -> Object:
+    """A pod that is warned of by the rules of its kind, and that is bold."""
+    made = pod(name, BOLD)
+    made["spec"]["containers"][0]["ports"] = DUPLICATED
+    return made
+
+
+async def test_a_kind_warns_before_admission_does(client: Client) -> None:
+    """And of what admission refuses, too: its rules are looked at first."""
+    twice = (
+        "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]"
+    )
+    await namespace(client, warn="baseline")
+    answer = await client.request("POST", PODS, json=duplicating("p"))
+    told = f'would violate PodSecurity "baseline:latest": {IS_BOLD}'
+    assert (answer.status, warnings(answer)) == (201, [twice, told])
+    await relabel(client, enforce="baseline")
+    answer = await client.request("POST", PODS, json=duplicating("q"))
+    assert (answer.status, warnings(answer)) == (403, [twice])
+
+
+async def test_makers_of_pods_are_warned_of_what_is_enforced(client: Client) -> None:
+    """Where no label says of what to warn: they are made, and their pods will not be."""
+    await namespace(client, enforce="baseline")
+    template = {"template": {"metadata": {"labels": {"a": "b"}}, "spec": pod("p", BOLD)["spec"]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, **template}
+    path = "/apis/apps/v1/namespaces/ns/deployments"
+    answer = await client.request("POST", path, json={"metadata": {"name": "d"}, "spec": spec})
+    told = f'would violate PodSecurity "baseline:latest": {IS_BOLD}'
+    assert (answer.status, warnings(answer)) == (201, [told])
+
+
 async def test_other_namespaces_do_not_care(client: Client) -> None:
     """There is a policy by namespace, and none by default."""
     await namespace(client, enforce="restricted")

@@ -22,13 +22,19 @@ def labels(**values: str) -> dict[str, str]:
             labels(enforce="baseline", audit="restricted", warn_version="v1.0"),
             "baseline:latest",
             "restricted:latest",
-            "privileged:v1.0",
+            "baseline:v1.0",
+        ),
+        (
+            labels(enforce="baseline", warn="privileged"),
+            "baseline:latest",
+            "privileged:latest",
+            "privileged:latest",
         ),
         (
             labels(enforce="restricted", enforce_version="v1.25", audit_version="latest"),
             "restricted:v1.25",
             "privileged:latest",
-            "privileged:latest",
+            "restricted:v1.25",
         ),
     ],
 )

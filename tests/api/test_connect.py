@@ -661,7 +661,9 @@ async def test_a_service_with_slices_only(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("subsets", "name", "status", "message"),
     [
-        (None, "s:web", 404, 'endpoints "s" not found'),
+        (None, "s:web", 404, 'services "s" not found'),
+        (None, "s:99999999999999999999", 404, 'services "s" not found'),
+        ([], "s:-82", 503, 'no service port -82 found for service "s"'),
         ([], "s:web", 503, 'no endpoints available for service "s"'),
         (endpoints({"ip": "10.1.0.7"})["subsets"], "s:web", 503,
          'no endpoints available for service "s:web"'),
@@ -817,6 +819,7 @@ async def test_a_stream_to_nobody(cluster: Cluster) -> None:
         ),
         ("attach?stdout=true&tty=true&container=c", "/attach/default/p/c?output=1&tty=1"),
         ("portforward?ports=80&ports=81", "/portForward/default/p?port=80%2C81"),
+        ("portforward?ports=80,081&ports=0", "/portForward/default/p?port=80%2C81%2C0"),
         ("portforward", "/portForward/default/p"),
     ],
 )
@@ -830,6 +833,30 @@ async def test_where_streams_lead(cluster: Cluster, path: str, there: str) -> No
     await cluster.client.send(encode_request("POST", f"{POD}/{path}", UPGRADE))
     assert (await cluster.client.head()).status == 101
     assert [asked.target for asked in cluster.kubelet.asked] == [there]
+
+
+@pytest.mark.parametrize(
+    ("ports", "problem"),
+    [
+        ("x", 'parsing "x": invalid syntax'),
+        ("80,", 'parsing "": invalid syntax'),
+        ("80&ports=-1", 'parsing "-1": invalid syntax'),
+        ("65535,65536", 'parsing "65536": value out of range'),
+    ],
+)
+async def test_ports_that_are_none(cluster: Cluster, ports: str, problem: str) -> None:
+    """400 for what is no unsigned number of 16 bits, alone or in a list."""
+    got = await cluster.client.request("POST", f"{POD}/portforward?ports={ports}", UPGRADE)
+    message = f"cannot convert to []int32: strconv.ParseUint: {problem}"
+    assert (got.status, got.json()["message"]) == (400, message)
+
+
+@pytest.mark.parametrize("path", ["log", "exec?command=ls", "attach", "portforward"])
+async def test_a_pod_whose_node_is_not_there(cluster: Cluster, path: str) -> None:
+    """404 in the name of the node, of the resource that was asked for."""
+    await create(cluster.client, PODS, pod("q", node="nowhere"))
+    got = await cluster.client.request("GET", f"{PODS}/q/{path}")
+    assert (got.status, got.json()["message"]) == (404, 'pods "nowhere" not found')
 
 
 async def test_reading_is_not_running(cluster: Cluster) -> None:

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from kubetrio.api.containers import container_of
-from kubetrio.api.podlogs import check_log_options
+from kubetrio.api.podlogs import check_log_options, log_options
 from kubetrio.api.sub_reviews import spec_causes
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.backend.dial import DialError
@@ -241,6 +241,57 @@ async def test_a_node_must_be_there_and_have_an_address(client: Client) -> None:
     assert answer.json()["message"] == "no preferred addresses found; known addresses: []"
 
 
+async def test_an_older_version_of_eviction(client: Client) -> None:
+    """policy/v1beta1 does as well as policy/v1 (EvictionREST.AcceptsGroupVersion)."""
+    await client.request("POST", PODS, json=pod("old"))
+    body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "old"}}
+    path = f"{PODS}/old/eviction"
+    unknown = await client.request("POST", path + "?fieldValidation=Strict", json={**body, "x": 1})
+    assert unknown.json()["message"] == (
+        'Eviction in version "v1beta1" cannot be handled as a Eviction: '
+        'strict decoding error: unknown field "x"'
+    )
+    other = await client.request("POST", PODS, json=body)
+    assert other.json()["message"].endswith(
+        "converting (v1beta1.Eviction) to (core.Pod): unknown conversion"
+    )
+    assert (await client.request("POST", path, json=body)).status == 201
+    assert (await client.request("GET", f"{PODS}/old")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("chosen", "name", "status", "message"),
+    [
+        (
+            {"ignoreStoreReadErrorWithClusterBreakingPotential": True, "dryRun": ["x"]},
+            "q",
+            422,
+            (
+                'Eviction.policy "q" is invalid: '
+                "deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: "
+                "Invalid value: true: can not be set for pod eviction, "
+                "try after removing the option"
+            ),
+        ),
+        (
+            {"dryRun": ["x"]},
+            "q",
+            500,
+            "Non-matching dry-run options in request and content: [All] and [x]",
+        ),
+        ({"dryRun": ["x"]}, "r", 400, "name in URL does not match name in Eviction object"),
+    ],
+)
+async def test_evictions_that_make_no_sense(
+    client: Client, chosen: dict[str, Any], name: str, status: int, message: str
+) -> None:
+    """The name is looked at first, then the options; before the pod is looked for."""
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+    path = f"{PODS}/q/eviction?dryRun=All"
+    got = await client.request("POST", path, json={**body, "deleteOptions": chosen})
+    assert (got.status, got.json()["message"]) == (status, message)
+
+
 def test_one_of_several_containers_must_be_named() -> None:
     """The message lists them."""
     several = {
@@ -259,20 +310,57 @@ def test_one_of_several_containers_must_be_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "message"),
     [
-        {"tailLines": "-1"},
-        {"limitBytes": "0"},
-        {"sinceSeconds": "0"},
-        {"sinceSeconds": "1", "sinceTime": "2026-01-01T00:00:00Z"},
-        {"stream": "Both"},
+        ({"tailLines": "-1"}, "tailLines: Invalid value: -1: must be greater than or equal to 0"),
+        ({"limitBytes": "0"}, "limitBytes: Invalid value: 0: must be greater than 0"),
+        ({"sinceSeconds": "0"}, "sinceSeconds: Invalid value: 0: must be greater than 0"),
+        (
+            {"sinceSeconds": "0", "sinceTime": ""},
+            "[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
+        ),
+        ({"stream": "All"}, "stream: Forbidden: may not be specified"),
     ],
 )
-def test_log_options_are_checked(query: dict[str, str]) -> None:
-    """422, before the pod is looked for."""
+def test_log_options_are_checked(query: dict[str, str], message: str) -> None:
+    """422 in kube-apiserver's words; without its gate a stream cannot be chosen."""
     with pytest.raises(ApiError) as caught:
-        check_log_options(query, "p")
+        check_log_options(log_options(query), "p", split=False)
     assert caught.value.code == 422
+    assert caught.value.message == f'PodLogOptions "p" is invalid: {message}'
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (
+            {"stream": "Both"},
+            'stream: Unsupported value: "Both": supported values: "All", "Stdout", "Stderr"',
+        ),
+        (
+            {"stream": "Stdout", "tailLines": "1"},
+            "[]: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now",
+        ),
+    ],
+)
+def test_a_stream_is_chosen_behind_its_gate(query: dict[str, str], message: str) -> None:
+    """PodLogsQuerySplitStreams allows three values, and only the whole log by lines."""
+    with pytest.raises(ApiError) as caught:
+        check_log_options(log_options(query), "p", split=True)
+    assert caught.value.message == f'PodLogOptions "p" is invalid: {message}'
+
+
+def test_what_a_kubelet_is_asked() -> None:
+    """An empty time is the zero time, as Go reads it; what was not asked for is left out."""
+    asked = log_options({"follow": "", "previous": "0", "sinceTime": "", "limitBytes": "+7"})
+    assert asked.query == "follow=true&limitBytes=7&sinceTime=0001-01-01T00%3A00%3A00Z"
+
+
+def test_the_first_bad_log_option_is_told() -> None:
+    """In the order of the API's type, and before any is looked at for its value."""
+    with pytest.raises(ApiError) as caught:
+        log_options({"tailLines": "x", "sinceSeconds": "y", "stream": "Both"})
+    assert caught.value.message == 'strconv.ParseInt: parsing "y": invalid syntax'
 
 
 @pytest.mark.parametrize("name", ["tailLines", "limitBytes", "sinceSeconds"])
@@ -280,7 +368,7 @@ def test_numbers_of_log_options(name: str) -> None:
     """400 for what is none; so is an empty text."""
     for text in ("", "x"):
         with pytest.raises(ApiError) as caught:
-            check_log_options({name: text}, "p")
+            log_options({name: text})
         words = f'strconv.ParseInt: parsing "{text}": invalid syntax'
         assert (caught.value.code, caught.value.message) == (400, words)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kubetrio.bootstrap.objects import NAMESPACES, PRIORITY_CLASSES, service_ip
+from kubetrio.cel import engine
 from kubetrio.config import Config
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import ADDRESS, PORT, InProcess, open_api
@@ -158,3 +159,30 @@ async def test_another_address_is_corrected(tmp_path: Path) -> None:
             "kube-apiserver",
             {"f:metadata", "f:subsets"},
         )
+
+
+@pytest.mark.skipif(not engine.available(), reason="needs the extra cel")
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_start_goes_on_without_what_a_policy_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    """With an engine that says no, and without one that could say anything."""
+    config = Config(data_dir=tmp_path, secure_port=PORT, durability="normal")
+    rule = {"apiGroups": [""], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "false"}],
+    }
+    bound = {"policyName": "p", "validationActions": ["Deny"]}
+    group = "/apis/admissionregistration.k8s.io/v1/validatingadmission"
+    async with open_api(config=config) as server, server.connect() as client:
+        for name, body in (("policies", spec), ("policybindings", bound)):
+            obj = {"metadata": {"name": "p"}, "spec": body}
+            assert (await client.request("POST", group + name, json=obj)).status == 201
+    monkeypatch.setattr("kubetrio.admission.policies.available", lambda: there)
+    moved = Config(data_dir=tmp_path, secure_port=PORT + 1, durability="normal")
+    async with open_api(config=moved) as server, server.connect() as client:
+        subset = (await get(client, CORE + "/namespaces/default/endpoints/kubernetes"))["subsets"][
+            0
+        ]
+        assert subset["ports"][0]["port"] == PORT

@@ -58,7 +58,7 @@ def test_rules_of_custom_resources() -> None:
 
 
 async def test_a_policy_is_refused(client: Client, without: None) -> None:
-    """The answer says which extra to install."""
+    """The answer says what to run."""
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -67,16 +67,21 @@ async def test_a_policy_is_refused(client: Client, without: None) -> None:
     }
     answer = await client.request("POST", POLICIES, json=policy)
     assert answer.status == 422
-    assert "install kubetrio[cel]" in answer.json()["message"]
+    assert "run: pip install 'kubetrio[cel]'" in answer.json()["message"]
 
 
 @pytest.mark.skipif(not engine.available(), reason="needs the extra cel")
 async def test_a_stored_policy_is_not_ignored(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that cannot evaluate a policy that is in force refuses what it might refuse."""
+    """A server that cannot evaluate a policy that is in force refuses what it is about, only."""
     group = "admissionregistration.k8s.io/v1"
-    rule = {"apiGroups": [""], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["*"],
+        "operations": ["*"],
+        "resources": ["configmaps"],
+    }
     spec: dict[str, Any] = {
         "matchConstraints": {"resourceRules": [rule]},
         "validations": [{"expression": "true"}],
@@ -97,3 +102,6 @@ async def test_a_stored_policy_is_not_ignored(
     answer = await client.request("POST", "/api/v1/namespaces/default/configmaps", json=config)
     assert (answer.status, answer.json()["reason"]) == (500, "InternalError")
     assert NOT_INSTALLED in answer.json()["message"]
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    answer = await client.request("POST", "/api/v1/namespaces/default/secrets", json=secret)
+    assert answer.status == 201

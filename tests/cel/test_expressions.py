@@ -117,8 +117,9 @@ def test_what_is_wrong(source: str, problems: list[tuple[int, int, str]]) -> Non
 
 
 def test_mixed_types_pass_through_dyn() -> None:
-    """Where one of the types is open, an aggregate may hold anything."""
-    assert check("[1, dyn('a'), object.x]", POLICY).type == "list(dyn)"
+    """Where all types are open, an aggregate may hold anything; open is not the same as known."""
+    assert check("[dyn(1), dyn('a'), object.x]", POLICY).type == "list(dyn)"
+    assert "expected type 'int' but found 'dyn'" in refused("[1, object.x]", POLICY)
 
 
 def test_variables_have_the_type_of_their_expression() -> None:
@@ -187,7 +188,7 @@ def test_optionals_are_not_hidden(source: str) -> None:
 
 def test_optionals_may_be_elements() -> None:
     """Those that are left out when there is nothing in them are no values."""
-    assert check("[?object.?a, 1]", PATCHES).type == "list(dyn)"
+    assert check("[?object.?a, dyn(1)]", PATCHES).type == "list(dyn)"
     assert check("Object{?spec: object.?spec}", PATCHES).type == "Object"
     assert check("object.x ? object.?a : optional.none()", PATCHES).type == "optional_type(dyn)"
     assert check("object.?a.optMap(x, x + 1).orValue(1)", PATCHES).type == "int"

@@ -11,6 +11,7 @@ from typing import Any
 
 import trio
 
+from kubetrio.backend.spdy import DICTIONARY
 from kubetrio.testing.backend import Asked
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -53,6 +54,8 @@ class FakeKubelet:
             await self._logs(asked)
         elif kind in ("exec", "attach") and asked.get("upgrade") == "websocket":
             await self._stream(asked, kind)
+        elif kind in ("exec", "attach") and asked.get("upgrade") == "SPDY/3.1":
+            await self._spdy_stream(asked, kind)
         elif kind == "portForward" and asked.get("upgrade") == "SPDY/3.1":
             await self._forward(asked)
         elif kind == "portForward" and asked.get("upgrade") == "websocket":
@@ -79,15 +82,35 @@ class FakeKubelet:
 
     async def _stream(self, asked: Asked, kind: str) -> None:
         async with asked.websocket(self.protocols) as socket:
-            command = [value for key, value in asked.query if key == "command"]
-            if kind == "attach":
-                command = ["cat"]
-            elif ("input", "1") in asked.query and command != ["cat"]:
-                async for _ in self._input(socket):
-                    pass  # who has sent the end of its input is ready for output
-            code = await self._run(socket, command)
-            status = failure(code) if code else SUCCESS
-            await socket.send_message(bytes([ERROR]) + json.dumps(status).encode())
+            await self._process(asked, kind, socket)
+
+    async def _spdy_stream(self, asked: Asked, kind: str) -> None:
+        offered = (asked.get("x-stream-protocol-version") or "").split(", ")
+        chosen = next((name for name in self.protocols if name in offered), None)
+        if chosen is None:
+            await asked.reply(403, b"unable to upgrade: unable to negotiate protocol\n")
+            return
+        switch = {
+            "Connection": "Upgrade",
+            "Upgrade": "SPDY/3.1",
+            "X-Stream-Protocol-Version": chosen,
+        }
+        await asked.head(101, switch)
+        process = SpdyProcess(asked)
+        await process.opened()
+        await self._process(asked, kind, process)
+        await process.finish()
+
+    async def _process(self, asked: Asked, kind: str, socket: Any) -> None:
+        command = [value for key, value in asked.query if key == "command"]
+        if kind == "attach":
+            command = ["cat"]
+        elif ("input", "1") in asked.query and command != ["cat"]:
+            async for _ in self._input(socket):
+                pass  # who has sent the end of its input is ready for output
+        code = await self._run(socket, command)
+        status = failure(code) if code else SUCCESS
+        await socket.send_message(bytes([ERROR]) + json.dumps(status).encode())
 
     async def _run(self, socket: Any, command: list[str]) -> int:
         match command:
@@ -193,3 +216,77 @@ class Spdy:
 
     async def _data(self, stream: int, payload: bytes, flags: int) -> None:
         await self._send(struct.pack(">II", stream, flags << 24 | len(payload)) + payload)
+
+
+class SpdyProcess:
+    """The streams of a process in SPDY, with the methods of a WebSocket and its messages.
+
+    Args:
+        asked: the request, answered with an upgrade.
+    """
+
+    NAMES = ("stdin", "stdout", "stderr", "error", "resize")
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._buffer = b""
+        self._headers = zlib.decompressobj(zdict=DICTIONARY)
+        self._packing = zlib.compressobj(zdict=DICTIONARY)
+        self._streams: dict[int, int] = {}
+        names = ("input", "output", "error", "tty")
+        there = {name: (name, "1") in asked.query for name in names}
+        self._expected = 1 + sum(there.values()) - (there["tty"] and there["error"])
+
+    async def _frame(self) -> tuple[int, int, int, bytes]:
+        """Kind (0 for data), number of the stream, flags and payload."""
+        while len(self._buffer) < 8 or len(self._buffer) < 8 + int.from_bytes(self._buffer[5:8]):
+            data = await self._asked.receive()
+            if not data:
+                raise EOFError("the client left")
+            self._buffer += data
+        size = int.from_bytes(self._buffer[5:8])
+        head, payload = self._buffer[:8], self._buffer[8 : 8 + size]
+        self._buffer = self._buffer[8 + size :]
+        if not head[0] & 0x80:
+            return 0, int.from_bytes(head[:4]), head[4], payload
+        return int.from_bytes(head[2:4]), int.from_bytes(payload[:4]), head[4], payload[4:]
+
+    async def _control(self, kind: int, payload: bytes) -> None:
+        await self._asked.send(struct.pack(">HHI", 0x8003, kind, len(payload)) + payload)
+
+    async def opened(self) -> None:
+        """Wait for all streams that the query promises."""
+        while len(self._streams) < self._expected:
+            kind, stream, _, payload = await self._frame()
+            if kind != Spdy.SYN_STREAM:
+                continue
+            block = self._headers.decompress(payload[6:])
+            assert block[:4] == b"\0\0\0\1"
+            size = int.from_bytes(block[4:8])
+            assert block[8 : 8 + size] == b"streamtype"
+            name = block[12 + size :].decode()
+            self._streams[self.NAMES.index(name)] = stream
+            none = self._packing.compress(bytes(4)) + self._packing.flush(zlib.Z_SYNC_FLUSH)
+            await self._control(2, stream.to_bytes(4) + none)
+
+    async def get_message(self) -> bytes:
+        """What the client writes next, behind the number of its channel."""
+        while True:
+            kind, stream, flags, payload = await self._frame()
+            channel = next((c for c, s in self._streams.items() if s == stream), None)
+            if kind == 0 and channel is not None:
+                return bytes([channel]) + payload if not flags else bytes([CLOSE, channel])
+
+    async def send_message(self, message: bytes) -> None:
+        """Write to the channel that a message begins with."""
+        stream, data = self._streams[message[0]], message[1:]
+        await self._asked.send(struct.pack(">II", stream, len(data)) + data)
+
+    async def finish(self) -> None:
+        """End what the process wrote, and wait for the client to leave."""
+        await self._control(6, (2).to_bytes(4))
+        for channel in (STDOUT, STDERR, ERROR):
+            if channel in self._streams:
+                await self._asked.send(struct.pack(">II", self._streams[channel], 1 << 24))
+        while await self._asked.receive():
+            pass

@@ -151,17 +151,21 @@ async def test_a_log_that_cannot_be_had(cluster: Cluster) -> None:
     assert "dial tcp 127.0.0.1:1: connect: connection refused" in said.err
 
 
-async def test_exec(cluster: Cluster) -> None:
-    """Output, errors and the exit code come back.
+@pytest.mark.parametrize("features", [(), ("ExtendWebSocketsToKubelet",)])
+async def test_exec(cluster: Cluster, features: tuple[str, ...]) -> None:
+    """Output, errors and the exit code come back; old kubelets get SPDY, new ones the WebSocket.
 
     With ``-i``, for the kubelet to wait until kubectl has ended its input: kubectl begins to read
     the connection before it has made its streams, and throws away what comes in between ("Unknown
     stream id 2, discarding message", seen with 1.32 on a busy machine).
     """
+    await cluster.patch_status(
+        "node/node-1", node_status("127.0.0.1", cluster.node.port, *features)
+    )
     assert await cluster.ok("exec", "-i", "p", "--", "echo", "a", "b&c") == "a b&c\n"
     said = await cluster.run("exec", "-i", "p", "--", "complain", "loudly")
     assert said == Said(3, "", "loudly\ncommand terminated with exit code 3\n")
-    assert {asked.method for asked in cluster.node.asked} == {"GET"}
+    assert {asked.method for asked in cluster.node.asked} == {"GET" if features else "POST"}
     assert all(("input", "1") in asked.query for asked in cluster.node.asked)
 
 

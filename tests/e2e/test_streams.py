@@ -7,7 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import trio
@@ -16,8 +16,9 @@ from fake_kubelet import CLOSE, ERROR, RESIZE, STDERR, STDIN, STDOUT, SUCCESS, V
 from fake_kubelet import failure as failed
 
 from kubetrio import pki
+from kubetrio.api.connecting import WEBSOCKETS
 from kubetrio.backend.backends import Backends, KubeletConfig
-from kubetrio.backend.dial import dial
+from kubetrio.backend.dial import DialError, dial
 from kubetrio.http.serve import Listener
 from kubetrio.testing.backend import Asked, FakeBackend, open_backend, tls_of
 from kubetrio.testing.client import Client
@@ -121,32 +122,85 @@ async def messages(socket: Any) -> list[tuple[int, bytes]]:
         got.append((message[0], message[1:]))
 
 
-@pytest.mark.parametrize("protocol", [V5, V4])
-async def test_a_process(cluster: Cluster, protocol: str) -> None:
+class Way(NamedTuple):
+    """How a process is reached.
+
+    Args:
+        protocol: what the client speaks.
+        versions: what the kubelet speaks.
+        features: what the kubelet declares.
+    """
+
+    protocol: str
+    versions: tuple[str, ...] = (V5, V4)
+    features: tuple[str, ...] = ()
+
+    @property
+    def translated(self) -> bool:
+        """Whether the server translates to SPDY."""
+        return self.protocol == V5 and not self.features
+
+
+WAYS = [Way(V5), Way(V5, (V4,)), Way(V5, (V5,), (WEBSOCKETS,)), Way(V4)]
+
+
+async def take(cluster: Cluster, way: Way) -> None:
+    """Have the kubelet be reached in one way."""
+    cluster.kubelet.protocols = way.versions
+    async with cluster.server.connect() as client:
+        status = {"status": {"declaredFeatures": list(way.features)}}
+        await client.request("PATCH", "/api/v1/nodes/n/status", headers=MERGE, json=status)
+
+
+async def answers(socket: Any, way: Way) -> list[tuple[int, bytes]]:
+    """What a process says, without the empty message that says that a translator is ready."""
+    got = await messages(socket)
+    if way.translated:
+        assert got[0][1] == b""
+        return got[1:]
+    return got
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_process(cluster: Cluster, way: Way) -> None:
     """Its output and how it ended, each on its channel."""
+    await take(cluster, way)
+    protocol = way.protocol
     run = POD + "/exec?command={}&command=a&stdout=1&stderr=1"
     async with cluster.open(run.format("echo"), [protocol]) as socket:
         assert socket.subprotocol == protocol
-        good = await messages(socket)
-    assert good == [(STDOUT, b"a\n"), (ERROR, json.dumps(SUCCESS).encode())]
+        good = await answers(socket, way)
+    assert good[:-1] == [(STDOUT, b"a\n")]
+    assert (good[-1][0], json.loads(good[-1][1])) == (ERROR, SUCCESS)
     async with cluster.open(run.format("complain"), [protocol]) as socket:
-        bad = await messages(socket)
-    assert bad == [(STDERR, b"a\n"), (ERROR, json.dumps(failed(3)).encode())]
+        bad = await answers(socket, way)
+    assert bad[:-1] == [(STDERR, b"a\n")]
+    wanted = failed(3)
+    if way.translated:
+        # The code is taken from what the kubelet says, and the words are the translator's.
+        words = "command terminated with non-zero exit code: command terminated with exit code 3"
+        wanted["message"] = words
+    assert (bad[-1][0], json.loads(bad[-1][1])) == (ERROR, wanted)
+    upgrades = [asked.get("upgrade") for asked in cluster.node.asked]
+    assert upgrades == ["SPDY/3.1" if way.translated else "websocket"] * 2
 
 
-@pytest.mark.parametrize(
-    ("protocol", "end"), [(V5, bytes([CLOSE, STDIN])), (V4, bytes([STDIN]) + b"\n")]
-)
-async def test_input_and_sizes(cluster: Cluster, protocol: str, end: bytes) -> None:
+@pytest.mark.parametrize("way", WAYS)
+async def test_input_and_sizes(cluster: Cluster, way: Way) -> None:
     """Both get there; version 5 can also say that there is no more."""
+    await take(cluster, way)
+    end = bytes([CLOSE, STDIN]) if way.protocol == V5 else bytes([STDIN]) + b"\n"
     target = POD + "/exec?command=cat&stdin=true&stdout=true&tty=true"
-    async with cluster.open(target, [protocol]) as socket:
+    async with cluster.open(target, [way.protocol]) as socket:
+        if way.translated:
+            assert await socket.get_message() == bytes([STDOUT])
         for text in (b"one", b"two"):
             await socket.send_message(bytes([STDIN]) + text)
             assert await socket.get_message() == bytes([STDOUT]) + text
         await socket.send_message(bytes([RESIZE]) + b'{"Width":80,"Height":24}')
         await socket.send_message(end)
-        assert await messages(socket) == [(ERROR, json.dumps(SUCCESS).encode())]
+        [(channel, said)] = await messages(socket)
+    assert (channel, json.loads(said)) == (ERROR, SUCCESS)
     assert cluster.kubelet.sizes == [{"Width": 80, "Height": 24}]
 
 
@@ -154,6 +208,7 @@ async def test_attach(cluster: Cluster) -> None:
     """The same for what runs already."""
     async with cluster.open(POD + "/attach?stdin=true&stdout=true", [V5, V4]) as socket:
         assert socket.subprotocol == V5
+        assert await socket.get_message() == bytes([STDOUT])
         await socket.send_message(bytes([STDIN]) + b"x")
         assert await socket.get_message() == bytes([STDOUT]) + b"x"
     await cluster.node.wait_connections(0)
@@ -161,8 +216,8 @@ async def test_attach(cluster: Cluster) -> None:
 
 
 async def test_a_kubelet_without_the_protocol(cluster: Cluster) -> None:
-    """Its refusal is the answer; clients then try another way."""
-    cluster.kubelet.protocols = (V4,)
+    """Its refusal is the answer, where nothing is translated; clients then try another way."""
+    await take(cluster, Way(V5, (V4,), (WEBSOCKETS,)))
     with pytest.RaisesGroup(
         pytest.RaisesExc(trio_websocket.ConnectionRejected, check=lambda e: e.status_code == 403),
         flatten_subgroups=True,
@@ -171,13 +226,77 @@ async def test_a_kubelet_without_the_protocol(cluster: Cluster) -> None:
             raise AssertionError("it was accepted")
 
 
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ((404, b"404 page not found\n", {}), "unable to upgrade connection: 404 page not found"),
+        ((500, b'{"message":" no & no "}', {}), "unable to upgrade connection: no & no"),
+        ((403, b"", {}), "unable to upgrade connection: empty server response"),
+        (
+            (302, b"", {"Location": "/there"}),
+            'error sending request: Post "/there": redirect not allowed',
+        ),
+    ],
+)
+async def test_what_a_kubelet_refuses_is_a_status(
+    cluster: Cluster, answer: tuple[int, bytes, dict[str, str]], problem: str
+) -> None:
+    """On the channel for errors of a WebSocket that is open already."""
+
+    async def refuse(asked: Asked) -> None:
+        await asked.reply(*answer)
+
+    cluster.node.answer = refuse
+    async with cluster.open(POD + "/exec?command=ls", [V5]) as socket:
+        greeting, said = await messages(socket)
+        assert socket.closed.code == 1000
+    assert greeting == (ERROR, b"")
+    assert (said[0], json.loads(said[1])) == (ERROR, internal_error(problem))
+
+
+async def test_a_kubelet_that_is_not_there_is_a_status(cluster: Cluster) -> None:
+    """The client has its WebSocket before the kubelet is asked."""
+
+    async def nobody(host: str, port: str, tls: Any, timeout_s: float) -> Any:
+        raise DialError(f"dial tcp {host}:{port}: connect: connection refused")
+
+    cluster.server.api.backends.dial = nobody
+    async with cluster.open(POD + "/attach?stderr=1", [V5]) as socket:
+        greeting, said = await messages(socket)
+    assert greeting == (STDERR, b"")
+    problem = (
+        'error sending request: Post "https://10.0.0.9:10250/attach/default/p/c?error=1": '
+        "dial tcp 10.0.0.9:10250: connect: connection refused"
+    )
+    assert json.loads(said[1]) == internal_error(problem)
+
+
+def internal_error(problem: str) -> dict[str, Any]:
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"Internal error occurred: {problem}",
+        "reason": "InternalError",
+        "details": {"causes": [{"message": problem}]},
+        "code": 500,
+    }
+
+
+async def test_a_client_that_leaves_a_translated_stream(cluster: Cluster) -> None:
+    """The kubelet is told: its connection ends."""
+    async with cluster.open(POD + "/exec?command=cat&stdin=1&stdout=1", [V5]) as socket:
+        await socket.get_message()
+        await cluster.node.wait_connections(1)
+    await cluster.node.wait_connections(0)
+
+
 async def test_a_flood_waits_for_its_reader(cluster: Cluster) -> None:
     """All of it arrives, in order, at the pace of the client."""
     target = POD + "/exec?command=flood&command=600&stdout=true"
     async with cluster.open(target, [V5]) as socket:
         await trio.testing.wait_all_tasks_blocked(0.1)
         got = await messages(socket)
-    assert [len(data) for channel, data in got if channel == STDOUT] == [32 * 1024] * 600
+    assert sum(len(data) for channel, data in got if channel == STDOUT) == 600 * 32 * 1024
     assert got[-1][0] == ERROR
 
 
@@ -185,7 +304,8 @@ async def test_shutdown_ends_streams(cluster: Cluster) -> None:
     """At both ends."""
     async with cluster.open(POD + "/exec?command=cat&stdin=1&stdout=1", [V5]) as socket:
         await socket.send_message(bytes([STDIN]) + b"x")
-        await socket.get_message()
+        for _ in range(2):
+            await socket.get_message()
         cluster.server.api.end_streams()
         assert await messages(socket) == []
     await cluster.node.wait_connections(0)

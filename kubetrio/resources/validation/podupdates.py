@@ -26,6 +26,7 @@ _UPDATABLE = (
 )
 _MAX_INT32 = 2147483647
 _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
+_RESTART = "RestartContainer"
 _RESIZABLE = ("cpu", "memory")
 
 
@@ -237,9 +238,8 @@ def update_resources(new: Json, old: Json, out: Causes) -> None:
     for name in ("initContainers", "containers"):
         pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=True)
         for index, (one, two) in enumerate(pairs):
-            if name == "containers" or two.get("restartPolicy") == "Always":
-                path = f"spec.{name}[{index}].resources"
-                _not_removed(one.get("resources") or {}, two.get("resources") or {}, path, out)
+            path = f"spec.{name}[{index}].resources"
+            _not_removed(one.get("resources") or {}, two.get("resources") or {}, path, out)
     restored = _restored(mine, theirs, out)
     if not out and not _equal(restored, theirs):
         out.append(forbidden("spec", "only cpu and memory resources are mutable"))
@@ -309,10 +309,14 @@ def _without_compute(holder: Json, before: Json) -> Json:
     return {**holder, "resources": out}
 
 
-def _same_resources(one: Json, two: Json) -> bool:
-    mine, theirs = one.get("resources") or {}, two.get("resources") or {}
-    rest = {**one, "resources": None, "resizePolicy": None}
-    return _equal(mine, theirs) and _equal(rest, {**two, "resources": None, "resizePolicy": None})
+def _same_container(one: Json, two: Json) -> bool:
+    """Whether containers are equal; resources and a policy that are left out are empty ones."""
+
+    def filled(container: Json) -> Json:
+        resources, policy = container.get("resources") or {}, container.get("resizePolicy") or []
+        return {**container, "resources": resources, "resizePolicy": policy}
+
+    return _equal(filled(one), filled(two))
 
 
 def _restored(mine: Json, theirs: Json, out: Causes) -> Json:
@@ -321,20 +325,27 @@ def _restored(mine: Json, theirs: Json, out: Causes) -> Json:
     restored["resources"] = restored["resources"] or None
     for name in ("containers", "initContainers"):
         pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
-        restored[name] = [_restored_container(one, two, name, out) for one, two in pairs]
+        restored[name] = [
+            _restored_container(one, two, f"spec.{name}[{index}]", out)
+            for index, (one, two) in enumerate(pairs)
+        ]
     return restored
 
 
-def _restored_container(mine: Json, theirs: Json, kind: str, out: Causes) -> Json:
-    if kind == "containers":
-        detail = "only cpu and memory resources are mutable"
-    elif mine.get("restartPolicy") == "Always":
-        detail = "only cpu and memory resources for sidecar containers are mutable"
-    else:
-        if not _same_resources(mine, theirs):
-            detail = "resources for non-sidecar init containers are immutable"
-            out.append(forbidden("spec", detail))
-        return theirs
-    if not _same_resources(_without_compute(mine, theirs), theirs):
-        out.append(forbidden("spec", detail))
+def _restored_container(mine: Json, theirs: Json, path: str, out: Causes) -> Json:
+    initial = path.startswith("spec.initContainers")
+    if not _same_container(_without_compute(mine, theirs), theirs):
+        if initial:
+            detail = "only cpu and memory resources for init or sidecar containers are mutable"
+            out.append(forbidden(path, detail))
+        else:
+            out.append(forbidden("spec", "only cpu and memory resources are mutable"))
+    if initial and mine.get("restartPolicy") != "Always" and not _same_container(mine, theirs):
+        detail = (
+            "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+        )
+        policies = mine.get("resizePolicy") or ()
+        out += [
+            forbidden(path, detail) for each in policies if each.get("restartPolicy") == _RESTART
+        ]
     return theirs

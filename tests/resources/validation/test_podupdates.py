@@ -193,6 +193,61 @@ def test_resize(old: Json, resources: Json, expected: list[str]) -> None:
     assert refused_change(PODS, old, new, "resize") == expected
 
 
+def initial(**more: Any) -> Json:
+    """A pod with an init container."""
+    resources = {"requests": {"cpu": "1", "ephemeral-storage": "1Gi"}}
+    container = {**SIZED["spec"]["containers"][0], "name": "first", "resources": resources, **more}
+    return changed(SIZED, "spec.initContainers", [container])
+
+
+KINDS = "init or sidecar containers"
+ONLY = "only cpu and memory resources"
+RESTARTING = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+
+
+@pytest.mark.parametrize("sidecar", [{}, {"restartPolicy": "Always"}])
+@pytest.mark.parametrize(
+    ("member", "value", "expected"),
+    [
+        ("resources.requests.cpu", "2", []),
+        (
+            "resources.requests.ephemeral-storage",
+            "2Gi",
+            [f"spec.initContainers[0]: Forbidden: {ONLY} for {KINDS} are mutable"],
+        ),
+        (
+            "resizePolicy",
+            [{"resourceName": "cpu", "restartPolicy": "NotRequired"}],
+            [f"spec.initContainers[0]: Forbidden: {ONLY} for {KINDS} are mutable"],
+        ),
+    ],
+)
+def test_resize_of_init_containers(
+    sidecar: Json, member: str, value: Any, expected: list[str]
+) -> None:
+    """Those that end may be resized, too; their policy is not to be changed."""
+    old = initial(**sidecar)
+    new = changed(old, f"spec.initContainers.0.{member}", value)
+    assert refused_change(PODS, old, new, "resize") == expected
+
+
+def test_init_containers_that_would_restart() -> None:
+    """They were let in once, and are not resized."""
+    old = initial(resizePolicy=RESTARTING)
+    new = changed(old, "spec.initContainers.0.resources.requests.cpu", "2")
+    found = refused_change(PODS, old, new, "resize")
+    assert found[-1] == (
+        "spec.initContainers[0]: Forbidden: non-sidecar init containers with a resize policy of "
+        "RestartContainer cannot be resized"
+    )
+
+
+def test_resize_keeps_the_policy() -> None:
+    """Of containers as well."""
+    new = changed(SIZED, "spec.containers.0.resizePolicy", RESTARTING)
+    assert refused_change(PODS, SIZED, new, "resize") == [f"spec: Forbidden: {ONLY} are mutable"]
+
+
 @pytest.mark.parametrize(
     ("resources", "expected"),
     [
