@@ -258,7 +258,12 @@ def _cap(owners: dict[Manager, Owned]) -> None:
 def _update(
     owners: Owners, old: Typed, new: Typed, write: Write, name: str = ""
 ) -> dict[Manager, Owned]:
-    """Owners after an update; as they were if the objects make no sense in their type."""
+    """Owners after an update; as they were if the objects make no sense in their type.
+
+    One whose version could be none of any group makes kube-apiserver give up and drop all of them.
+    """
+    if any(owned.api_version.count("/") > 1 for owned in owners.values()):
+        return {}
     manager = write.owner(UPDATE, name)
     try:
         before = reconcile(owners, old, write.rules)

@@ -154,6 +154,14 @@ def test_entries_that_make_no_sense_are_ignored(bad):
     assert on_update(live, stored(live, entries), write()) == live["metadata"]["managedFields"]
 
 
+def test_a_version_that_is_none_drops_all_entries():
+    """Nobody owns anything then, of a new object and of a changed one."""
+    live = created({"a": "1"})
+    entries = [{**live["metadata"]["managedFields"][0], "apiVersion": "a/b/c"}]
+    assert on_create(stored(live, entries), write()) == []
+    assert on_update(live, stored(live, entries), write()) == []
+
+
 def test_updates_may_bring_their_entries():
     """Entries in an update are taken, but not those in an update of a subresource."""
     live = created({"a": "1"})
