@@ -14,10 +14,12 @@ import orjson
 
 from kubetrio.resources.defaults import strategy_kinds, strategy_pods, strategy_services
 from kubetrio.resources.defaults.context import (
+    GIVEN_METADATA,
     Context,
     Create,
     Json,
     Update,
+    copy_member,
     keep_metadata_of_stored,
 )
 from kubetrio.resources.defaults.strategy_features import drop_disabled
@@ -31,13 +33,18 @@ _STATUS_IS_GIVEN = frozenset({("", "nodes"), ("networking.k8s.io", "servicecidrs
 _STATUS_KEEPS_METADATA = frozenset(
     {
         ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-        ("apiregistration.k8s.io", "apiservices"),
-        ("certificates.k8s.io", "certificatesigningrequests"),
-        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
         ("networking.k8s.io", "servicecidrs"),
         ("resource.k8s.io", "resourceclaims"),
         ("storage.k8s.io", "volumeattachments"),
+    }
+)
+# One kind means less by it: what it does not undo is checked.
+_STATUS_KEEPS_GIVEN = ("apiregistration.k8s.io", "apiservices")
+# Kinds whose status writers do not even say what is wrong with the metadata they send.
+_STATUS_DROPS_METADATA = frozenset(
+    {
+        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
     }
 )
 
@@ -98,6 +105,12 @@ def prepare_update(
     key = (resource.group, resource.resource)
     if subresource == "status" and key in _STATUS_KEEPS_METADATA:
         keep_metadata_of_stored(new, old)
+    if subresource == "status" and key == _STATUS_KEEPS_GIVEN:
+        keep_metadata_of_stored(new, old, GIVEN_METADATA)
+    if subresource == "status" and key in _STATUS_DROPS_METADATA:
+        metadata = dict(old["metadata"])
+        copy_member(metadata, new["metadata"], "managedFields")
+        new["metadata"] = metadata
     drop_disabled(key, new, old, subresource)
     update = _UPDATE.get(key)
     if update is not None:

@@ -12,7 +12,6 @@ from kubetrio.resources.defaults.context import (
     Json,
     Update,
     copy_member,
-    keep_metadata_of_stored,
 )
 from kubetrio.schema.annotated import TEMPLATE_GENERATION
 
@@ -217,7 +216,6 @@ def update_signing_request(new: Json, old: Json, context: Context, subresource: 
     if not subresource:
         copy_member(new, old, "status")
         return
-    keep_metadata_of_stored(new, old)
     if subresource == "approval":
         status = {**was, "conditions": status.get("conditions")}
     since = {
