@@ -11,7 +11,7 @@ import enum
 from typing import Any
 
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.status import ApiError, conflict
+from kubetrio.machinery.status import conflict
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.resources.strategy import Strategy
 from kubetrio.resources.writes import DeleteOptions
@@ -200,14 +200,3 @@ def finished(obj: Object, resource: ResourceType) -> bool:
     if _is_namespace(resource):
         return not (obj.get("spec") or {}).get("finalizers")
     return not meta.get("deletionGracePeriodSeconds")
-
-
-def being_deleted(resource: GroupResource, name: str) -> ApiError:
-    """409 for a create of a name whose object is still going away."""
-    return ApiError(
-        409,
-        "AlreadyExists",
-        f'object is being deleted: {resource} "{name}" already exists',
-        {"name": name, **({"group": resource.group} if resource.group else {}),
-         "kind": resource.resource},
-    )  # fmt: skip

@@ -32,7 +32,8 @@ class Strategy:
         orphan_by_default: whether dependents stay when no propagation policy is given.
         orphan_warning: what to tell a client that left the policy out, or empty.
         graceful: whether deletion waits for a kubelet.
-        standard_finalizers: whether finalizers without a domain must be standard ones.
+        random_names: whether names made from ``generateName`` get a random suffix.
+        unnamed: whether an object may come without a name, and then gets a random one.
     """
 
     name_rule: str = "dns1123Subdomain253"
@@ -47,7 +48,8 @@ class Strategy:
     orphan_by_default: bool = False
     orphan_warning: str = ""
     graceful: bool = False
-    standard_finalizers: bool = True
+    random_names: bool = True
+    unnamed: bool = False
 
 
 NOT_COLLECTED = frozenset({("", "events"), ("events.k8s.io", "events")})
@@ -60,11 +62,12 @@ ORPHAN_WARNINGS = {
     )
 }
 GRACEFUL = frozenset({("", "pods")})
-FREE_FINALIZERS = frozenset(
-    {"apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io"}
-)
+# Their names are addresses, to which nothing can be added.
+GIVEN_NAMES = frozenset({("networking.k8s.io", "ipaddresses")})
+UNNAMED = frozenset({("", "limitranges")})
 # Not probed, known from what they answer.
 GENERATION_GROUPS = frozenset({"admissionregistration.k8s.io"})
+CONDITIONAL_GROUPS = frozenset({"admissionregistration.k8s.io"})
 GENERATION_METADATA = {
     ("apps", "deployments"): ("annotations",),
     ("discovery.k8s.io", "endpointslices"): ("labels",),
@@ -91,7 +94,7 @@ def _builtin_strategy(path: str) -> Strategy:
     rule = names.get("class", "")
     deletion = behaviour.get("delete", [200, "Status", False])
     return Strategy(
-        # "special" and "other" names are checked with the kind's own validation
+        # "special" names have rules in ``validation.metadata``, "other" ones in the kind's module
         name_rule=rule if rule in NAME_CHECKS else "dns1123Subdomain253",
         generation="generationDeltaOnLabelChange" in behaviour
         or "generationDeltaOnSpecChange" in behaviour,
@@ -115,8 +118,10 @@ def strategy_of(resource: ResourceType) -> Strategy:
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         orphan_warning=ORPHAN_WARNINGS.get(key, ""),
         graceful=key in GRACEFUL,
-        standard_finalizers=group not in FREE_FINALIZERS,
+        random_names=key not in GIVEN_NAMES,
+        unnamed=key in UNNAMED,
         generation=generation,
+        unconditional_update=base.unconditional_update and group not in CONDITIONAL_GROUPS,
         generation_counts=(generation or key in GENERATION_OF_CHANGES)
         and key not in GENERATION_FIXED,
         generation_metadata=GENERATION_METADATA.get(key, ()),

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources import deletion
 from kubetrio.resources.deletion import FOREGROUND, ORPHAN, Object, Outcome
@@ -320,10 +319,3 @@ def test_preconditions_that_hold() -> None:
     """Both may be given."""
     options = DeleteOptions(uid="u", resource_version="5")
     deletion.check_preconditions(CONFIGMAPS, {"metadata": meta()}, options)
-
-
-def test_a_name_in_deletion_is_taken() -> None:
-    """A create hears that its predecessor is not gone yet."""
-    error = deletion.being_deleted(GroupResource("apps", "deployments"), "d")
-    assert (error.code, error.reason) == (409, "AlreadyExists")
-    assert error.message == 'object is being deleted: deployments.apps "d" already exists'

@@ -31,6 +31,13 @@ def test_every_resource_has_a_name_rule_that_exists() -> None:
         assert strategy_of(resource).name_rule in NAME_CHECKS
 
 
+def test_policies_and_webhooks_are_updated_by_who_saw_them() -> None:
+    """An update of these has to name the version that it changes."""
+    key = ("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
+    assert not strategy(*key).unconditional_update
+    assert strategy("", "v1", "configmaps").unconditional_update
+
+
 @pytest.mark.parametrize(
     ("key", "counts"),
     [

@@ -2,18 +2,17 @@
 
 ``TABLES`` of the modules of this package are rows of data, (group, resource) to
 :class:`~kubetrio.resources.validation.library.KindRules`; a module is imported when an object of
-one of its groups is first written.  Metadata is checked elsewhere (``machinery.objectmeta``).
+one of its groups is first written.  Metadata has a table of its own (``metadata``).
 Objects are decoded (``schema.structural``) and defaulted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import import_module
 from types import MappingProxyType
 
-from kubetrio.machinery.objectmeta import repeated
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.library import Json, KindRules
 from kubetrio.schema.registry import ResourceType
@@ -44,8 +43,6 @@ _MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Modules of this package that hold the tables of a group."""
 
 _NO_RULES = KindRules()
-_WHOLE_OBJECT = frozenset({"ephemeralcontainers", "resize"})
-"""Subresources through which the whole object is checked again."""
 _BY_POLICY = "disallowed by cluster policy"
 
 
@@ -139,24 +136,6 @@ def validate_update(
     if rules.update is not None and not rules.checked_last:
         rules.update(new, old, causes)
     return _permitted(causes, allow_privileged)
-
-
-def repeated_metadata(
-    causes: Iterable[Cause], resource: ResourceType, subresource: str = ""
-) -> list[Cause]:
-    """Causes about the metadata of an update, for each time that the kind checks it too.
-
-    Args:
-        causes: what ``objectmeta.validate_object_meta_update`` found.
-        resource: the resource in any of its versions.
-        subresource: where it is written, empty for the object itself.
-    """
-    if subresource in _WHOLE_OBJECT:
-        return repeated(causes, 1, 1)
-    if subresource or resource.group not in _MODULES:
-        return repeated(causes, 0, 1)
-    rules = rules_of(resource)
-    return repeated(causes, *rules.metadata, updates_first=rules.checked_last)
 
 
 def warnings(

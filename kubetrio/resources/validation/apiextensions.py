@@ -263,16 +263,6 @@ def _conversion(
 # --- the whole ---
 
 
-def _name(obj: Mapping[str, Any], out: Causes) -> None:
-    name, spec = obj["metadata"].get("name") or "", member(obj, "spec")
-    if not name:
-        return
-    out.extend(invalid("metadata.name", name, text) for text in dns1123_subdomain(name))
-    if name != f"{member(spec, 'names').get('plural') or ''}.{spec.get('group') or ''}":
-        detail = 'must be spec.names.plural+"."+spec.group'
-        out.append(invalid("metadata.name", name, detail))
-
-
 def _group(group: str, out: Causes) -> None:
     path = "spec.group"
     if not group:
@@ -427,7 +417,6 @@ def rules(compiler: CompileRules) -> Tables:
     """
 
     def create(obj: Mapping[str, Any], _: str, out: Causes) -> None:
-        _name(obj, out)
         _spec(member(obj, "spec"), out, compiler)
         _accepted_names(obj, out)
         _stored_versions(obj, out)

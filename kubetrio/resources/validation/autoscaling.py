@@ -281,7 +281,6 @@ TABLES: Tables = MappingProxyType(
             create=_create,
             update=_update,
             revalidate=0,
-            metadata=(0, 1),
             subresources={"status": _status},
             adapt={"v1": as_v2},
         ),

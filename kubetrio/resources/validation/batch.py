@@ -297,8 +297,6 @@ TABLES: Tables = MappingProxyType(
         ("batch", "jobs"): KindRules(
             create=_job,
             update=_job_update,
-            # the spec a second time with what may not change
-            metadata=(1, 1),
             subresources={"status": update_status},
             warnings=_job_warnings,
         ),
@@ -306,7 +304,6 @@ TABLES: Tables = MappingProxyType(
             create=_cron_job,
             update=_cron_job_update,
             revalidate=0,
-            metadata=(0, 1),
             warnings=_cron_job_warnings,
         ),
     }

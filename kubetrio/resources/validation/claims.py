@@ -275,7 +275,6 @@ CLAIMS = KindRules(
     create=table(row("spec", CLAIM_SPEC, zero={})),
     update=_update,
     revalidate=2,
-    metadata=(2, 1),
     subresources={"status": _status},
     warnings=_warnings,
 )

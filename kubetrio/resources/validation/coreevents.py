@@ -48,5 +48,5 @@ def _new_style(event: Json, out: Causes) -> None:
             out.append(invalid(name, "", f"can have at most {limit} characters"))
 
 
-EVENTS = KindRules(create=_event, metadata=(0, 0))
+EVENTS = KindRules(create=_event)
 """The rules of Events of the core group."""

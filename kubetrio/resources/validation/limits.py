@@ -303,13 +303,12 @@ def _quota_update(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("spec.scopes", scopes, IMMUTABLE))
 
 
-LIMIT_RANGES = KindRules(create=_limit_range, metadata=(1, 0))
+LIMIT_RANGES = KindRules(create=_limit_range)
 """The rules of LimitRanges."""
 RESOURCE_QUOTAS = KindRules(
     create=_quota,
     update=_quota_update,
     revalidate=0,
-    metadata=(0, 1),
     subresources={"status": lambda new, _, out: _quota_status(new, out)},
 )
 """The rules of ResourceQuotas."""

@@ -34,8 +34,6 @@ class KindRules:
         revalidate: how often ``create`` also checks the new object of an update: kube-apiserver
             checks some kinds twice, which shows in the details of its answer.
         checked_last: whether those checks come after ``update``.
-        metadata: how often the kind itself checks, on an update, the metadata of the object and
-            that of the change; writes to subresources check the change once.
         subresources: checks of changes written there, by name (``status``, ``scale``, ...);
             nothing else is checked then.
         warnings: texts for ``Warning`` headers from (new object, old one or None).
@@ -47,7 +45,6 @@ class KindRules:
     update: UpdateCheck | None = None
     revalidate: int = 1
     checked_last: bool = False
-    metadata: tuple[int, int] = (1, 1)
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
     warnings: Callable[[Json, Json | None], list[str]] | None = None
     status_warnings: Callable[[Json], list[str]] | None = None

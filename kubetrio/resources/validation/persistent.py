@@ -358,7 +358,6 @@ VOLUMES = KindRules(
     create=_create_volume,
     update=_update,
     revalidate=0,
-    metadata=(2, 0),
     warnings=_warnings,
 )
 """The rules of PersistentVolumes."""

@@ -147,7 +147,6 @@ TABLES: Tables = MappingProxyType(
         ("", "bindings"): _BINDING,
         ("", "podtemplates"): KindRules(
             create=table(row("template", pod_template, zero={})),
-            metadata=(0, 1),
             warnings=lambda new, _: template_warnings(member(new, "template"), "template"),
         ),
     }

@@ -66,7 +66,6 @@ def _status(new: Json, _: Json, out: Causes) -> None:
 TABLES: Tables = {
     ("policy", "poddisruptionbudgets"): KindRules(
         create=table(row("spec", _SPEC)),
-        metadata=(0, 0),
         subresources={"status": _status},
     )
 }

@@ -479,7 +479,6 @@ SERVICES = KindRules(
     create=lambda service, _, out: _service(service, out, None),
     update=_update,
     revalidate=0,
-    metadata=(0, 1),
     subresources={"status": _status},
     warnings=_warnings,
 )

@@ -432,7 +432,6 @@ def _scaled(create: Check, status: UpdateCheck, *, checks: int) -> KindRules:
         create=create,
         update=_same_selector,
         revalidate=checks,
-        metadata=(checks - 1, 1),
         subresources={"status": status, "scale": scale},
         warnings=owner_warnings,
     )
@@ -455,7 +454,6 @@ TABLES: Tables = MappingProxyType(
             create=_stateful_set,
             update=_stateful_update,
             revalidate=0,
-            metadata=(0, 1),
             subresources={"status": _stateful_status, "scale": scale},
             warnings=_stateful_warnings,
         ),
