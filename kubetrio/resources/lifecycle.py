@@ -275,7 +275,12 @@ class Lifecycle:
             old = orjson.loads(current.value)
             new = await change(old)
             pinned = identity.insists(
-                target, new, old, current, uid_is_precondition=uid_is_precondition
+                target,
+                new,
+                old,
+                current,
+                uid_is_precondition=uid_is_precondition,
+                dry_run=options.dry_run,
             )
             try:
                 return await self._update_once(target, new, old, current, options)
@@ -299,15 +304,19 @@ class Lifecycle:
             raise not_found(resource.group_resource, target.name)
         new = await change(None)
         meta = new.setdefault("metadata", {})
-        if meta.get("uid"):
+        uid = meta.get("uid")
+        if uid and create_missing:
             raise conflict(
                 resource.group_resource,
                 target.name,
-                f"uid mismatch: the provided object specified uid {meta['uid']}, "
+                f"uid mismatch: the provided object specified uid {uid}, "
                 "and no existing object was found",
             )
-        if not create_missing and (meta.get("resourceVersion") or "0") != "0":
-            raise not_found(resource.group_resource, target.name)
+        if not create_missing:
+            missing = {"name": target.name, "uid": ""}
+            key = identity.told_key(target.key, dry_run=options.dry_run)
+            identity.check_identity(resource.group_resource, key, missing, {"uid": uid})
+            meta.pop("resourceVersion", None)  # there is no version that it could differ from
         return await self.create(target, new, options)
 
     async def _update_once(

@@ -78,6 +78,8 @@ GENERATION_FIXED = frozenset({("scheduling.k8s.io", "priorityclasses")})
 GENERATION_OF_CHANGES = frozenset({("storage.k8s.io", "csidrivers")})
 # Kinds whose own updates write their status too.
 STATUS_WRITTEN_BY_ALL = frozenset({("networking.k8s.io", "servicecidrs")})
+# The probe of these was refused for what the object said.
+CREATED_BY_UPDATE = frozenset({("", "events")})
 # Seen with a finalizer in the way, so the recording says nothing about what they return.
 RETURNS_DELETED = frozenset({("", "pods")})
 
@@ -121,6 +123,7 @@ def strategy_of(resource: ResourceType) -> Strategy:
         random_names=key not in GIVEN_NAMES,
         unnamed=key in UNNAMED,
         generation=generation,
+        create_on_update=base.create_on_update or key in CREATED_BY_UPDATE,
         unconditional_update=base.unconditional_update and group not in CONDITIONAL_GROUPS,
         generation_counts=(generation or key in GENERATION_OF_CHANGES)
         and key not in GENERATION_FIXED,

@@ -319,3 +319,19 @@ def test_preconditions_that_hold() -> None:
     """Both may be given."""
     options = DeleteOptions(uid="u", resource_version="5")
     deletion.check_preconditions(CONFIGMAPS, {"metadata": meta()}, options)
+
+
+def test_events_are_of_the_core_group_when_another_is_meant() -> None:
+    """Whichever group they are deleted through; definitions are named as resources."""
+    found = builtin.registry().resources
+    options = DeleteOptions(uid="other")
+    for key, words in (
+        (("events.k8s.io", "v1", "events"), 'Event "n": the UID in the precondition (other)'),
+        (
+            ("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
+            'customresourcedefinitions.apiextensions.k8s.io "n": Precondition failed: UID',
+        ),
+    ):
+        with pytest.raises(ApiError) as caught:
+            deletion.check_preconditions(found[key], {"metadata": meta()}, options)
+        assert caught.value.message.startswith(f"Operation cannot be fulfilled on {words}")

@@ -453,7 +453,7 @@ async def test_apply_creates_what_is_not_there(world: World) -> None:
 
 
 async def test_a_put_creates_a_lease(world: World) -> None:
-    """Its kind allows it, unless the client names a version or uid of something that is gone."""
+    """Its kind allows it, whatever version the client names, but not with the uid of another."""
     target = Target(resource=LEASES, namespace="ns", name="n")
 
     async def put(**meta: Any) -> Written:
@@ -463,9 +463,16 @@ async def test_a_put_creates_a_lease(world: World) -> None:
 
         return await world.lifecycle.update(target, change, WHO)
 
-    assert (await refused(put(resourceVersion="7"))).code == 404
-    assert (await refused(put(uid="u"))).code == 409
-    assert (await put()).created
+    error = await refused(put(uid="u"))
+    assert (error.code, error.message) == (
+        409,
+        (
+            'Operation cannot be fulfilled on leases.coordination.k8s.io "n": StorageError: '
+            "invalid object, Code: 4, Key: /registry/leases/ns/n, ResourceVersion: 0, "
+            "AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: "
+        ),
+    )
+    assert (await put(resourceVersion="7")).created
 
 
 async def test_admission_is_asked_again_on_each_try(world: World) -> None:

@@ -91,6 +91,7 @@ def test_only_pods_wait_for_a_kubelet() -> None:
 def test_leases_are_made_by_put() -> None:
     """A PUT to a missing Lease creates it, one to a missing ConfigMap does not."""
     assert strategy("coordination.k8s.io", "v1", "leases").create_on_update
+    assert strategy("", "v1", "events").create_on_update
     assert not strategy("", "v1", "configmaps").create_on_update
 
 
