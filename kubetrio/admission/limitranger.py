@@ -35,7 +35,7 @@ def fill_in(pod: Object, limit_range: Object) -> None:
     notes: list[str] = []
     spec = dict(pod["spec"])
     for member, word in (("containers", "container"), ("initContainers", "init container")):
-        if member in spec:
+        if spec.get(member):
             spec[member] = [_filled(container, defaults, word, notes) for container in spec[member]]
     if notes:
         pod["spec"] = spec
@@ -115,7 +115,7 @@ def pod_violations(pod: Object, limit_range: Object) -> list[str]:
     spec = pod["spec"]
     for limit in limit_range["spec"].get("limits") or ():
         if limit["type"] == "Container":
-            for container in (*spec["containers"], *(spec.get("initContainers") or ())):
+            for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
                 resources = container.get("resources") or {}
                 asked, allowed = (
                     quantity.amounts(resources.get(key)) for key in ("requests", "limits")

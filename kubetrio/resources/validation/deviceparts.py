@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from kubetrio.machinery.fielderrors import (
     duplicate,
     invalid,
@@ -33,6 +31,7 @@ from kubetrio.resources.validation.library_more import (
     driver_name,
 )
 from kubetrio.resources.validation.selectors import label_name
+from kubetrio.wire import jsonwire
 
 PARAMETERS_MAX = 10 * 1024
 """Bytes of opaque parameters."""
@@ -213,7 +212,7 @@ def raw_object(value: Any, path: str, out: Causes, limit: int | None) -> None:
     """
     if value is None:
         out.append(required(path))
-    elif limit is not None and len(orjson.dumps(value)) > limit:
+    elif limit is not None and len(jsonwire.encode(value)) > limit:
         out.append(too_long(path, limit))
     elif not isinstance(value, dict):
         out.append(invalid(path, "<value omitted>", "must be a valid JSON object"))
