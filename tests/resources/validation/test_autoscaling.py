@@ -162,4 +162,6 @@ def test_first_version_is_checked_as_second() -> None:
 )
 def test_none_and_fewer_replicas_are_told_apart(replicas: int, message: str) -> None:
     """Zero is as good as missing."""
-    assert refused(V2, autoscaler(maxReplicas=replicas)) == [f"spec.maxReplicas: {message}"]
+    found = refused(V2, autoscaler(maxReplicas=replicas))
+    least = f"Invalid value: {replicas}: must be greater than or equal to `minReplicas`"
+    assert sorted(found) == sorted(f"spec.maxReplicas: {text}" for text in (message, least))
