@@ -15,7 +15,7 @@ from kubetrio.machinery.status import ApiError, bad_request, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import binding, deletion, eviction, revising
 from kubetrio.resources.eviction import Guard
-from kubetrio.resources.identity import check_identity
+from kubetrio.resources.identity import check_identity, told_key
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.registry import ResourceType
 
@@ -61,7 +61,7 @@ async def bind(api: Api, request: Request, resource: ResourceType) -> AnyRespons
     def bound(pod: Object) -> Object:
         check_identity(
             pods.group_resource,
-            pods.key(namespace, name),
+            told_key(pods.key(namespace, name), dry_run=chosen.dry_run),
             pod["metadata"],
             request.body["metadata"],
         )

@@ -16,7 +16,7 @@ from kubetrio.api.verbs import Verb
 from kubetrio.machinery.status import not_found
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.identity import check_identity
+from kubetrio.resources.identity import check_identity, told_key
 from kubetrio.resources.scale import SCALABLE, SCALE, owners_of_scale, scale_of, with_scale
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.registry import ResourceType
@@ -90,7 +90,8 @@ async def _write(
     async def scaled(obj: Object | None) -> Object:
         if obj is None:
             raise not_found(resource.group_resource, info.name)
-        check_identity(resource.group_resource, target.key, obj["metadata"], {"uid": uid})
+        key = told_key(target.key, dry_run=chosen.dry_run)
+        check_identity(resource.group_resource, key, obj["metadata"], {"uid": uid})
         scale = scale_of(obj)
         owners = owners_of_scale(obj["metadata"].get("managedFields") or ())
         if owners:

@@ -11,22 +11,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from kubetrio.machinery import gotext
 from kubetrio.machinery.status import Cause
 
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-}
-_NO_ESCAPE_NEEDED = frozenset(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:,*()[]{}='"
-)
 # Go's JSON encoder escapes these so that its output can be put into HTML.
 _HTML = str.maketrans(
     {
@@ -39,28 +26,8 @@ _HTML = str.maketrans(
 )
 
 
-def quote(text: str) -> str:
-    """A string in double quotes as Go's ``%q`` prints it.
-
-    Args:
-        text: any text; lone surrogates print as the replacement character.
-    """
-    if _NO_ESCAPE_NEEDED.issuperset(text):
-        return f'"{text}"'
-    return f'"{"".join(map(_quote_char, text))}"'
-
-
-def _quote_char(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < 0x20 or code == 0x7F:
-        return f"\\x{code:02x}"
-    if 0xD800 <= code < 0xE000:
-        return "\\ufffd"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+quote = gotext.quote
+"""A string in double quotes as Go's ``%q`` prints it."""
 
 
 def _float(value: float) -> str:

@@ -12,6 +12,44 @@ from typing import Any
 import orjson
 
 _WRAPPER = "&value.valueUnstructured"
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+_NO_ESCAPE_NEEDED = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:,*()[]{}='"
+)
+
+
+def quote(text: str) -> str:
+    """A string in double quotes as Go's ``%q`` prints it.
+
+    Args:
+        text: any text; lone surrogates print as the replacement character.
+    """
+    if _NO_ESCAPE_NEEDED.issuperset(text):
+        return f'"{text}"'
+    return f'"{"".join(map(_quote_char, text))}"'
+
+
+def _quote_char(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    if 0xD800 <= code < 0xE000:
+        return "\\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def go_value(value: Any) -> str:

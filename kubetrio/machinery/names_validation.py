@@ -152,6 +152,21 @@ def dns1035_label(name: str, prefix: bool = False) -> list[str]:
     return messages
 
 
+def long_name(name: str, prefix: bool = False) -> list[str]:
+    """Messages about a DNS subdomain where the limit is told in bytes and no prefix is checked.
+
+    Args:
+        name: the text to check.
+        prefix: whether random characters will be added; then anything is good.
+    """
+    return [] if prefix else _subdomain(name, "bytes")
+
+
+def any_name(_name: str, _prefix: bool = False) -> list[str]:
+    """No messages: the kind takes any name, and what holds for all kinds is checked elsewhere."""
+    return []
+
+
 def path_segment(name: str, prefix: bool = False) -> list[str]:
     """Messages about a name that only has to fit into a path, such as a role's.
 
@@ -162,6 +177,15 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in name]
+
+
+def whole_path_segment(name: str, _prefix: bool = False) -> list[str]:
+    """Messages about a path segment, also about what is only a prefix of one, as roles have it.
+
+    Args:
+        name: the text to check.
+    """
+    return path_segment(name)
 
 
 def qualified_name(value: str) -> list[str]:
@@ -211,7 +235,7 @@ NAME_CHECKS: Mapping[str, NameCheck] = MappingProxyType(
         "dns1035Label63": dns1035_label,
         "dns1123Label63": dns1123_label,
         "dns1123Subdomain253": dns1123_subdomain,
-        "pathSegment": path_segment,
+        "pathSegment": whole_path_segment,
     }
 )
 """Checks by the class names used in ``schemas/names.json``."""

@@ -212,13 +212,7 @@ def validate_object_meta(
     Returns:
         What is wrong, in kube-apiserver's order; empty when nothing is.
     """
-    causes: list[Cause] = []
-    if base := meta.get("generateName"):
-        causes += [invalid(f"{path}.generateName", base, text) for text in name_check(base, True)]
-    if name := meta.get("name"):
-        causes += [invalid(f"{path}.name", name, text) for text in name_check(name, False)]
-    else:
-        causes.append(required(f"{path}.name", "name or generateName is required"))
+    causes = validate_names(meta, name_check, path)
     causes += _validate_namespace(meta.get("namespace") or "", namespaced, f"{path}.namespace")
     generation = meta.get("generation") or 0
     if generation < 0:
@@ -234,6 +228,24 @@ def validate_object_meta(
         causes += validate_finalizers(finalizers, f"{path}.finalizers")
         if standard_finalizers:
             causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
+    return causes
+
+
+def validate_names(meta: Meta, name_check: NameCheck, path: str = "metadata") -> list[Cause]:
+    """Check the name of an object and what it was made from.
+
+    Args:
+        meta: the member.
+        name_check: rule for names.
+        path: path of the member.
+    """
+    causes: list[Cause] = []
+    if base := meta.get("generateName"):
+        causes += [invalid(f"{path}.generateName", base, text) for text in name_check(base, True)]
+    if name := meta.get("name"):
+        causes += [invalid(f"{path}.name", name, text) for text in name_check(name, False)]
+    else:
+        causes.append(required(f"{path}.name", "name or generateName is required"))
     return causes
 
 
@@ -292,8 +304,11 @@ def validate_object_meta_update(
 
 def repeated(
     causes: Iterable[Cause],
-    checks: str,
+    checks: int,
+    updates: int,
     *,
+    updates_first: bool = False,
+    names: tuple[Sequence[Cause], Sequence[Cause]] = ((), ()),
     path: str = "metadata",
 ) -> list[Cause]:
     """Causes of an update as often as kube-apiserver lists them, and in its order.
@@ -303,8 +318,10 @@ def repeated(
 
     Args:
         causes: what :func:`validate_object_meta_update` found.
-        checks: the checks of the kind itself, a letter each: ``o`` of the object, ``u`` of the
-            change; capital where it also looks for unqualified finalizers.
+        checks: how often the kind itself checks the metadata of the object.
+        updates: how often it checks that of the change.
+        updates_first: whether it checks the change before the object.
+        names: what is wrong with the names by the rule for every kind, and by the kind's own.
         path: path of the member.
     """
     both = tuple(f"{path}.{name}" for name in ("labels", "annotations", "ownerReferences"))
@@ -321,12 +338,10 @@ def repeated(
             of_object.append(cause)
         else:
             of_change.append(cause)
-    result = [*of_object, *of_change]
-    for check in checks:
-        result += of_object if check in "oO" else of_change
-        if check.isupper():
-            result += of_kind
-    return result
+    own = [[*names[1], *of_object, *of_kind] * checks, (of_change + of_kind) * updates]
+    if updates_first:
+        own.reverse()
+    return [*names[0], *of_object, *of_change, *own[0], *own[1]]
 
 
 def missing_resource_version(path: str = "metadata") -> Cause:

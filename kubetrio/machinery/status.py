@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.names import GroupKind, GroupResource
 
 Json = dict[str, Any]
@@ -118,7 +119,7 @@ def resource_details(resource: GroupResource, name: str = "", **more: Any) -> Js
 def not_found(resource: GroupResource, name: str) -> ApiError:
     """404 for a named object."""
     return ApiError(
-        404, "NotFound", f'{resource} "{name}" not found', resource_details(resource, name)
+        404, "NotFound", f"{resource} {quote(name)} not found", resource_details(resource, name)
     )
 
 
@@ -152,7 +153,7 @@ def already_exists(resource: GroupResource, name: str) -> ApiError:
     return ApiError(
         409,
         "AlreadyExists",
-        f'{resource} "{name}" already exists',
+        f"{resource} {quote(name)} already exists",
         resource_details(resource, name),
     )
 
@@ -162,7 +163,7 @@ def conflict(resource: GroupResource, name: str, why: str) -> ApiError:
     return ApiError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+        f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}",
         resource_details(resource, name),
     )
 
@@ -184,7 +185,7 @@ def unauthorized() -> ApiError:
 
 def forbidden(resource: GroupResource, name: str, why: str) -> ApiError:
     """403 about a resource."""
-    subject = f'{resource} "{name}"' if name else str(resource)
+    subject = f"{resource} {quote(name)}" if name else str(resource)
     return ApiError(
         403, "Forbidden", f"{subject} is forbidden: {why}", resource_details(resource, name)
     )
@@ -195,7 +196,9 @@ def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> ApiError:
     texts = [f"{c.field}: {c.message}" if c.field else c.message for c in causes]
     unique = list(dict.fromkeys(texts))
     joined = unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""
-    message = f'{kind} "{name}" is invalid: {joined}' if joined else f'{kind} "{name}" is invalid'
+    message = f"{kind} {quote(name)} is invalid"
+    if joined:
+        message += f": {joined}"
     details = _object_details(name, kind.group, kind.kind)
     if causes:
         details["causes"] = [cause.as_dict() for cause in causes]

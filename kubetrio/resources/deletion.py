@@ -11,10 +11,11 @@ import enum
 from typing import Any
 
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.status import ApiError, conflict
+from kubetrio.machinery.status import conflict
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.resources.strategy import Strategy
 from kubetrio.resources.writes import DeleteOptions
+from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
 
 Object = dict[str, Any]
@@ -38,10 +39,10 @@ def check_preconditions(resource: ResourceType, obj: Object, options: DeleteOpti
         ApiError: 409, in kube-apiserver's words (which name the kind).
     """
     meta = obj["metadata"]
-    if _is_namespace(resource):
-        _check_namespace(resource, meta, options)
+    if (resource.group, resource.resource) in _OWN_DELETION:
+        _check_by_resource(resource, meta, options)
         return
-    named = GroupResource(resource.group, resource.kind)
+    named = GroupResource(builtin.stored_type(resource).group, resource.kind)
     if options.uid is not None and options.uid != meta.get("uid"):
         raise conflict(
             named,
@@ -64,8 +65,14 @@ def _is_namespace(resource: ResourceType) -> bool:
     return resource.group == "" and resource.resource == "namespaces"
 
 
-def _check_namespace(resource: ResourceType, meta: Object, options: DeleteOptions) -> None:
-    """The same in the words of the storage of namespaces, which name the resource."""
+# Their storages delete in a way of their own, and say so in words of their own.
+_OWN_DELETION = frozenset(
+    {("", "namespaces"), ("apiextensions.k8s.io", "customresourcedefinitions")}
+)
+
+
+def _check_by_resource(resource: ResourceType, meta: Object, options: DeleteOptions) -> None:
+    """The same in the words of storages that name the resource."""
     for what, member, given in (
         ("UID", "uid", options.uid),
         ("ResourceVersion", "resourceVersion", options.resource_version),
@@ -200,14 +207,3 @@ def finished(obj: Object, resource: ResourceType) -> bool:
     if _is_namespace(resource):
         return not (obj.get("spec") or {}).get("finalizers")
     return not meta.get("deletionGracePeriodSeconds")
-
-
-def being_deleted(resource: GroupResource, name: str) -> ApiError:
-    """409 for a create of a name whose object is still going away."""
-    return ApiError(
-        409,
-        "AlreadyExists",
-        f'object is being deleted: {resource} "{name}" already exists',
-        {"name": name, **({"group": resource.group} if resource.group else {}),
-         "kind": resource.resource},
-    )  # fmt: skip

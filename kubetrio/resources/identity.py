@@ -17,6 +17,8 @@ from kubetrio.store.model import KeyValue
 
 Object = dict[str, Any]
 
+_PREFIX = "/registry"
+
 
 def check_identity(
     resource: GroupResource, key: str, meta: Mapping[str, Any], wanted: Mapping[str, Any]
@@ -43,6 +45,16 @@ def check_identity(
                 f"AdditionalErrorMsg: Precondition failed: {label} in precondition: {value}, "
                 f"{label} in object meta: {meta[member]}",
             )
+
+
+def told_key(key: str, *, dry_run: bool) -> str:
+    """The key of an object as messages have it: a dry run does not come as far as the prefix.
+
+    Args:
+        key: under which the object is stored.
+        dry_run: whether nothing is stored.
+    """
+    return key.removeprefix(_PREFIX) if dry_run else key
 
 
 def place(target: Target, meta: Object) -> None:
@@ -74,6 +86,7 @@ def insists(
     current: KeyValue,
     *,
     uid_is_precondition: bool,
+    dry_run: bool = False,
 ) -> bool:
     """Check namespace, uid and version of an update; True when it insists on the version it saw.
 
@@ -86,6 +99,7 @@ def insists(
         old: the stored object.
         current: how it is stored.
         uid_is_precondition: see `Lifecycle.update`.
+        dry_run: whether nothing is stored, which shows in the words.
 
     Raises:
         ApiError: 400, 409, 422, or 500 for a version that is no number, as kube-apiserver has it.
@@ -93,7 +107,8 @@ def insists(
     resource, meta = target.resource, new.setdefault("metadata", {})
     place(target, meta)
     if uid_is_precondition and (uid := meta.get("uid")):
-        check_identity(resource.group_resource, current.key, old["metadata"], {"uid": uid})
+        key = told_key(current.key, dry_run=dry_run)
+        check_identity(resource.group_resource, key, old["metadata"], {"uid": uid})
     version = meta.get("resourceVersion") or ""
     if version in ("", "0"):
         if not strategy_of(resource).unconditional_update:
@@ -105,7 +120,7 @@ def insists(
     return uid_is_precondition
 
 
-def claim_missing(target: Target, meta: Object, *, applied: bool) -> None:
+def claim_missing(target: Target, meta: Object, *, applied: bool, dry_run: bool) -> None:
     """Check that a write which creates a missing object does not mean another one.
 
     kube-apiserver compares a PUT's uid with the object that is not there, and asks for no
@@ -115,6 +130,7 @@ def claim_missing(target: Target, meta: Object, *, applied: bool) -> None:
         target: what is written.
         meta: metadata of the new object; a resourceVersion is taken out of them.
         applied: the object comes from an apply patch and not from PUT.
+        dry_run: whether nothing is stored.
 
     Raises:
         ApiError: 409 for a uid, 500 for a version that is no number, as kube-apiserver has it.
@@ -128,7 +144,7 @@ def claim_missing(target: Target, meta: Object, *, applied: bool) -> None:
             "and no existing object was found",
         )
     nobody = {"name": target.name, "uid": "", "resourceVersion": ""}
-    check_identity(resource, target.key, nobody, {"uid": uid})
+    check_identity(resource, told_key(target.key, dry_run=dry_run), nobody, {"uid": uid})
     if not applied:
         _version(meta.pop("resourceVersion", None) or "0")
 

@@ -20,7 +20,7 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
 from kubetrio.machinery import objectmeta
-from kubetrio.machinery.names_validation import NAME_CHECKS
+from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
     ApiError,
@@ -42,12 +42,11 @@ from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import (
-    qualified_finalizers,
-    repeated_metadata,
     validate_create,
     validate_update,
     warnings,
 )
+from kubetrio.resources.validation.metadata import metadata_of_change, with_metadata_of_new
 from kubetrio.resources.writes import Allocator, DeleteOptions, Target, WriteOptions, Written
 from kubetrio.schema import builtin
 from kubetrio.schema.convert import convert
@@ -150,14 +149,12 @@ class Lifecycle:
         for attempt in range(GENERATE_ATTEMPTS):
             meta = obj["metadata"]  # an attempt that got as far as the store replaced it
             if generated:
-                meta["name"] = objectmeta.generate_name(prefix, self._suffix())
+                meta["name"] = self._generated(prefix, target)
             try:
                 return await self._create_once(target, obj, options)
             except KeyExists as error:
-                if not generated:
-                    raise await self._exists(target, meta["name"]) from error
-                if attempt + 1 == GENERATE_ATTEMPTS:
-                    raise _no_unique_name(target, meta["name"]) from error
+                if not generated or attempt + 1 == GENERATE_ATTEMPTS:
+                    raise await self._exists(target, meta) from error
         raise AssertionError("the last attempt returns or raises")
 
     async def _create_once(self, target: Target, obj: Object, options: WriteOptions) -> Written:
@@ -184,6 +181,8 @@ class Lifecycle:
         drop_repeated_owners(obj, options.warn, admitted=True)
         if strategy.generation:
             meta["generation"] = 1
+        if strategy.unnamed and not meta.get("name"):
+            meta["name"] = self._env.new_uid()
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
         prepare_create(stored_type, obj, context)
         allocator = self._allocator(resource)
@@ -200,7 +199,7 @@ class Lifecycle:
         stored_type = builtin.stored_type(resource)
         if not options.own:
             causes = await admin_access(self._store, target, obj, None)
-            causes += self._validate_create(target, strategy_of(stored_type), obj)
+            causes += self._validate_create(target, obj)
             self._check(target, causes, meta.get("name") or "")
         if advice := warnings(stored_type, obj, None):
             options.warn(advice)  # before those of admission, and of a write it refuses too
@@ -222,36 +221,36 @@ class Lifecycle:
             raise translate(error, resource.group_resource, meta["name"]) from error
         return Written(stored.value, created=True)
 
+    def _generated(self, prefix: str, target: Target) -> str:
+        if not strategy_of(target.resource).random_names:
+            return prefix
+        return objectmeta.generate_name(prefix, self._suffix())
+
     def _suffix(self) -> str:
         alphabet = objectmeta.GENERATE_NAME_ALPHABET
         choose = self._env.rng.randrange
         return "".join(alphabet[choose(len(alphabet))] for _ in range(5))
 
-    async def _exists(self, target: Target, name: str) -> ApiError:
-        resource = target.resource
+    async def _exists(self, target: Target, meta: Object) -> ApiError:
+        resource, name = target.resource, meta["name"]
+        if meta.get("generateName"):  # whether or not the name was made from it
+            error = _no_unique_name(target, name)
+        else:
+            error = translate(KeyExists(name), resource.group_resource, name)
         found = await self._store.get(resource.key(target.namespace, name))
         if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
-            return deletion.being_deleted(resource.group_resource, name)
-        return translate(KeyExists(name), resource.group_resource, name)
+            error.message = f"object is being deleted: {error.message}"
+        return error
 
-    def _validate_create(self, target: Target, strategy: Strategy, obj: Object) -> list[Cause]:
-        causes = objectmeta.validate_object_meta(
-            obj["metadata"],
-            namespaced=target.resource.namespaced,
-            name_check=NAME_CHECKS[strategy.name_rule],
-            standard_finalizers=qualified_finalizers(target.resource),
-        )
+    def _validate_create(self, target: Target, obj: Object) -> list[Cause]:
         checked, shown = _checked(target.resource, obj)
-        return causes + validate_create(checked, shown, allow_privileged=self._allow_privileged)
+        causes = validate_create(checked, shown, allow_privileged=self._allow_privileged)
+        return with_metadata_of_new(checked, shown, causes)
 
     def _validate_update(self, target: Target, new: Object, old: Object) -> list[Cause]:
-        standard = qualified_finalizers(target.resource, target.subresource)
-        meta, was = new["metadata"], old["metadata"]
-        causes = objectmeta.validate_object_meta_update(meta, was, standard_finalizers=standard)
-        if causes:
-            causes = repeated_metadata(causes, target.resource, target.subresource)
         checked, shown = _checked(target.resource, new)
         _, before = _checked(target.resource, old)
+        causes = metadata_of_change(checked, shown, before, target.subresource)
         return causes + validate_update(
             checked, shown, before, target.subresource, allow_privileged=self._allow_privileged
         )
@@ -296,7 +295,12 @@ class Lifecycle:
             old = objects.read(target.resource, current.value)
             new = await change(old)
             pinned = identity.insists(
-                target, new, old, current, uid_is_precondition=uid_is_precondition
+                target,
+                new,
+                old,
+                current,
+                uid_is_precondition=uid_is_precondition,
+                dry_run=options.dry_run,
             )
             try:
                 return await self._update_once(target, new, old, current, options)
@@ -319,7 +323,8 @@ class Lifecycle:
         if target.subresource or not allowed:
             raise not_found(resource.group_resource, target.name)
         new = await change(None)
-        identity.claim_missing(target, new.setdefault("metadata", {}), applied=create_missing)
+        meta = new.setdefault("metadata", {})
+        identity.claim_missing(target, meta, applied=create_missing, dry_run=options.dry_run)
         return await self.create(target, new, options)
 
     async def _update_once(
@@ -496,7 +501,7 @@ def _no_unique_name(target: Target, name: str) -> ApiError:
     return ApiError(
         409,
         "AlreadyExists",
-        f'{resource} "{name}" already exists, '
+        f"{resource} {quote(name)} already exists, "
         "the server was not able to generate a unique name for the object",
         {"name": name, **({"group": resource.group} if resource.group else {}),
          "kind": resource.resource},

@@ -33,6 +33,8 @@ class Strategy:
         orphan_by_default: whether dependents stay when no propagation policy is given.
         orphan_warning: what to tell a client that left the policy out, or empty.
         graceful: whether deletion waits for a kubelet.
+        random_names: whether names made from ``generateName`` get a random suffix.
+        unnamed: whether an object may come without a name, and then gets a random one.
     """
 
     name_rule: str = "dns1123Subdomain253"
@@ -47,6 +49,8 @@ class Strategy:
     orphan_by_default: bool = False
     orphan_warning: str = ""
     graceful: bool = False
+    random_names: bool = True
+    unnamed: bool = False
 
 
 NOT_COLLECTED = frozenset({("", "events"), ("events.k8s.io", "events")})
@@ -59,6 +63,9 @@ ORPHAN_WARNINGS = {
     )
 }
 GRACEFUL = frozenset({("", "pods")})
+# Their names are addresses, to which nothing can be added.
+GIVEN_NAMES = frozenset({("networking.k8s.io", "ipaddresses")})
+UNNAMED = frozenset({("", "limitranges")})
 # Not probed, known from what they answer.
 GENERATION_GROUPS = frozenset({"admissionregistration.k8s.io"})
 GENERATION_METADATA = {
@@ -94,7 +101,7 @@ def _builtin_strategy(resource: ResourceType) -> Strategy:
     rule = names.get("class", "")
     deletion = behaviour.get("delete", [200, "Status", False])
     return Strategy(
-        # "special" and "other" names are checked with the kind's own validation
+        # "special" names have rules in ``validation.metadata``, "other" ones in the kind's module
         name_rule=rule if rule in NAME_CHECKS else "dns1123Subdomain253",
         generation="generationDeltaOnLabelChange" in behaviour
         or "generationDeltaOnSpecChange" in behaviour,
@@ -118,6 +125,8 @@ def strategy_of(resource: ResourceType) -> Strategy:
         orphan_by_default=key in ORPHAN_BY_DEFAULT,
         orphan_warning=ORPHAN_WARNINGS.get(key, ""),
         graceful=key in GRACEFUL,
+        random_names=key not in GIVEN_NAMES,
+        unnamed=key in UNNAMED,
         generation=generation,
         generation_counts=(generation or key in GENERATION_OF_CHANGES)
         and key not in GENERATION_FIXED,

@@ -8,13 +8,18 @@ lifted, as Go does.  Everything is built when first asked for: recursive types n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache, cached_property
 from typing import Any
 
 from kubetrio.schema import builtin
-from kubetrio.schema.structural_gonames import LIST_TYPES, SCALAR_TYPES
+from kubetrio.schema.structural_gonames import (
+    LIST_TYPES,
+    MAP_TYPES,
+    NAMED_LISTS,
+    SCALAR_TYPES,
+)
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
@@ -106,12 +111,14 @@ class Field:
         pointer: whether it is a pointer, so that a zero that is given is kept.
         omit: whether Go leaves it out when it is empty (pointers, numbers, texts, lists, maps) or,
             for structs, zero (``omitzero``).
+        place: the name behind those of the embedded structs that it comes from.
     """
 
     name: str
     shape: Shape
     pointer: bool
     omit: bool
+    place: str
 
     @property
     def nilable(self) -> bool:
@@ -136,33 +143,50 @@ class Struct:
         schema = builtin.type_schema(self.type_name)
         properties: dict[str, Any] = schema.get("properties", {})
         required = frozenset(schema.get("required", ()))
-        rows = {name: flags for name, flags in _rows(self.type_name) if name in properties}
+        found = _rows(self.type_name)
+        rows = {name: flags for name, flags, _ in found if name in properties}
+        places = {name: f"{within}{name}" for name, _, within in found}
         # TypeMeta is not part of messages.
         first = [name for name in ("kind", "apiVersion") if name in properties and name not in rows]
         rest = [name for name in properties if name not in rows and name not in first]
         order = [*first, *rows, *rest]
         return {
-            name: self._field(name, properties[name], rows.get(name, "?"), name in required)
+            name: self._field(
+                name,
+                properties[name],
+                rows.get(name, "?"),
+                name in required,
+                places.get(name, name),
+            )
             for name in order
         }
 
-    def _field(self, name: str, schema: dict[str, Any], flags: str, required: bool) -> Field:
+    def _field(
+        self, name: str, schema: dict[str, Any], flags: str, required: bool, place: str
+    ) -> Field:
         shape = self._shape(name, schema)
         pointer = "p" in flags
         omit = not required if "?" in flags else "e" in flags
         if not pointer and shape.kind in _VALUE_STRUCTS:
             omit = "z" in flags  # omitempty means nothing for a struct
-        return Field(name, shape, pointer, omit)
+        return Field(name, shape, pointer, omit, place)
 
     def _shape(self, name: str, schema: dict[str, Any]) -> Shape:
         shape = shape_of(schema)
+        group, package = self.type_name.split(".")[-3:-1]
         named = f"{self.go_name}.{name}"
-        package = self.type_name.split(".")[-2]
-        if shape.kind is Kind.STRING and named in SCALAR_TYPES:
-            return Shape(shape.kind, _qualified(package, SCALAR_TYPES[named]))
+        text = SCALAR_TYPES.get(f"{group}.{package}.{named}") or SCALAR_TYPES.get(named)
+        if shape.kind is Kind.STRING and text:
+            return Shape(shape.kind, _qualified(package, text))
         if shape.kind is Kind.LIST and named in LIST_TYPES:
             element = _qualified(package, LIST_TYPES[named])
             return Shape(Kind.LIST, f"[]{element}", Shape(Kind.STRING, element))
+        if shape.kind is Kind.LIST and named in NAMED_LISTS:
+            return replace(shape, go_type=_qualified(package, NAMED_LISTS[named]))
+        if shape.kind is Kind.MAP and named in MAP_TYPES and shape.element:
+            go_type, of_element = MAP_TYPES[named]
+            element_shape = replace(shape.element, go_type=of_element or shape.element.go_type)
+            return Shape(Kind.MAP, go_type, element_shape)
         if shape.go_type == "map[string]resource.Quantity" and not package.startswith("v1beta"):
             return Shape(shape.kind, "v1.ResourceList", shape.element)
         return shape
@@ -185,25 +209,25 @@ def _qualified(package: str, name: str) -> str:
     return name if "." in name else f"{package}.{name}"
 
 
-def _rows(type_name: str) -> list[tuple[str, str]]:
-    """JSON names and flags of a message's fields, embedded ones lifted; empty without message."""
+def _rows(type_name: str) -> list[tuple[str, str, str]]:
+    """JSON names, flags and embedded structs of a message's fields; empty without message."""
     # Protobuf packages cannot have a dash: io.k8s.apiextensions-apiserver...
     return _message_rows(builtin.message_name(type_name).replace("-", "_"))
 
 
-def _message_rows(message: str) -> list[tuple[str, str]]:
+def _message_rows(message: str, within: str = "") -> list[tuple[str, str, str]]:
     try:
         rows = builtin.message(message)
     except KeyError:
         return []
-    out: list[tuple[str, str]] = []
+    out: list[tuple[str, str, str]] = []
     for _, name, kind, label, flags, *json_name in rows:
         if "i" in flags:
-            out.extend(_message_rows(kind))
+            out.extend(_message_rows(kind, f"{within}{kind.rpartition('.')[2]}."))
         else:
             # A list without a tag of its own is never omitted.
             plain = flags.replace("?", "") if label == "rep" else flags
-            out.append((json_name[0] if json_name else name, plain))
+            out.append((json_name[0] if json_name else name, plain, within))
     return out
 
 

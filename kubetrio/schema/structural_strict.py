@@ -125,7 +125,7 @@ class Walk:
                 self._note("duplicate", name)
             seen.add(name)
             self._struct = shape.struct.go_name
-            self._fields.append(name)
+            self._fields.append(field.place)
             self._path.append(f".{name}")
             self._member(field, item, out)
             self._path.pop()
@@ -190,6 +190,8 @@ class Walk:
             return before
 
     def _bytes(self, shape: Shape, value: Any, before: Any) -> Any:
+        if type(value) is list:
+            return values.base64_of_bytes(bytes(map(self._byte, value)))
         if type(value) is not str:
             self._remember(WrongType(type_word(value), shape.go_type))
             return before
@@ -198,6 +200,17 @@ class Walk:
         except ValueError as error:
             self._remember(error)
             return before
+
+    def _byte(self, value: Any) -> int:
+        """An element of bytes that are written as a list; null and what is none count as zero."""
+        if type(value) is int and 0 <= value < 1 << 8:
+            return value
+        if value is not None:
+            word = type_word(value)
+            if word == "number":
+                word = f"number {number_text(value)}"
+            self._remember(WrongType(word, "uint8"))
+        return 0
 
     def special(self, shape: Shape, value: Any) -> Any:
         """A value with its own ``UnmarshalJSON``; errors end decoding.

@@ -190,6 +190,11 @@ def base64_text(text: str) -> str:
     return text
 
 
+def base64_of_bytes(data: bytes) -> str:
+    """A ``[]byte`` as JSON has it."""
+    return base64.b64encode(data).decode()
+
+
 def go_base64(text: str) -> str:
     """A ``[]byte``, read as Go does: newlines anywhere are skipped, loose bits are dropped.
 

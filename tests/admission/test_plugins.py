@@ -200,6 +200,22 @@ async def test_limit_ranges(client: Client) -> None:
     )
 
 
+async def test_limit_ranges_and_pods_without_containers(client: Client) -> None:
+    """What is not there has no defaults; that it has to be there is told by validation."""
+    limits = [{"type": "Container", "default": {"cpu": "500m"}, "max": {"cpu": "1"}}]
+    body = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l"},
+        "spec": {"limits": limits},
+    }
+    await client.request("POST", f"{CORE}/namespaces/default/limitranges", json=body)
+    for spec in ({}, {"containers": None, "initContainers": None}):
+        sent = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+        refused = await client.request("POST", PODS, json=sent)
+        assert refused.json()["message"] == 'Pod "p" is invalid: spec.containers: Required value'
+
+
 def csr(organization: str) -> dict[str, Any]:
     """A certificate signing request for a client certificate."""
     key = ec.generate_private_key(ec.SECP256R1())

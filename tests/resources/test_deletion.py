@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources import deletion
 from kubetrio.resources.deletion import FOREGROUND, ORPHAN, Object, Outcome
@@ -322,8 +321,17 @@ def test_preconditions_that_hold() -> None:
     deletion.check_preconditions(CONFIGMAPS, {"metadata": meta()}, options)
 
 
-def test_a_name_in_deletion_is_taken() -> None:
-    """A create hears that its predecessor is not gone yet."""
-    error = deletion.being_deleted(GroupResource("apps", "deployments"), "d")
-    assert (error.code, error.reason) == (409, "AlreadyExists")
-    assert error.message == 'object is being deleted: deployments.apps "d" already exists'
+def test_events_are_of_the_core_group_when_another_is_meant() -> None:
+    """Whichever group they are deleted through; definitions are named as resources."""
+    found = builtin.registry().resources
+    options = DeleteOptions(uid="other")
+    for key, words in (
+        (("events.k8s.io", "v1", "events"), 'Event "n": the UID in the precondition (other)'),
+        (
+            ("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
+            'customresourcedefinitions.apiextensions.k8s.io "n": Precondition failed: UID',
+        ),
+    ):
+        with pytest.raises(ApiError) as caught:
+            deletion.check_preconditions(found[key], {"metadata": meta()}, options)
+        assert caught.value.message.startswith(f"Operation cannot be fulfilled on {words}")

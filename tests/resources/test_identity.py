@@ -6,9 +6,16 @@ import pytest
 
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.identity import check_identity
+from kubetrio.resources.identity import check_identity, told_key
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
+
+
+def test_a_dry_run_tells_the_key_without_the_prefix_of_the_storage() -> None:
+    """It does not come as far."""
+    key = "/registry/deployments/n/d"
+    assert told_key(key, dry_run=False) == key
+    assert told_key(key, dry_run=True) == "/deployments/n/d"
 
 
 @pytest.mark.parametrize("wanted", [{}, {"uid": ""}, {"uid": "u", "resourceVersion": "7"}])

@@ -103,3 +103,16 @@ def test_times_of_managed_fields_are_no_change() -> None:
     assert unchanged(at("2001-01-01T00:00:00Z"), at("2002-01-01T00:00:00Z"))
     assert not unchanged(at("2001-01-01T00:00:00Z"), at("2001-01-01T00:00:00Z", "other"))
     assert not unchanged({**at("x"), "data": {}}, at("y"))
+
+
+def test_what_ends_an_object_is_never_forgotten_and_another_grace_is_left_to_be_refused() -> None:
+    """Without the members both stay; a grace that is given is not mended."""
+    ending = {"deletionTimestamp": "2024-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+    identity = {"name": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": "t"}
+    old = {"metadata": {**identity, **ending}}
+    meta = isolate({"metadata": dict(identity)}, old, "", Strategy())["metadata"]
+    assert {name: meta[name] for name in ending} == ending
+    given = {"deletionTimestamp": "2025-01-01T00:00:00Z", "deletionGracePeriodSeconds": 7}
+    meta = isolate({"metadata": {**identity, **given}}, old, "", Strategy())["metadata"]
+    assert meta["deletionTimestamp"] == ending["deletionTimestamp"]
+    assert meta["deletionGracePeriodSeconds"] == 7

@@ -176,6 +176,49 @@ async def test_the_name_of_a_dying_object_is_taken(world: World) -> None:
     assert error.message == 'object is being deleted: configmaps "n" already exists'
 
 
+async def test_a_taken_name_given_beside_a_prefix(world: World) -> None:
+    """Is answered as if it had been made from it, once."""
+    await world.create(configmap(finalizers=["a/b"]))
+    sent = configmap(generateName="p-")
+    sent["metadata"]["name"] = "n"
+    error = await refused(world.create(sent))
+    words = (
+        'configmaps "n" already exists, '
+        "the server was not able to generate a unique name for the object"
+    )
+    assert (error.code, error.retry_after, error.message) == (409, 1, words)
+    await world.delete()
+    error = await refused(world.create(sent))
+    assert error.message == f"object is being deleted: {words}"
+
+
+async def test_a_limit_range_needs_no_name(world: World) -> None:
+    """It gets a uid for one, which is not its own."""
+    target = Target(resource=RESOURCES["", "v1", "limitranges"], namespace="ns")
+    sent: Object = {
+        "kind": "LimitRange",
+        "apiVersion": "v1",
+        "metadata": {},
+        "spec": {"limits": []},
+    }
+    meta = shown(await world.lifecycle.create(target, sent, WHO))["metadata"]
+    assert len(meta["name"]) == len(meta["uid"]) == 36
+    assert meta["name"] != meta["uid"]
+
+
+async def test_addresses_are_not_made_up(world: World) -> None:
+    """What the name of an IPAddress is made from is its name."""
+    target = Target(resource=RESOURCES["networking.k8s.io", "v1", "ipaddresses"], namespace="")
+    sent: Object = {
+        "kind": "IPAddress",
+        "apiVersion": "networking.k8s.io/v1",
+        "metadata": {"generateName": "192.0.2.1"},
+        "spec": {"parentRef": {"resource": "services", "name": "s", "namespace": "ns"}},
+    }
+    meta = shown(await world.lifecycle.create(target, sent, WHO))["metadata"]
+    assert meta["name"] == "192.0.2.1"
+
+
 async def test_another_namespace_than_the_paths_is_400(world: World) -> None:
     """The path decides."""
     error = await refused(world.create(configmap(namespace="other")))

@@ -31,6 +31,13 @@ def test_every_resource_has_a_name_rule_that_exists() -> None:
         assert strategy_of(resource).name_rule in NAME_CHECKS
 
 
+def test_policies_and_webhooks_are_updated_by_who_saw_them() -> None:
+    """An update of these has to name the version that it changes."""
+    key = ("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
+    assert not strategy(*key).unconditional_update
+    assert strategy("", "v1", "configmaps").unconditional_update
+
+
 @pytest.mark.parametrize(
     ("key", "counts"),
     [
@@ -84,6 +91,7 @@ def test_only_pods_wait_for_a_kubelet() -> None:
 def test_leases_are_made_by_put() -> None:
     """A PUT to a missing Lease creates it, one to a missing ConfigMap does not."""
     assert strategy("coordination.k8s.io", "v1", "leases").create_on_update
+    assert strategy("", "v1", "events").create_on_update
     assert not strategy("", "v1", "configmaps").create_on_update
 
 

@@ -100,11 +100,93 @@ def error(type_name: str, text: str) -> str:
         ),
         ("Pod", '{"spec":{"overhead":[]}}', "array", "PodSpec.spec.overhead", "v1.ResourceList"),
         ("Secret", '{"data":{"a":{}}}', "object", "Secret.data", "[]uint8"),
+        ("Secret", '{"data":{"a":[0,"b"]}}', "string", "Secret.data", "uint8"),
+        ("Secret", '{"data":{"a":[256]}}', "number 256", "Secret.data", "uint8"),
+        (
+            "PersistentVolume",
+            '{"spec":{"hostPath":{"path":1}}}',
+            "number",
+            "HostPathVolumeSource.spec.PersistentVolumeSource.hostPath.path",
+            "string",
+        ),
+        (
+            "Pod",
+            '{"spec":{"containers":[{"livenessProbe":{"exec":{"command":1}}}]}}',
+            "number",
+            "ExecAction.spec.containers.livenessProbe.ProbeHandler.exec.command",
+            "[]string",
+        ),
+        (
+            "PersistentVolumeClaim",
+            '{"status":{"allocatedResourceStatuses":{"a":1}}}',
+            "number",
+            "PersistentVolumeClaimStatus.status.allocatedResourceStatuses",
+            "v1.ClaimResourceStatus",
+        ),
     ],
 )
 def test_wrong_types(kind: str, text: str, word: str, place: str, go_type: str) -> None:
     """The innermost struct, the whole path without indexes and keys, and the Go type."""
     assert error(f"{CORE}{kind}", text) == (
+        f"json: cannot unmarshal {word} into Go struct field {place} of type {go_type}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_name", "text", "word", "place", "go_type"),
+    [
+        (
+            "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy",
+            '{"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":1}]}}}',
+            "number",
+            (
+                "NamedRuleWithOperations.spec.matchConstraints.resourceRules.RuleWithOperations.Rule"
+                ".apiGroups"
+            ),
+            "[]string",
+        ),
+        (
+            "io.k8s.api.flowcontrol.v1.FlowSchema",
+            '{"spec":{"rules":[{"subjects":[{"kind":1}]}]}}',
+            "number",
+            "Subject.spec.rules.subjects.kind",
+            "v1.SubjectKind",
+        ),
+        (
+            "io.k8s.api.rbac.v1.RoleBinding",
+            '{"subjects":[{"kind":1}]}',
+            "number",
+            "Subject.subjects.kind",
+            "string",
+        ),
+        (
+            "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler",
+            '{"spec":{"metrics":[{"type":1}]}}',
+            "number",
+            "MetricSpec.spec.metrics.type",
+            "v2.MetricSourceType",
+        ),
+        (
+            "io.k8s.api.resource.v1.ResourceSlice",
+            '{"spec":{"devices":[{"attributes":1}]}}',
+            "number",
+            "Device.spec.devices.attributes",
+            "map[v1.QualifiedName]v1.DeviceAttribute",
+        ),
+        (
+            "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+            '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"x-kubernetes-validations":1}}}]}}',
+            "number",
+            "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.x-kubernetes-validations",
+            "v1.ValidationRules",
+        ),
+    ],
+)
+def test_names_of_types_and_of_embedded_structs(
+    type_name: str, text: str, word: str, place: str, go_type: str
+) -> None:
+    """In every group; what is embedded is named before its member."""
+    assert error(type_name, text) == (
         f"json: cannot unmarshal {word} into Go struct field {place} of type {go_type}"
     )
 
@@ -271,3 +353,9 @@ def test_any_json_is_decoded_or_refused(value: object, type_name: str) -> None:
     report = Report()
     assert compile_type(type_name).decode(out, report) == out
     assert not report
+
+
+def test_bytes_may_be_written_as_a_list() -> None:
+    """Of their values, null for zero."""
+    found, _ = decode(f"{CORE}Secret", '{"data":{"a":[1,2],"b":[null],"c":[]}}')
+    assert found["data"] == {"a": "AQI=", "b": "AA==", "c": ""}

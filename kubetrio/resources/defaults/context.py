@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from kubetrio.auth.identity import ANONYMOUS, UserInfo
@@ -27,21 +27,21 @@ class Context(NamedTuple):
 Create = Callable[[Json, Context], None]
 Update = Callable[[Json, Json, Context, str], None]
 
-_KEPT = (
-    "deletionTimestamp",
-    "generation",
-    "selfLink",
-    "labels",
-    "annotations",
-    "finalizers",
-    "ownerReferences",
-)
+GIVEN_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+"""Members of metadata that clients set."""
+_KEPT = ("deletionTimestamp", "generation", "selfLink", *GIVEN_METADATA)
 
 
-def keep_metadata_of_stored(new: Json, old: Json) -> None:
-    """Undo what a subresource write did to metadata, except to managedFields."""
+def keep_metadata_of_stored(new: Json, old: Json, names: Iterable[str] = _KEPT) -> None:
+    """Undo what a subresource write did to metadata, except to managedFields.
+
+    Args:
+        new: the object to be stored; it is changed.
+        old: the stored object.
+        names: members that are kept.
+    """
     meta = new["metadata"]
-    for name in _KEPT:
+    for name in names:
         copy_member(meta, old["metadata"], name)
 
 

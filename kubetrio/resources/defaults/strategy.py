@@ -14,6 +14,7 @@ import orjson
 
 from kubetrio.resources.defaults import strategy_kinds, strategy_pods, strategy_services
 from kubetrio.resources.defaults.context import (
+    GIVEN_METADATA,
     Context,
     Create,
     Json,
@@ -32,13 +33,13 @@ _STATUS_IS_GIVEN = frozenset({("", "nodes")})
 _STATUS_KEEPS_METADATA = frozenset(
     {
         ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-        ("apiregistration.k8s.io", "apiservices"),
         ("networking.k8s.io", "servicecidrs"),
         ("resource.k8s.io", "resourceclaims"),
         ("storage.k8s.io", "volumeattachments"),
     }
 )
-
+# One kind means less by it: what it does not undo is checked.
+_STATUS_KEEPS_GIVEN = ("apiregistration.k8s.io", "apiservices")
 # Kinds whose status writers are not even told when they try to.
 _STATUS_IGNORES_METADATA = frozenset(
     {
@@ -104,6 +105,8 @@ def prepare_update(
     key = (resource.group, resource.resource)
     if subresource == "status" and key in _STATUS_KEEPS_METADATA:
         keep_metadata_of_stored(new, old)
+    elif subresource == "status" and key == _STATUS_KEEPS_GIVEN:
+        keep_metadata_of_stored(new, old, GIVEN_METADATA)
     elif subresource == "status" and key in _STATUS_IGNORES_METADATA:
         ignore_metadata(new, old)
     drop_disabled(key, new, old, subresource)

@@ -129,7 +129,8 @@ def _keep_rest(new: Json, old: Json) -> None:
 
 
 def _update_status(new: Json, old: Json) -> None:
-    copy_member(new["metadata"], old["metadata"], "ownerReferences")
+    for name in ("deletionTimestamp", "ownerReferences"):
+        copy_member(new["metadata"], old["metadata"], name)
     status, was = new.get("status") or {}, old.get("status") or {}
     for name in ("qosClass", "observedGeneration"):
         if not status.get(name) and was.get(name):

@@ -2,21 +2,19 @@
 
 ``TABLES`` of the modules of this package are rows of data, (group, resource) to
 :class:`~kubetrio.resources.validation.library.KindRules`; a module is imported when an object of
-one of its groups is first written.  Metadata is checked elsewhere (``machinery.objectmeta``).
+one of its groups is first written.  Metadata has a table of its own (``metadata``).
 Objects are decoded (``schema.structural``) and defaulted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import import_module
 from types import MappingProxyType
 
-from kubetrio.machinery.objectmeta import repeated
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.validation.library import Json, KindRules
-from kubetrio.resources.validation.metadatachecks import checks_of, insists_on_qualified
 from kubetrio.schema.registry import ResourceType
 
 _MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -138,40 +136,6 @@ def validate_update(
     if rules.update is not None and not rules.checked_last:
         rules.update(new, old, causes)
     return _permitted(causes, allow_privileged)
-
-
-def repeated_metadata(
-    causes: Iterable[Cause], resource: ResourceType, subresource: str = ""
-) -> list[Cause]:
-    """Causes about the metadata of an update, for each time that the kind checks it too.
-
-    Args:
-        causes: what ``objectmeta.validate_object_meta_update`` found.
-        resource: the resource in any of its versions.
-        subresource: where it is written, empty for the object itself.
-    """
-    return repeated(causes, metadata_checks(resource, subresource))
-
-
-def metadata_checks(resource: ResourceType, subresource: str = "") -> str:
-    """The checks of metadata of a resource, as in ``metadatachecks``.
-
-    Args:
-        resource: the resource in any of its versions.
-        subresource: where it is written, empty for the object itself.
-    """
-    known = resource.group in _MODULES
-    return checks_of(resource.group, resource.resource, subresource, known=known)
-
-
-def qualified_finalizers(resource: ResourceType, subresource: str = "") -> bool:
-    """Whether finalizers without a domain must be standard ones.
-
-    Args:
-        resource: the resource in any of its versions.
-        subresource: where it is written, empty for the object itself.
-    """
-    return insists_on_qualified(metadata_checks(resource, subresource))
 
 
 def warnings(

@@ -54,16 +54,43 @@ def ip_check(grandfathered: Collection[str] = ()) -> Check:
     """
 
     def check(value: str, path: str, out: Causes) -> None:
-        address = parse_ip(value)
-        if address is None:
-            out.append(invalid(path, value, IP_EXAMPLE))
-        elif value not in grandfathered:
-            if _has_leading_zeros(value):
-                out.append(invalid(path, value, "must not have leading 0s"))
-            elif isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-                out.append(invalid(path, value, "must not be an IPv4-mapped IPv6 address"))
+        out.extend(
+            invalid(path, value, message)
+            for message in ip_messages(value, loosely=value in grandfathered)
+        )
 
     return check
+
+
+def ip_messages(value: str, *, loosely: bool = False) -> list[str]:
+    """Messages about an IP address.
+
+    Args:
+        value: the text to check.
+        loosely: whether forms that are read in more than one way are good.
+    """
+    address = parse_ip(value)
+    if address is None:
+        return [IP_EXAMPLE]
+    if not loosely:
+        if _has_leading_zeros(value):
+            return ["must not have leading 0s"]
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+            return ["must not be an IPv4-mapped IPv6 address"]
+    return []
+
+
+def canonical_ip_messages(value: str) -> list[str]:
+    """Messages about an IP address that has to be written in the one canonical way.
+
+    Args:
+        value: the text to check.
+    """
+    messages = ip_messages(value)
+    canonical = str(parse_ip(value))
+    if messages or value == canonical:
+        return messages
+    return [f'must be in canonical form ("{canonical}")']
 
 
 IP = ip_check()

@@ -178,7 +178,7 @@ def _part(
         selectable_fields(fields, found, f"{path}.selectableFields", out)
 
 
-def _versions(spec: Mapping[str, Any], out: Causes, compiler: CompileRules) -> None:
+def _versions(spec: Mapping[str, Any], out: Causes, compiler: CompileRules, *, given: bool) -> None:
     versions = spec["versions"]
     names: list[str] = []
     for index, version in enumerate(versions):
@@ -194,7 +194,7 @@ def _versions(spec: Mapping[str, Any], out: Causes, compiler: CompileRules) -> N
         out.append(invalid("spec.versions", shown, "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        out.append(invalid("spec.versions", shown, detail))
+        out.append(invalid("spec.versions", shown if given else None, detail))
 
 
 def _first_version(versions: Sequence[Json], out: Causes) -> None:
@@ -263,16 +263,6 @@ def _conversion(
 # --- the whole ---
 
 
-def _name(obj: Mapping[str, Any], out: Causes) -> None:
-    name, spec = obj["metadata"].get("name") or "", member(obj, "spec")
-    if not name:
-        return
-    out.extend(invalid("metadata.name", name, text) for text in dns1123_subdomain(name))
-    if name != f"{member(spec, 'names').get('plural') or ''}.{spec.get('group') or ''}":
-        detail = 'must be spec.names.plural+"."+spec.group'
-        out.append(invalid("metadata.name", name, detail))
-
-
 def _group(group: str, out: Causes) -> None:
     path = "spec.group"
     if not group:
@@ -302,12 +292,12 @@ def _spec(
         for index, version in enumerate(inside["versions"]):
             if member(version, "schema").get("openAPIV3Schema") is None:
                 where = f"spec.versions[{index}].schema.openAPIV3Schema"
-                out.append(required(where, "schemas are required"))
+                out.append(required(where))
     preserve = bool(spec.get("preserveUnknownFields"))
     if preserve and any(_has_defaults(schema) for schema in _schemas_of(spec)):
         detail = "must be false in order to use defaults in the schema"
         out.append(invalid("spec.preserveUnknownFields", True, detail))
-    _versions(inside, out, compiler)
+    _versions(inside, out, compiler, given=spec.get("versions") is not None)
     _first_version(inside["versions"], out)
     names = member(spec, "names")
     for name in ("plural", "singular", "kind", "listKind"):
@@ -427,7 +417,6 @@ def rules(compiler: CompileRules) -> Tables:
     """
 
     def create(obj: Mapping[str, Any], _: str, out: Causes) -> None:
-        _name(obj, out)
         _spec(member(obj, "spec"), out, compiler)
         _accepted_names(obj, out)
         _stored_versions(obj, out)

@@ -9,8 +9,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from kubetrio.machinery.fielderrors import invalid, not_supported, quote, required
-from kubetrio.machinery.names_validation import dns1035_label, dns1123_subdomain, path_segment
+from kubetrio.machinery.fielderrors import invalid, not_supported, required
+from kubetrio.machinery.names_validation import dns1035_label, dns1123_subdomain
 from kubetrio.resources.validation.library import (
     Causes,
     Json,
@@ -24,14 +24,6 @@ from kubetrio.resources.validation.library import (
 )
 
 _STATUSES = ("True", "False", "Unknown")
-
-
-def _name(obj: Mapping[str, Any], _: str, out: Causes) -> None:
-    name, spec = obj["metadata"].get("name") or "", member(obj, "spec")
-    wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
-    if name and name != wanted and not path_segment(name):
-        detail = f'must be `spec.version+"."+spec.group`: {quote(wanted)}'
-        out.append(invalid("metadata.name", name, detail))
 
 
 def _group(spec: Mapping[str, Any], path: str, out: Causes) -> None:
@@ -88,6 +80,6 @@ def _status(new: Json, _: Json, out: Causes) -> None:
 
 TABLES: Tables = {
     ("apiregistration.k8s.io", "apiservices"): KindRules(
-        create=table(_name, _spec), subresources={"status": _status}
+        create=_spec, subresources={"status": _status}
     ),
 }

@@ -297,7 +297,6 @@ TABLES: Tables = MappingProxyType(
         ("batch", "jobs"): KindRules(
             create=_job,
             update=_job_update,
-            # the spec a second time with what may not change
             subresources={"status": update_status},
             warnings=_job_warnings,
         ),

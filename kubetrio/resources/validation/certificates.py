@@ -132,7 +132,7 @@ def _signer_name(name: str, path: str, out: Causes) -> None:
 def _spec(spec: Mapping[str, Any], stored: Mapping[str, Any], out: Causes) -> None:
     request = spec.get("request") or ""
     if error := _request_error(request):
-        out.append(invalid("spec.request", request or None, error))
+        out.append(invalid("spec.request", spec.get("request"), error))
     usages, before = spec.get("usages") or (), stored.get("usages") or ()
     if not usages:
         out.append(required("spec.usages"))

@@ -274,7 +274,6 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 CLAIMS = KindRules(
     create=table(row("spec", CLAIM_SPEC, zero={})),
     update=_update,
-    revalidate=2,
     subresources={"status": _status},
     warnings=_warnings,
 )

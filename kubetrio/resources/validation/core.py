@@ -125,7 +125,6 @@ TABLES: Tables = MappingProxyType(
         ("", "persistentvolumeclaims"): CLAIMS,
         ("", "replicationcontrollers"): KindRules(
             create=_controller,
-            revalidate=2,
             subresources={
                 "status": replica_status("cannot be greater than readyReplicas"),
                 "scale": scale,

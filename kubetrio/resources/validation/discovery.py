@@ -15,7 +15,13 @@ from kubetrio.machinery.names_validation import (
     label_value,
     qualified_name,
 )
-from kubetrio.resources.validation.addresses import ip_warnings, non_special_ip, parse_ip
+from kubetrio.resources.validation.addresses import (
+    canonical_ip_messages,
+    ip_messages,
+    ip_warnings,
+    non_special_ip,
+    parse_ip,
+)
 from kubetrio.resources.validation.library import (
     Causes,
     Check,
@@ -43,21 +49,23 @@ _MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 
 
-def _address(version: int) -> Check:
+def _address(version: int, messages: Messages) -> Check:
     def check(value: str, path: str, out: Causes) -> None:
+        if found := messages(value):
+            out.extend(invalid(path, value, message) for message in found)
+            return
         address = parse_ip(value)
-        # addresses of IPv4 that are written as IPv6 are IPv4
-        mapped = getattr(address, "ipv4_mapped", None)
-        if address is None or (mapped or address).version != version:
-            out.append(invalid(path, value, f"must be a valid IPv{version} address"))
+        if address is not None and address.version != version:
+            # told of the list, as kube-apiserver does
+            out.append(invalid(path.rpartition("[")[0], value, f"must be an IPv{version} address"))
         non_special_ip(value, path, out)
 
     return check
 
 
 _ADDRESSES: Mapping[str, Check] = {
-    "IPv4": _address(4),
-    "IPv6": _address(6),
+    "IPv4": _address(4, ip_messages),
+    "IPv6": _address(6, canonical_ip_messages),
     "FQDN": fully_qualified_domain,
 }
 

@@ -17,7 +17,6 @@ from kubetrio.machinery.names_validation import (
     path_segment,
 )
 from kubetrio.resources.validation.addresses import (
-    IP,
     cidr_check,
     cidr_warnings,
     parse_cidr,
@@ -213,11 +212,6 @@ def _policy_warnings(new: Json, old: Json | None) -> list[str]:
 # --- addresses and ranges of services ---
 
 
-def _address_name(obj: Mapping[str, Any], _: str, out: Causes) -> None:
-    if name := obj["metadata"].get("name"):
-        IP(name, "metadata.name", out)
-
-
 _PARENT = table(
     row("group", _SUBDOMAIN),
     row("resource", _SEGMENT, missing=""),
@@ -292,7 +286,7 @@ TABLES: Tables = {
         warnings=_policy_warnings,
     ),
     (_GROUP, "ipaddresses"): KindRules(
-        create=table(_address_name, _parent),
+        create=_parent,
         update=changes(unchanged(_parent), _same_parent),
         revalidate=0,
     ),

@@ -373,8 +373,7 @@ TABLES: Tables = {
     ),
     (_GROUP, "csinodes"): KindRules(
         create=_NODE,
-        # checked twice, as attachments are
-        update=changes(unchanged(_NODE), unchanged(_NODE), _same_node_drivers),
+        update=changes(unchanged(_NODE), _same_node_drivers),
         revalidate=0,
     ),
     (_GROUP, "volumeattachments"): KindRules(

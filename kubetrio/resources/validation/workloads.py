@@ -431,12 +431,11 @@ def _revision_update(new: Json, old: Json, out: Causes) -> None:
         out.append(Cause("FieldValueInvalid", message, "data"))
 
 
-def _scaled(create: Check, status: UpdateCheck, *, checks: int) -> KindRules:
-    """Rules of what has replicas; the object is checked before its change, or that alone."""
+def _scaled(create: Check, status: UpdateCheck) -> KindRules:
+    """Rules of what has replicas."""
     return KindRules(
         create=create,
         update=_same_selector,
-        revalidate=checks,
         subresources={"status": status, "scale": scale},
         warnings=owner_warnings,
     )
@@ -444,14 +443,13 @@ def _scaled(create: Check, status: UpdateCheck, *, checks: int) -> KindRules:
 
 TABLES: Tables = MappingProxyType(
     {
-        ("apps", "deployments"): _scaled(_deployment, _deployment_status, checks=1),
+        ("apps", "deployments"): _scaled(_deployment, _deployment_status),
         ("apps", "replicasets"): _scaled(
-            _replica_set, replica_status("cannot be greater than readyReplicas"), checks=2
+            _replica_set, replica_status("cannot be greater than readyReplicas")
         ),
         ("apps", "daemonsets"): KindRules(
             create=_daemon_set,
             update=_same_selector,
-            revalidate=2,
             subresources={"status": _daemon_status},
             warnings=_daemon_warnings,
         ),

@@ -394,6 +394,38 @@ def test_status_writers_and_metadata() -> None:
     assert new["metadata"]["labels"] == {"a": "b"}
 
 
+def test_what_status_writers_say_of_metadata_is_kept_dropped_or_checked() -> None:
+    """As each kind does it; where it is dropped, owners of fields are still told."""
+    meta = {
+        "name": "x",
+        "labels": {"a": "b"},
+        "deletionTimestamp": "2024-01-01T00:00:00Z",
+        "deletionGracePeriodSeconds": 3,
+        "managedFields": [{"manager": "m"}],
+    }
+    requests = ("certificates.k8s.io", "certificatesigningrequests")
+    old = create(*requests, spec={"request": "", "signerName": "s"})
+    for subresource in ("status", "approval"):
+        found = update(*requests, old, subresource, metadata=meta, spec=old["spec"])["metadata"]
+        assert found["labels"] == {"a": "b"}
+    schemas = ("flowcontrol.apiserver.k8s.io", "flowschemas")
+    old = create(*schemas, spec={"priorityLevelConfiguration": {"name": "p"}})
+    found = update(*schemas, old, "status", metadata=meta, spec=old["spec"])["metadata"]
+    assert found == {**old["metadata"], "managedFields": [{"manager": "m"}]}
+    services = ("apiregistration.k8s.io", "apiservices")
+    old = create(*services, spec={"version": "v1"})
+    found = update(*services, old, "status", metadata=meta, spec=old["spec"])["metadata"]
+    assert ("labels" in found, "deletionTimestamp" in found) == (False, True)
+
+
+def test_the_status_of_a_pod_does_not_end_it() -> None:
+    """A time of deletion that comes with a status is dropped; other kinds refuse it."""
+    old = create("", "pods", spec=POD_SPEC)
+    meta = {"name": "x", "deletionTimestamp": "2024-01-01T00:00:00Z"}
+    found = update("", "pods", old, "status", metadata=meta, spec=POD_SPEC)
+    assert "deletionTimestamp" not in found["metadata"]
+
+
 def test_a_deployment_keeps_its_labels_when_its_status_is_written() -> None:
     """And takes annotations, as other kinds take both."""
     spec = {

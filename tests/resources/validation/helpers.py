@@ -13,6 +13,7 @@ from kubetrio.cel.engine import available
 from kubetrio.machinery.status import Cause
 from kubetrio.resources.defaults import Context, apply_defaults, prepare_create
 from kubetrio.resources.validation import validate_create, validate_update, warnings
+from kubetrio.resources.validation.metadata import with_metadata_of_new
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import Report, compile_type
@@ -49,7 +50,8 @@ def lines(causes: list[Cause]) -> list[str]:
 
 def refused(kind: ResourceType, body: Json) -> list[str]:
     """What is wrong with a new object."""
-    return lines(validate_create(kind, made(kind, body)))
+    obj = made(kind, body)
+    return lines(with_metadata_of_new(kind, obj, validate_create(kind, obj)))
 
 
 def refused_change(kind: ResourceType, old: Json, new: Json, subresource: str = "") -> list[str]:

@@ -151,3 +151,17 @@ def test_first_version_is_checked_as_second() -> None:
             "than 0"
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "message"),
+    [
+        (0, "Required value: must be set and greater than 0"),
+        (-1, "Invalid value: -1: must be greater than or equal to 1"),
+    ],
+)
+def test_none_and_fewer_replicas_are_told_apart(replicas: int, message: str) -> None:
+    """Zero is as good as missing."""
+    found = refused(V2, autoscaler(maxReplicas=replicas))
+    least = f"Invalid value: {replicas}: must be greater than or equal to `minReplicas`"
+    assert sorted(found) == sorted(f"spec.maxReplicas: {text}" for text in (message, least))

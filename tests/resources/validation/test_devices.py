@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
+
+from kubetrio.machinery.status import Cause
+from kubetrio.resources.validation.deviceparts import PARAMETERS_MAX, raw_object
+from kubetrio.wire.goscan import Float
 
 from .helpers import Json, made, refused, refused_change, resource, warned
 
@@ -100,3 +105,16 @@ def test_changed_templates_are_checked_and_refused() -> None:
     assert len(found) == 2
     assert wanted in found
     assert any(cause.endswith(": field is immutable") for cause in found)
+
+
+@pytest.mark.parametrize("value", [Float("1.5"), 10**20])
+def test_opaque_parameters_that_are_numbers(value: Any) -> None:
+    """Fractions and numbers of any size are told as what they are: no objects."""
+    causes: list[Cause] = []
+    raw_object(value, "p", causes, PARAMETERS_MAX)
+    assert [cause.message for cause in causes] == [
+        'Invalid value: "<value omitted>": must be a valid JSON object'
+    ]
+    causes = []
+    raw_object({"a": value}, "p", causes, PARAMETERS_MAX)
+    assert causes == []

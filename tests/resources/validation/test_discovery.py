@@ -9,27 +9,28 @@ from .helpers import refused, resource, warned
 SLICES = resource("endpointslices", "discovery.k8s.io")
 
 
+EXAMPLE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+
+
 @pytest.mark.parametrize(
-    ("kind", "address", "good"),
+    ("kind", "address", "place", "message"),
     [
-        ("IPv4", "10.1.1.1", True),
-        ("IPv4", "::ffff:10.1.1.1", True),
-        ("IPv4", "2001:db8::1", False),
-        ("IPv6", "2001:db8::1", True),
-        ("IPv6", "::ffff:10.1.1.1", False),
-        ("IPv6", "10.1.1.1", False),
+        ("IPv4", "10.1.1.1", "", ""),
+        ("IPv4", "x", "[0]", EXAMPLE),
+        ("IPv4", "10.1.1.01", "[0]", "must not have leading 0s"),
+        ("IPv4", "::ffff:10.1.1.1", "[0]", "must not be an IPv4-mapped IPv6 address"),
+        ("IPv4", "2001:db8::1", "", "must be an IPv4 address"),
+        ("IPv6", "2001:db8::1", "", ""),
+        ("IPv6", "2001:DB8::1", "[0]", 'must be in canonical form ("2001:db8::1")'),
+        ("IPv6", "::ffff:10.1.1.1", "[0]", "must not be an IPv4-mapped IPv6 address"),
+        ("IPv6", "10.1.1.1", "", "must be an IPv6 address"),
     ],
 )
-def test_addresses_are_of_their_type(kind: str, address: str, good: bool) -> None:
-    """An address of IPv4 stays one when it is written as IPv6."""
+def test_addresses_are_of_their_type(kind: str, address: str, place: str, message: str) -> None:
+    """One of another family is told of the list, and those of IPv6 are written in one way."""
     body = {"addressType": kind, "endpoints": [{"addresses": [address]}]}
-    assert refused(SLICES, body) == (
-        []
-        if good
-        else [
-            f'endpoints[0].addresses[0]: Invalid value: "{address}": must be a valid {kind} address'
-        ]
-    )
+    wanted = f'endpoints[0].addresses{place}: Invalid value: "{address}": {message}'
+    assert refused(SLICES, body) == ([wanted] if message else [])
 
 
 def test_addresses_in_another_form_are_warned_about() -> None:
