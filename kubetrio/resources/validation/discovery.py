@@ -15,7 +15,13 @@ from kubetrio.machinery.names_validation import (
     label_value,
     qualified_name,
 )
-from kubetrio.resources.validation.addresses import ip_warnings, non_special_ip, parse_ip
+from kubetrio.resources.validation.addresses import (
+    CANONICAL_IP,
+    IP,
+    ip_warnings,
+    non_special_ip,
+    parse_ip,
+)
 from kubetrio.resources.validation.library import (
     Causes,
     Check,
@@ -44,12 +50,18 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 
 
 def _address(version: int) -> Check:
+    well_formed = IP if version == 4 else CANONICAL_IP
+
     def check(value: str, path: str, out: Causes) -> None:
+        before = len(out)
+        well_formed(value, path, out)
+        if len(out) != before:
+            return
         address = parse_ip(value)
-        # addresses of IPv4 that are written as IPv6 are IPv4
-        mapped = getattr(address, "ipv4_mapped", None)
-        if address is None or (mapped or address).version != version:
-            out.append(invalid(path, value, f"must be a valid IPv{version} address"))
+        if address is not None and address.version != version:
+            # upstream names the list here, not the address in it
+            where = path.rpartition("[")[0]
+            out.append(invalid(where, value, f"must be an IPv{version} address"))
         non_special_ip(value, path, out)
 
     return check
