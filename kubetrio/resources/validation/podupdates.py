@@ -27,6 +27,11 @@ _UPDATABLE = (
 _MAX_INT32 = 2147483647
 _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 _RESIZABLE = ("cpu", "memory")
+_ONLY_COMPUTE = "only cpu and memory resources are mutable"
+_ONLY_COMPUTE_EARLY = "only cpu and memory resources for init or sidecar containers are mutable"
+_RESTARTED = (
+    "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+)
 
 
 def _spec(pod: Mapping[str, Any]) -> Json:
@@ -237,12 +242,11 @@ def update_resources(new: Json, old: Json, out: Causes) -> None:
     for name in ("initContainers", "containers"):
         pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=True)
         for index, (one, two) in enumerate(pairs):
-            if name == "containers" or two.get("restartPolicy") == "Always":
-                path = f"spec.{name}[{index}].resources"
-                _not_removed(one.get("resources") or {}, two.get("resources") or {}, path, out)
+            path = f"spec.{name}[{index}].resources"
+            _not_removed(one.get("resources") or {}, two.get("resources") or {}, path, out)
     restored = _restored(mine, theirs, out)
     if not out and not _equal(restored, theirs):
-        out.append(forbidden("spec", "only cpu and memory resources are mutable"))
+        out.append(forbidden("spec", _ONLY_COMPUTE))
 
 
 def _node_resizes(status: Json) -> bool:
@@ -292,10 +296,10 @@ def _same_order(mine: Json, theirs: Json, out: Causes) -> bool:
     return len(out) == before
 
 
-def _without_compute(holder: Json, before: Json) -> Json:
-    """A container or a spec with the CPU and memory that it had."""
+def _without_compute(holder: Json, before: Json, *, claims: bool = True) -> Json:
+    """A container or a spec with the CPU and memory that it had, maybe without its claims."""
     resources, old = holder.get("resources") or {}, before.get("resources") or {}
-    out = {name: value for name, value in resources.items() if name not in ("requests", "limits")}
+    out = {"claims": resources["claims"]} if claims and resources.get("claims") else {}
     for side in ("requests", "limits"):
         amounts = {
             name: value
@@ -309,32 +313,31 @@ def _without_compute(holder: Json, before: Json) -> Json:
     return {**holder, "resources": out}
 
 
-def _same_resources(one: Json, two: Json) -> bool:
-    mine, theirs = one.get("resources") or {}, two.get("resources") or {}
-    rest = {**one, "resources": None, "resizePolicy": None}
-    return _equal(mine, theirs) and _equal(rest, {**two, "resources": None, "resizePolicy": None})
-
-
 def _restored(mine: Json, theirs: Json, out: Causes) -> Json:
     """The new spec without its changes to CPU and memory; tells of other changes."""
     restored = _without_compute(mine, theirs)
     restored["resources"] = restored["resources"] or None
     for name in ("containers", "initContainers"):
         pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
-        restored[name] = [_restored_container(one, two, name, out) for one, two in pairs]
+        restored[name] = [
+            _restored_container(one, two, "" if name == "containers" else f"{name}[{index}]", out)
+            for index, (one, two) in enumerate(pairs)
+        ]
     return restored
 
 
-def _restored_container(mine: Json, theirs: Json, kind: str, out: Causes) -> Json:
-    if kind == "containers":
-        detail = "only cpu and memory resources are mutable"
-    elif mine.get("restartPolicy") == "Always":
-        detail = "only cpu and memory resources for sidecar containers are mutable"
-    else:
-        if not _same_resources(mine, theirs):
-            detail = "resources for non-sidecar init containers are immutable"
-            out.append(forbidden("spec", detail))
-        return theirs
-    if not _same_resources(_without_compute(mine, theirs), theirs):
-        out.append(forbidden("spec", detail))
+def _restored_container(mine: Json, theirs: Json, place: str, out: Causes) -> Json:
+    """One of its containers; the place of an init container."""
+    # upstream forgets the claims of the new container, so that one with claims cannot be resized
+    if not _equal(_without_compute(mine, theirs, claims=False), _complete(theirs)):
+        path, detail = (f"spec.{place}", _ONLY_COMPUTE_EARLY) if place else ("spec", _ONLY_COMPUTE)
+        out.append(forbidden(path, detail))
+    if place and theirs.get("restartPolicy") != "Always" and not _equal(mine, theirs):
+        policies = [item.get("restartPolicy") for item in mine.get("resizePolicy") or ()]
+        refused = policies.count("RestartContainer")
+        out.extend(forbidden(f"spec.{place}", _RESTARTED) for _ in range(refused))
     return theirs
+
+
+def _complete(container: Json) -> Json:
+    return {**container, "resources": container.get("resources") or {}}
