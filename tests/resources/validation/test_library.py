@@ -52,7 +52,8 @@ TABLE = table(
     [
         ({"a": 1, "b": "x", "c": 1}, []),
         ({"c": 1}, ["p.a: Required value: why"]),
-        ({"a": 0, "b": "", "c": 1}, ["p.a: Invalid value: 0: must be greater than or equal to 1"]),
+        ({"a": 0, "c": 1}, ["p.a: Invalid value: 0: must be greater than or equal to 1"]),
+        ({"a": 1, "b": "", "c": 1}, ['p.b: Unsupported value: "": supported values: "x", "y"']),
         ({"a": 1, "b": "z", "c": 1}, ['p.b: Unsupported value: "z": supported values: "x", "y"']),
         ({"a": 1}, ["p.c: Invalid value: 0: must be greater than or equal to 1"]),
     ],
