@@ -219,8 +219,10 @@ def _spec(spec: Mapping[str, Any], out: Causes, *, least: int) -> None:
     if low is not None and low < least:
         detail = f"must be greater than or equal to {least}"
         out.append(invalid("spec.minReplicas", low, detail))
-    if high < 1:
+    if high == 0:
         out.append(required("spec.maxReplicas", "must be set and greater than 0"))
+    elif high < 0:
+        out.append(invalid("spec.maxReplicas", high, "must be greater than or equal to 1"))
     if low is not None and high < low:
         detail = "must be greater than or equal to `minReplicas`"
         out.append(invalid("spec.maxReplicas", high, detail))

@@ -283,9 +283,9 @@ def _webhook_url(url: str, path: str, out: Causes) -> None:
 def _webhook_service(service: Mapping[str, Any], path: str, out: Causes) -> None:
     # kube-apiserver passes the two in the wrong order: a missing name is told of the namespace
     if not service.get("namespace"):
-        out.append(required(f"{path}.name", "service name is required"))
+        out.append(required(f"{path}.name"))
     if not service.get("name"):
-        out.append(required(f"{path}.namespace", "service namespace is required"))
+        out.append(required(f"{path}.namespace"))
     port = service.get("port")
     if port is not None and not 1 <= port <= 65535:
         out.append(invalid(f"{path}.port", port, f"port is not valid: {PORT_NUMBER}"))

@@ -92,8 +92,6 @@ def _subject(*, namespaced: bool) -> Check:
             if not namespaced and not subject.get("namespace"):
                 out.append(required(f"{path}.namespace"))
         elif kind in _SUBJECTS:
-            if not name:
-                out.append(invalid(f"{path}.name", "", f"{kind.lower()} name cannot be empty"))
             if group != _GROUP:
                 out.append(not_supported(f"{path}.apiGroup", group, [_GROUP]))
         else:
