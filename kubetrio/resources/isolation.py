@@ -37,9 +37,10 @@ def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> O
     was, meta = old["metadata"], dict(new["metadata"])
     meta.setdefault("uid", was["uid"])
     meta["creationTimestamp"] = was["creationTimestamp"]
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if name in was:  # never removed; setting one is refused by validation
-            meta[name] = was[name]
+    if "deletionTimestamp" in was:  # kept; setting one is refused by validation
+        meta["deletionTimestamp"] = was["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in was:  # never removed; changing it is refused
+        meta.setdefault("deletionGracePeriodSeconds", was["deletionGracePeriodSeconds"])
     meta["resourceVersion"] = was["resourceVersion"]
     meta.setdefault("name", was["name"])
     meta.pop("selfLink", None)

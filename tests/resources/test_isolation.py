@@ -103,3 +103,12 @@ def test_times_of_managed_fields_are_no_change() -> None:
     assert unchanged(at("2001-01-01T00:00:00Z"), at("2002-01-01T00:00:00Z"))
     assert not unchanged(at("2001-01-01T00:00:00Z"), at("2001-01-01T00:00:00Z", "other"))
     assert not unchanged({**at("x"), "data": {}}, at("y"))
+
+
+@pytest.mark.parametrize(("given", "wanted"), [({}, 30), ({"deletionGracePeriodSeconds": 5}, 5)])
+def test_a_grace_period_is_kept_but_not_put_back(given: Object, wanted: int) -> None:
+    """Leaving it out changes nothing; another one is left for validation to refuse."""
+    meta = {"uid": "u", "creationTimestamp": "t", "resourceVersion": "1", "name": "n"}
+    old = {"metadata": {**meta, "deletionGracePeriodSeconds": 30}}
+    new = isolate({"metadata": {**meta, **given}}, old, "", COUNTING)
+    assert new["metadata"]["deletionGracePeriodSeconds"] == wanted
