@@ -151,3 +151,27 @@ def test_first_version_is_checked_as_second() -> None:
             "than 0"
         )
     ]
+
+
+@pytest.mark.parametrize("direction", ["scaleUp", "scaleDown"])
+def test_an_empty_list_of_policies_is_not_none(direction: str) -> None:
+    """Defaults stand for policies that are not given, and an empty list is given."""
+    spec = {"maxReplicas": 2, "scaleTargetRef": TARGET, "behavior": {direction: {"policies": []}}}
+    assert refused(resource("horizontalpodautoscalers", "autoscaling", "v2"), {"spec": spec}) == [
+        f"spec.behavior.{direction}.policies: Required value: must specify at least one Policy"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "detail"),
+    [
+        (0, "Required value: must be set and greater than 0"),
+        (-1, "Invalid value: -1: must be greater than or equal to 1"),
+    ],
+)
+def test_no_replicas_are_told_from_less(replicas: int, detail: str) -> None:
+    """Zero is a number that is missing."""
+    spec = {"maxReplicas": replicas, "scaleTargetRef": TARGET}
+    kind = resource("horizontalpodautoscalers", "autoscaling", "v2")
+    found = [line for line in refused(kind, {"spec": spec}) if "than" in line and "min" not in line]
+    assert found == [f"spec.maxReplicas: {detail}"]
