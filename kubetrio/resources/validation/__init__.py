@@ -153,9 +153,11 @@ def repeated_metadata(
     """
     if subresource in _WHOLE_OBJECT:
         return repeated(causes, 1, 1)
-    if subresource or resource.group not in _MODULES:
+    if resource.group not in _MODULES:
         return repeated(causes, 0, 1)
     rules = rules_of(resource)
+    if subresource:
+        return repeated(causes, 0, rules.part_metadata)
     return repeated(causes, *rules.metadata, updates_first=rules.checked_last)
 
 

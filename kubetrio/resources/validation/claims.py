@@ -275,8 +275,6 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 CLAIMS = KindRules(
     create=table(row("spec", CLAIM_SPEC, zero={})),
     update=_update,
-    revalidate=2,
-    metadata=(2, 1),
     subresources={"status": _status},
     warnings=_warnings,
 )

@@ -46,5 +46,5 @@ _SPEC = table(
 )
 
 TABLES: Tables = {
-    ("coordination.k8s.io", "leases"): KindRules(create=table(row("spec", _SPEC))),
+    ("coordination.k8s.io", "leases"): KindRules(create=table(row("spec", _SPEC)), metadata=(0, 1)),
 }

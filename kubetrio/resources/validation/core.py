@@ -125,7 +125,7 @@ TABLES: Tables = MappingProxyType(
         ("", "persistentvolumeclaims"): CLAIMS,
         ("", "replicationcontrollers"): KindRules(
             create=_controller,
-            revalidate=2,
+            metadata=(0, 1),
             subresources={
                 "status": replica_status("cannot be greater than readyReplicas"),
                 "scale": scale,

@@ -374,6 +374,7 @@ SLICES = KindRules(
     create=lambda obj, _, out: _slice(obj, {}, out),
     update=_slice,
     revalidate=0,
+    metadata=(0, 1),
     warnings=_warnings,
 )
 """The rules of ``resourceslices``."""

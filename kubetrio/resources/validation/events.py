@@ -142,6 +142,6 @@ def _update(new: Json, old: Json, out: Causes) -> None:
 
 TABLES: Tables = {
     ("events.k8s.io", "events"): KindRules(
-        create=_create, update=_update, revalidate=0, metadata=(0, 0)
+        create=_create, update=_update, revalidate=0, metadata=(0, 1)
     )
 }

@@ -35,7 +35,8 @@ class KindRules:
             checks some kinds twice, which shows in the details of its answer.
         checked_last: whether those checks come after ``update``.
         metadata: how often the kind itself checks, on an update, the metadata of the object and
-            that of the change; writes to subresources check the change once.
+            that of the change.
+        part_metadata: how often it checks that of a change to a subresource.
         subresources: checks of changes written there, by name (``status``, ``scale``, ...);
             nothing else is checked then.
         warnings: texts for ``Warning`` headers from (new object, old one or None).
@@ -48,6 +49,7 @@ class KindRules:
     revalidate: int = 1
     checked_last: bool = False
     metadata: tuple[int, int] = (1, 1)
+    part_metadata: int = 1
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
     warnings: Callable[[Json, Json | None], list[str]] | None = None
     status_warnings: Callable[[Json], list[str]] | None = None

@@ -290,6 +290,7 @@ TABLES: Tables = {
         create=_create_policy,
         update=_update_policy,
         revalidate=0,
+        metadata=(0, 1),
         warnings=_policy_warnings,
     ),
     (_GROUP, "ipaddresses"): KindRules(

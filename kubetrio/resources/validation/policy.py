@@ -67,6 +67,7 @@ TABLES: Tables = {
     ("policy", "poddisruptionbudgets"): KindRules(
         create=table(row("spec", _SPEC)),
         metadata=(0, 0),
+        part_metadata=0,
         subresources={"status": _status},
     )
 }

@@ -64,5 +64,6 @@ TABLES: Tables = {
         ),
         update=changes(_same_value, immutable("preemptionPolicy")),
         revalidate=0,
+        metadata=(0, 1),
     ),
 }

@@ -115,9 +115,7 @@ def _role_ref(*kinds: str) -> Check:
 
 
 def _rules(create: Check, *more: UpdateCheck) -> KindRules:
-    # the strategy checks a changed object, and so does the check of a change that it calls
-    twice = changes(unchanged(create), unchanged(create), *more)
-    return KindRules(create=create, update=twice, revalidate=0)
+    return KindRules(create=create, update=changes(unchanged(create), *more), revalidate=0)
 
 
 def _binding(*kinds: str, namespaced: bool) -> KindRules:

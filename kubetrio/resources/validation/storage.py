@@ -316,7 +316,7 @@ def _same_attachment(new: Json, old: Json, out: Causes) -> None:
 
 
 # the strategy checks a changed attachment, and so does the check of a change that it calls
-_update_attachment = changes(unchanged(_attachment), unchanged(_attachment), _same_attachment)
+_update_attachment = changes(unchanged(_attachment), _same_attachment)
 
 # --- capacities ---
 
@@ -371,17 +371,20 @@ TABLES: Tables = {
             unchanged(_create_driver), _same_attach, immutable("spec.volumeLifecycleModes")
         ),
         revalidate=0,
+        metadata=(0, 1),
     ),
     (_GROUP, "csinodes"): KindRules(
         create=_NODE,
-        # checked twice, as attachments are
-        update=changes(unchanged(_NODE), unchanged(_NODE), _same_node_drivers),
+        update=changes(unchanged(_NODE), _same_node_drivers),
         revalidate=0,
+        metadata=(1, 0),
     ),
     (_GROUP, "volumeattachments"): KindRules(
         create=_new_attachment,
         update=_update_attachment,
         revalidate=0,
+        metadata=(1, 0),
+        part_metadata=0,
         subresources={"status": _update_attachment},
     ),
     (_GROUP, "csistoragecapacities"): KindRules(

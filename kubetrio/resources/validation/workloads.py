@@ -334,7 +334,7 @@ def _with_claims(spec: Mapping[str, Any]) -> Json:
     """The template with the volumes that the claim templates will become, in front."""
     template: Json = spec.get("template") or {}
     claims = spec.get("volumeClaimTemplates") or ()
-    names = dict.fromkeys(filter(None, (member(claim, "metadata").get("name") for claim in claims)))
+    names = dict.fromkeys(member(claim, "metadata").get("name") or "" for claim in claims)
     if not names:
         return template
     pod = template.get("spec") or {}
@@ -426,13 +426,12 @@ def _revision_update(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("data", new.get("data"), IMMUTABLE))
 
 
-def _scaled(create: Check, status: UpdateCheck, *, checks: int) -> KindRules:
-    """Rules of what has replicas; the object is checked before its change, or that alone."""
+def _scaled(create: Check, status: UpdateCheck) -> KindRules:
+    """Rules of what has replicas."""
     return KindRules(
         create=create,
         update=_same_selector,
-        revalidate=checks,
-        metadata=(checks - 1, 1),
+        metadata=(0, 1),
         subresources={"status": status, "scale": scale},
         warnings=owner_warnings,
     )
@@ -440,14 +439,14 @@ def _scaled(create: Check, status: UpdateCheck, *, checks: int) -> KindRules:
 
 TABLES: Tables = MappingProxyType(
     {
-        ("apps", "deployments"): _scaled(_deployment, _deployment_status, checks=1),
+        ("apps", "deployments"): _scaled(_deployment, _deployment_status),
         ("apps", "replicasets"): _scaled(
-            _replica_set, replica_status("cannot be greater than readyReplicas"), checks=2
+            _replica_set, replica_status("cannot be greater than readyReplicas")
         ),
         ("apps", "daemonsets"): KindRules(
             create=_daemon_set,
             update=_same_selector,
-            revalidate=2,
+            metadata=(0, 1),
             subresources={"status": _daemon_status},
             warnings=_daemon_warnings,
         ),
