@@ -61,7 +61,14 @@ ORPHAN_WARNINGS = {
 }
 GRACEFUL = frozenset({("", "pods")})
 FREE_FINALIZERS = frozenset(
-    {"apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io"}
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "coordination.k8s.io",
+        "node.k8s.io",
+        "policy",
+    }
 )
 # Not probed, known from what they answer.
 GENERATION_GROUPS = frozenset({"admissionregistration.k8s.io"})

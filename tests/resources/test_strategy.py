@@ -112,3 +112,17 @@ def test_ranges_of_services_take_their_status_from_every_update() -> None:
     """kube-apiserver does not keep the stored one, as it does for all other kinds."""
     assert not strategy("networking.k8s.io", "v1", "servicecidrs").status
     assert strategy("networking.k8s.io", "v1", "ingresses").status
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "standard"),
+    [
+        ("", "configmaps", True),
+        ("coordination.k8s.io", "leases", False),
+        ("node.k8s.io", "runtimeclasses", False),
+        ("policy", "poddisruptionbudgets", False),
+    ],
+)
+def test_finalizers_without_a_domain(group: str, plural: str, standard: bool) -> None:
+    """Kinds whose metadata is checked by the core group's rules take standard ones only."""
+    assert strategy(group, "v1", plural).standard_finalizers is standard
