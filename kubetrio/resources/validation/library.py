@@ -440,13 +440,13 @@ def walk(obj: Any, names: Sequence[str]) -> Any:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Semantic equality: missing members are equal, whatever stands for them.
+    """Semantic equality: no list and an empty one are equal, but what is set is not missing.
 
     Args:
         one: a JSON value.
         two: another one.
     """
-    return one == two or (is_missing(one) and is_missing(two))
+    return one == two or (one in (None, []) and two in (None, []))
 
 
 def changes(*checks: UpdateCheck) -> UpdateCheck:

@@ -155,7 +155,8 @@ def _while_gated(masked: Json, theirs: Json, out: Causes) -> None:
     if new.get("nodeAffinity") != old.get("nodeAffinity"):
         _node_affinity(new.get("nodeAffinity") or {}, old.get("nodeAffinity") or {}, out)
         undone = {**new, "nodeAffinity": old.get("nodeAffinity")}
-        masked["affinity"] = {name: value for name, value in undone.items() if value}
+        kept = {name: value for name, value in undone.items() if value}
+        masked["affinity"] = kept or theirs.get("affinity")
 
 
 def _node_affinity(mine: Json, theirs: Json, out: Causes) -> None:

@@ -315,8 +315,7 @@ def _same_attachment(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("spec", go_struct_of(_ATTACHMENT_TYPE, spec), IMMUTABLE))
 
 
-# the strategy checks a changed attachment, and so does the check of a change that it calls
-_update_attachment = changes(unchanged(_attachment), _same_attachment)
+_update_attachment = changes(unchanged(_new_attachment), _same_attachment)
 
 # --- capacities ---
 
