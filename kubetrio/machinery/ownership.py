@@ -107,26 +107,6 @@ def excluding(*paths: Path) -> FieldFilter:
     return lambda fields: fields.recursive_difference(out)
 
 
-ANY_STEP = "*"
-"""In a pattern: every step."""
-
-
-def including(*patterns: Path) -> FieldFilter:
-    """A filter for paths that begin with one of the patterns; ``ANY_STEP`` matches any step."""
-    return lambda fields: FieldSet(_matching(fields.root, patterns))
-
-
-def _matching(node: Node, patterns: tuple[Path, ...]) -> Node:
-    out: Node = {}
-    for step, child in node.items():
-        tails = tuple(p[1:] for p in patterns if p[0] in (step, ANY_STEP))
-        if () in tails:
-            out[step] = child
-        elif tails and child and (inner := _matching(child, tails)):
-            out[step] = inner
-    return out
-
-
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """A field that somebody else owns and that an apply would change.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubetrio.machinery.ownership import ANY_STEP, FieldFilter, all_fields, excluding, including
+from kubetrio.machinery.ownership import FieldFilter, all_fields, excluding
 from kubetrio.schema.registry import ResourceType
 
 _METADATA, _SPEC, _STATUS = ("f:metadata",), ("f:spec",), ("f:status",)
@@ -16,14 +16,6 @@ _METADATA, _SPEC, _STATUS = ("f:metadata",), ("f:spec",), ("f:status",)
 _ALL_BUT_STATUS = excluding(_STATUS)
 _ALL_BUT_SPEC = excluding(_SPEC)
 _STATUS_ONLY = excluding(_METADATA, _SPEC)
-_RESIZED = including(
-    *(
-        (*_SPEC, containers, ANY_STEP, member)
-        for containers in ("f:containers", "f:initContainers")
-        for member in ("f:resources", "f:resizePolicy")
-    )
-)
-
 _SIGNING_REQUESTS = ("certificates.k8s.io", "certificatesigningrequests")
 
 # By group, plural name and subresource: what differs from the rule in `kept_fields`.
@@ -32,8 +24,9 @@ _KEPT: Mapping[tuple[str, str, str], FieldFilter] = {
     ("", "pods", "status"): excluding(
         _SPEC, (*_METADATA, "f:deletionTimestamp"), (*_METADATA, "f:ownerReferences")
     ),
-    ("", "pods", "ephemeralcontainers"): including((*_SPEC, "f:ephemeralContainers")),
-    ("", "pods", "resize"): _RESIZED,
+    # These two put back most of the object and leave alone who is said to own it.
+    ("", "pods", "ephemeralcontainers"): all_fields,
+    ("", "pods", "resize"): all_fields,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", "status"): _STATUS_ONLY,
     ("apiextensions.k8s.io", "customresourcedefinitions", "status"): _STATUS_ONLY,
     ("apiregistration.k8s.io", "apiservices", "status"): _STATUS_ONLY,

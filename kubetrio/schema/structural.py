@@ -222,7 +222,11 @@ def _step(member: Field) -> _Step:
     expected, convert = _converter(member.shape)
     kind = member.shape.kind
     # A pointer to the zero time prints as null, which reads as no time at all.
-    keep = not member.omit or (member.pointer and kind not in (Kind.TIME, Kind.MICRO_TIME))
+    keep = (
+        not member.omit
+        or member.told
+        or (member.pointer and kind not in (Kind.TIME, Kind.MICRO_TIME))
+    )
     absent: Zero | None = None
     if not member.omit:
         absent = _nothing if member.nilable else _zero(member.shape)

@@ -84,6 +84,21 @@ ZEROS: Mapping[Kind, Any] = {
 _NILABLE = frozenset({Kind.MAP, Kind.LIST, Kind.BYTES})
 
 
+_TOLD = frozenset(
+    {
+        "EphemeralContainer.ports",
+        "EphemeralContainer.resizePolicy",
+        "EphemeralContainer.restartPolicyRules",
+        "HPAScalingRules.policies",
+    }
+)
+"""Lists that kube-apiserver refuses when they are given though empty, as ``Struct.member``.
+
+Go reads ``[]`` as a list and prints nothing for it.  Nowhere but on the way to a refusal does this
+matter, so only these are kept until they are refused.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """One Go type.
@@ -112,6 +127,7 @@ class Field:
         omit: whether Go leaves it out when it is empty (pointers, numbers, texts, lists, maps) or,
             for structs, zero (``omitzero``).
         place: the name behind those of the embedded structs that it comes from.
+        told: whether a list that is given and empty is told from none.
     """
 
     name: str
@@ -119,6 +135,7 @@ class Field:
     pointer: bool
     omit: bool
     place: str
+    told: bool = False
 
     @property
     def nilable(self) -> bool:
@@ -169,7 +186,8 @@ class Struct:
         omit = not required if "?" in flags else "e" in flags
         if not pointer and shape.kind in _VALUE_STRUCTS:
             omit = "z" in flags  # omitempty means nothing for a struct
-        return Field(name, shape, pointer, omit, place)
+        told = f"{self.go_name}.{name}" in _TOLD
+        return Field(name, shape, pointer, omit, place, told)
 
     def _shape(self, name: str, schema: dict[str, Any]) -> Shape:
         shape = shape_of(schema)

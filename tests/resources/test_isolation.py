@@ -116,3 +116,12 @@ def test_what_ends_an_object_is_never_forgotten_and_another_grace_is_left_to_be_
     meta = isolate({"metadata": {**identity, **given}}, old, "", Strategy())["metadata"]
     assert meta["deletionTimestamp"] == ending["deletionTimestamp"]
     assert meta["deletionGracePeriodSeconds"] == 7
+
+
+@pytest.mark.parametrize(("given", "wanted"), [({}, 30), ({"deletionGracePeriodSeconds": 5}, 5)])
+def test_a_grace_period_is_kept_but_not_put_back(given: Object, wanted: int) -> None:
+    """Leaving it out changes nothing; another one is left for validation to refuse."""
+    meta = {"uid": "u", "creationTimestamp": "t", "resourceVersion": "1", "name": "n"}
+    old = {"metadata": {**meta, "deletionGracePeriodSeconds": 30}}
+    new = isolate({"metadata": {**meta, **given}}, old, "", COUNTING)
+    assert new["metadata"]["deletionGracePeriodSeconds"] == wanted

@@ -72,12 +72,17 @@ def create_volume(volume: Json, context: Context) -> None:
 
 
 def update_volume(new: Json, old: Json, context: Context, subresource: str) -> None:
-    """The time of a phase change is noted, unless its author tells it."""
+    """The time of a phase change is noted and kept, unless its author tells it."""
     status, was = new.get("status") or {}, old.get("status") or {}
-    if subresource == "status" and status.get("phase") != was.get("phase"):
-        given = status.get("lastPhaseTransitionTime")
-        if given is None or given == was.get("lastPhaseTransitionTime"):
-            new["status"] = {**status, "lastPhaseTransitionTime": context.now}
+    if subresource != "status":
+        return
+    given, before = (part.get("lastPhaseTransitionTime") for part in (status, was))
+    if status.get("phase") == was.get("phase"):
+        noted = before if given is None else given
+    else:
+        noted = context.now if given in (None, before) else given
+    if noted != given:
+        new["status"] = {**status, "lastPhaseTransitionTime": noted}
 
 
 _COPIED_SOURCES = (
@@ -101,13 +106,20 @@ def create_claim(claim: Json, _: Context) -> None:
     spec = claim["spec"]
     _drop_foreign_source(spec)
     _drop_source(spec)
+    claim["spec"] = _both_sources(spec)
+
+
+def _both_sources(spec: Json) -> Json:
+    """A spec that names its source in both ways when it names it in one (KEP-1495)."""
     one, other = spec.get("dataSource"), spec.get("dataSourceRef")
-    if (one is None) != (other is None):
-        source = one if other is None else other
-        # Not the namespace: dataSource has none.
-        name = "dataSourceRef" if other is None else "dataSource"
-        spec[name] = {key: source.get(key) for key in ("apiGroup", "kind", "name")}
-        claim["spec"] = ordered(f"{_CORE}PersistentVolumeClaimSpec", spec)
+    if (one is None) == (other is None):
+        return spec
+    if one is None and (other or {}).get("namespace"):
+        return spec  # dataSource has no namespace
+    source = one if other is None else other
+    name = "dataSourceRef" if other is None else "dataSource"
+    both = {**spec, name: {key: (source or {}).get(key) for key in ("apiGroup", "kind", "name")}}
+    return ordered(f"{_CORE}PersistentVolumeClaimSpec", both)
 
 
 def _drop_foreign_source(spec: Json) -> None:
@@ -117,14 +129,14 @@ def _drop_foreign_source(spec: Json) -> None:
 
 
 def update_claim(new: Json, old: Json, _: Context, subresource: str) -> None:
-    """Sources that never had an effect do not appear by an update either."""
-    was = old.get("spec") or {}
-    if subresource or was.get("dataSource") is not None or was.get("dataSourceRef") is not None:
+    """Sources that never had an effect do not appear by an update; one way to name them is both."""
+    if subresource:
         return
-    spec = dict(new["spec"])
-    _drop_foreign_source(spec)
-    _drop_source(spec)
-    new["spec"] = spec
+    was, spec = old.get("spec") or {}, dict(new["spec"])
+    if was.get("dataSource") is None and was.get("dataSourceRef") is None:
+        _drop_foreign_source(spec)
+        _drop_source(spec)
+    new["spec"] = _both_sources(spec)
 
 
 # ---------------------------------------------------------------- workloads

@@ -20,6 +20,9 @@ def roll_by_quarters(strategy: Json) -> None:
 def roll_one_by_one(strategy: Json) -> None:
     """A daemon is stopped before its successor starts, one node at a time."""
     _roll(strategy, {"maxUnavailable": 1, "maxSurge": 0})
+    # what is beside another type is not defaulted, but its numbers are no pointers inside
+    if (rolling := strategy.get("rollingUpdate")) is not None:
+        strategy["rollingUpdate"] = {"maxUnavailable": 0, "maxSurge": 0, **rolling}
 
 
 def _roll(strategy: Json, defaults: Json) -> None:

@@ -115,7 +115,7 @@ def _param_kind(value: Mapping[str, Any], path: str, out: Causes) -> None:
         out.append(invalid(f"{path}.kind", kind, _KIND_INTRO + ",".join(messages)))
 
 
-_FAILURE = table(row("failurePolicy", one_of(*FAILURE_POLICIES), missing=""))
+_FAILURE = table(row("failurePolicy", one_of(*FAILURE_POLICIES), unset=""))
 
 
 def _head(spec: Mapping[str, Any], out: Causes, *, mutating: bool) -> None:
@@ -256,7 +256,7 @@ def _mutation(item: Mapping[str, Any], path: str, out: Causes, scope: _Scope) ->
         out.append(invalid(f"{path}.{other}", f"{{{other}}}", detail))
 
 
-_REINVOCATION = table(row("reinvocationPolicy", one_of(*REINVOCATIONS), missing=""))
+_REINVOCATION = table(row("reinvocationPolicy", one_of(*REINVOCATIONS), unset=""))
 
 
 # --- policies ---

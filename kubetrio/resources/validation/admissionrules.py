@@ -123,7 +123,7 @@ def _named_rule(rule: Mapping[str, Any], path: str, out: Causes) -> None:
 
 
 _MATCH = table(
-    row("matchPolicy", one_of(*MATCH_POLICIES), missing=""),
+    row("matchPolicy", one_of(*MATCH_POLICIES), unset=""),
     row("namespaceSelector", label_selector),
     row("objectSelector", label_selector),
     row("resourceRules", each(_named_rule)),

@@ -46,6 +46,7 @@ from kubetrio.resources.validation.library import (
     row,
     same,
     table,
+    unless_empty,
     walk,
 )
 from kubetrio.resources.validation.library_more import joined, webhook_client
@@ -117,10 +118,10 @@ def _kinds_differ(names: Mapping[str, Any], path: str, out: Causes) -> None:
 
 
 _NAMES = table(
-    row("plural", _LABEL),
-    row("singular", _LABEL),
-    row("kind", _kind_name),
-    row("listKind", _kind_name),
+    row("plural", unless_empty(_LABEL)),
+    row("singular", unless_empty(_LABEL)),
+    row("kind", unless_empty(_kind_name)),
+    row("listKind", unless_empty(_kind_name)),
     row("shortNames", each(_LABEL)),
     _kinds_differ,
     row("categories", each(_LABEL)),

@@ -11,6 +11,7 @@ from typing import Any
 
 from kubetrio.machinery.fielderrors import invalid, not_supported, required
 from kubetrio.machinery.names_validation import dns1035_label, dns1123_subdomain
+from kubetrio.resources.validation.formats import PORT_NUMBER
 from kubetrio.resources.validation.library import (
     Causes,
     Json,
@@ -48,11 +49,15 @@ def _local(spec: Mapping[str, Any], path: str, out: Causes) -> None:
     for name in ("namespace", "name"):
         if not service.get(name):
             out.append(required(f"{path}.service.{name}"))
+    port = service.get("port")
+    if port is not None:
+        _PORT(port, f"{path}.service.port", out)
     if insecure and bundle:
         detail = "may not be true if caBundle is present"
         out.append(invalid(f"{path}.insecureSkipTLSVerify", True, detail))
 
 
+_PORT = between(1, 65535, f"port is not valid: {PORT_NUMBER}")
 _SPEC = table(
     _group,
     row("group", matches(dns1123_subdomain)),

@@ -125,7 +125,7 @@ def _may_reschedule(old: Json) -> bool:
 
 
 def _unscheduled(template: Mapping[str, Any]) -> Json:
-    """A template without what may change while its job is suspended."""
+    """The spec of a template without what may change while its job is suspended."""
     spec = {name: value for name, value in member(template, "spec").items() if name not in _GATED}
     affinity = {
         name: value
@@ -137,24 +137,18 @@ def _unscheduled(template: Mapping[str, Any]) -> Json:
     for name in ("containers", "initContainers"):
         if spec.get(name):
             spec[name] = [{**item, "resources": None} for item in spec[name]]
-    metadata = {
-        name: value
-        for name, value in member(template, "metadata").items()
-        if name not in ("labels", "annotations")
-    }
-    return {"metadata": metadata, "spec": spec}
+    return spec
 
 
 def _template(new: Json, old: Json, out: Causes) -> None:
     mine = member(member(new, "spec"), "template")
     theirs = member(member(old, "spec"), "template")
-    one, two = mine, theirs
     if _may_reschedule(old):
-        one, two = _unscheduled(mine), _unscheduled(theirs)
-    if not same(one.get("metadata"), two.get("metadata")):
-        out.append(invalid("spec.template.metadata", mine.get("metadata"), IMMUTABLE))
-    if not same(one.get("spec"), two.get("spec")):
-        out.append(invalid("spec.template.spec", mine.get("spec"), IMMUTABLE))
+        # only the pods' spec is compared then
+        if not same(_unscheduled(mine), _unscheduled(theirs)):
+            out.append(invalid("spec.template.spec", mine.get("spec"), IMMUTABLE))
+    elif any(not same(mine.get(name), theirs.get(name)) for name in ("metadata", "spec")):
+        out.append(invalid("spec.template", dict(mine), IMMUTABLE))
 
 
 def _completions(mine: Mapping[str, Any], theirs: Mapping[str, Any], out: Causes) -> None:

@@ -23,6 +23,7 @@ from kubetrio.resources.validation.library import (
     row,
     same,
     table,
+    unless_empty,
 )
 from kubetrio.resources.validation.quantities import (
     amount_of,
@@ -100,8 +101,8 @@ def _data_sources(spec: Mapping[str, Any], path: str, out: Causes) -> None:
         detail = "must match dataSourceRef"
     else:
         return
-    # upstream prints the path of the member where its value should be
-    out.append(invalid(path, f"{path}.dataSource", detail))
+    # upstream gives a path where the value should be, and a path prints as an empty object
+    out.append(invalid(path, {}, detail))
 
 
 def claim_spec(*, modes: bool = True) -> Check:
@@ -118,12 +119,12 @@ def claim_spec(*, modes: bool = True) -> Check:
         ),
         row("selector", label_selector),
         _storage,
-        row("storageClassName", SUBDOMAIN),
+        row("storageClassName", unless_empty(SUBDOMAIN)),
         row("volumeMode", VOLUME_MODE),
         row("dataSource", _data_source),
         row("dataSourceRef", _data_source),
         _data_sources,
-        row("volumeAttributesClassName", SUBDOMAIN),
+        row("volumeAttributesClassName", unless_empty(SUBDOMAIN)),
     )
 
 

@@ -381,8 +381,7 @@ def _class(compiler: Compile) -> KindRules:
     def create(obj: Mapping[str, Any], _: str, out: Causes) -> None:
         check(obj, {}, out)
 
-    # the strategy checks a changed class as a new one before it checks the change
-    return KindRules(create=create, update=changes(unchanged(create), check), revalidate=0)
+    return KindRules(create=create, update=check, revalidate=0)
 
 
 def claim_rules(compiler: Compile) -> Tables:

@@ -144,11 +144,9 @@ def qualified_name(value: str, path: str, out: Causes) -> None:
         out: receives causes.
     """
     parts = value.split("/")
-    if len(parts) > 2:
-        out.append(invalid(path, value, "must not contain more than one slash"))
-    elif len(parts) == 1:
+    if len(parts) == 1:
         _identifier(value, path, out)
-    else:
+    elif len(parts) == 2:  # upstream looks at nothing that has more slashes
         domain, name = parts
         if not domain:
             out.append(invalid(path, "", "the domain must not be empty"))

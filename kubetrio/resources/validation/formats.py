@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from kubetrio.machinery.fielderrors import invalid
+from kubetrio.machinery.fielderrors import invalid, required
 from kubetrio.machinery.names_validation import (
     byte_length,
     dns1123_label,
@@ -31,7 +31,7 @@ _config_key = re.compile("[-._a-zA-Z0-9]+")
 _env_relaxed = re.compile("[ -<>-~]+")
 _http_header = re.compile("[-A-Za-z0-9]+")
 _percent = re.compile("[0-9]+%")
-_underscored_label = "[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?"
+_underscored_label = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _UNDERSCORED = rf"{_underscored_label}(\.{_underscored_label})*"
 _underscored = re.compile(_UNDERSCORED)
 _domain_path = re.compile("[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+")
@@ -157,7 +157,7 @@ def underscored_subdomain(text: str) -> Sequence[str]:
     if not _underscored.fullmatch(text):
         messages.append(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
-            "'-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
+            "'_', '-' or '.', and must start and end with an alphanumeric character (e.g. "
             f"'example.com', regex used for validation is '{_UNDERSCORED}')"
         )
     return messages
@@ -246,6 +246,9 @@ def domain_prefixed_path(value: str, path: str, out: Causes) -> None:
         path: path of the field.
         out: receives causes.
     """
+    if not value:
+        out.append(required(path))
+        return
     domain, slash, rest = value.partition("/")
     if not slash or not domain or not rest:
         detail = 'must be a domain-prefixed path (such as "acme.io/foo")'

@@ -11,8 +11,10 @@ function that stands among the rows and runs in its place, so causes come in the
     )
     PORTS = each(PORT)
 
-A decoded object leaves out empty members, so "absent", null, ``""``, ``[]`` and ``{}`` are one
-case: missing.  Zero and false are values where they are present.
+A decoded object leaves out empty members, so "absent", null, ``[]`` and ``{}`` are one case:
+missing.  Zero and false are values where they are present, and so is ``""``: it is there where Go
+has a pointer, and what is pointed at is checked.  Only a member that must be given takes ``""`` for
+missing.
 """
 
 from __future__ import annotations
@@ -75,17 +77,20 @@ class Row:
         name: its name.
         check: check of its value, or None.
         missing: check of a member that is missing, or None; it gets None as the value.
+        texts: whether the empty text is missing too.
     """
 
     name: str
     check: Check | None
     missing: Check | None
+    texts: bool
 
 
 def row(
     name: str,
     *checks: Check,
     missing: str | None = None,
+    unset: str | None = None,
     zero: Any = None,
     absent: Check | None = None,
 ) -> Row:
@@ -95,18 +100,21 @@ def row(
         name: name of the member.
         checks: checks of its value, all of them, in order.
         missing: detail of a "Required value" when it is missing; empty for none.
+        unset: the same for a member that may be the empty text as far as this goes.
         zero: when it is missing, the checks get this value instead (after ``missing``).
         absent: what else to check when it is missing.
     """
     check = every(*checks) if checks else None
     steps: list[Check] = []
-    if missing is not None:
-        steps.append(_required(missing))
+    detail = missing if unset is None else unset
+    if detail is not None:
+        steps.append(_required(detail))
     if zero is not None and check is not None:
         steps.append(_with(zero, check))
     if absent is not None:
         steps.append(absent)
-    return Row(name, check, every(*steps) if steps else None)
+    texts = check is None or (bool(steps) and unset is None)
+    return Row(name, check, every(*steps) if steps else None, texts)
 
 
 def _required(detail: str) -> Check:
@@ -153,6 +161,20 @@ def until(*checks: Check) -> Check:
     return run
 
 
+def unless_empty(check: Check) -> Check:
+    """A check of a text that may be empty though it is set.
+
+    Args:
+        check: check of any other text.
+    """
+
+    def run(value: Any, path: str, out: Causes) -> None:
+        if value != "":
+            check(value, path, out)
+
+    return run
+
+
 def table(*rows: Row | Check) -> Check:
     """A check of an object.
 
@@ -160,20 +182,26 @@ def table(*rows: Row | Check) -> Check:
         rows: members, and checks of the whole object, in the order in which causes are wanted.
     """
     steps = tuple(
-        (entry.name, entry.check, entry.missing) if isinstance(entry, Row) else ("", entry, None)
+        (entry.name, entry.check, entry.missing, entry.texts)
+        if isinstance(entry, Row)
+        else ("", entry, None, False)
         for entry in rows
     )
 
     def run(obj: Mapping[str, Any], path: str, out: Causes) -> None:
         get = obj.get
         prefix = f"{path}." if path else ""
-        for name, check, missing in steps:
+        for name, check, missing, texts in steps:
             if not name:
                 if check is not None:
                     check(obj, path, out)
                 continue
             value = get(name)
-            if not value and (value is None or isinstance(value, (str, list, dict))):
+            if not value and (
+                value is None
+                or isinstance(value, (list, dict))
+                or (texts and isinstance(value, str))
+            ):
                 if missing is not None:
                     missing(value, prefix + name, out)
             elif check is not None:
@@ -258,6 +286,7 @@ def union(
     more: str,
     none: str | None = None,
     paths: Mapping[str, str] | None = None,
+    besides: Sequence[str] = (),
 ) -> Check:
     """A check of an object of which exactly one member is set; only the first is looked into.
 
@@ -266,6 +295,7 @@ def union(
         more: detail of the "Forbidden" at every further member.
         none: detail of the "Required value" at the object when none is set; None accepts that.
         paths: members whose name in the path of a further member is another one.
+        besides: members that are looked into whatever stands before them.
     """
     steps = tuple(parts.items())
     renamed = paths or {}
@@ -276,7 +306,7 @@ def union(
             value = obj.get(name)
             if value is None:
                 continue
-            if found:
+            if found and name not in besides:
                 out.append(forbidden(child(path, renamed.get(name, name)), more))
                 continue
             found = True
@@ -410,13 +440,13 @@ def walk(obj: Any, names: Sequence[str]) -> Any:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Semantic equality: missing members are equal, whatever stands for them.
+    """Semantic equality: no list and an empty one are equal, but what is set is not missing.
 
     Args:
         one: a JSON value.
         two: another one.
     """
-    return one == two or (is_missing(one) and is_missing(two))
+    return one == two or (one in (None, []) and two in (None, []))
 
 
 def changes(*checks: UpdateCheck) -> UpdateCheck:

@@ -111,7 +111,8 @@ def _port(port: Mapping[str, Any], path: str, out: Causes) -> None:
             out.append(invalid(f"{path}.port", number, _PORT))
         if end is not None:
             if end < number:
-                out.append(invalid(where, end, "must be greater than or equal to `port`"))
+                # upstream shows the other end
+                out.append(invalid(where, number, "must be greater than or equal to `port`"))
             if not 1 <= end <= 65535:
                 out.append(invalid(where, end, _PORT))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kubetrio.machinery.fielderrors import duplicate
 from kubetrio.machinery.names_validation import dns1123_label
 from kubetrio.resources.validation.library import (
     Causes,
@@ -15,6 +16,7 @@ from kubetrio.resources.validation.library import (
     KindRules,
     Tables,
     changes,
+    go_struct,
     immutable,
     matches,
     member,
@@ -26,6 +28,25 @@ from kubetrio.resources.validation.nodelabels import DEPRECATED_LABELS
 from kubetrio.resources.validation.quantities import container_resource_name, requirements
 from kubetrio.resources.validation.scheduling import tolerations
 from kubetrio.resources.validation.selectors import label_map
+
+_TOLERATION = go_struct(
+    Key=("key", ""),
+    Operator=("operator", ""),
+    Value=("value", ""),
+    Effect=("effect", ""),
+    TolerationSeconds=("tolerationSeconds", None),
+)
+_IDENTITY = ("key", "operator", "value", "effect")
+
+
+def _tolerations(items: list[Json], path: str, out: Causes) -> None:
+    tolerations(items, path, out)
+    seen: set[tuple[str, ...]] = set()
+    for index, item in enumerate(items):
+        identity = tuple(item.get(name) or "" for name in _IDENTITY)
+        if identity in seen:
+            out.append(duplicate(f"{path}[{index}]", _TOLERATION(item)))
+        seen.add(identity)
 
 
 def _overhead(value: Mapping[str, Any], path: str, out: Causes) -> None:
@@ -39,7 +60,7 @@ _CREATE = table(
     row("overhead", _overhead),
     row(
         "scheduling",
-        table(row("nodeSelector", label_map), row("tolerations", tolerations)),
+        table(row("nodeSelector", label_map), row("tolerations", _tolerations)),
     ),
 )
 

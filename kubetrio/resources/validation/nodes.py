@@ -9,9 +9,21 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, quote, required
+from kubetrio.machinery.fielderrors import (
+    duplicate,
+    forbidden,
+    internal,
+    invalid,
+    quote,
+    required,
+)
 from kubetrio.machinery.names_validation import byte_length
-from kubetrio.resources.validation.addresses import cidr_check, cidr_warnings, is_dual_stack
+from kubetrio.resources.validation.addresses import (
+    cidr_check,
+    cidr_warnings,
+    is_dual_stack,
+    parse_cidr,
+)
 from kubetrio.resources.validation.formats import CONFIG_KEY, LABEL, SUBDOMAIN
 from kubetrio.resources.validation.jsontexts import (
     AVOID_PODS,
@@ -71,6 +83,15 @@ def _pod_cidrs(ranges: list[str], out: Causes) -> None:
         check(value, f"{path}[{index}]", out)
     if len(ranges) < 2:
         return
+    for index, value in enumerate(ranges):
+        if parse_cidr(value) is None:
+            # upstream prints the range that it did not get
+            detail = (
+                "invalid PodCIDRs. failed to check with dual stack with error:invalid "
+                f"CIDR[{index}]: <nil> (invalid CIDR address: {value})"
+            )
+            out.append(internal(path, detail))
+            break
     if len(ranges) > 2 or not is_dual_stack(ranges):
         detail = "may specify no more than one CIDR for each IP family"
         out.append(invalid(path, ranges, detail))

@@ -120,7 +120,11 @@ _SOURCES: dict[str, Check | None] = {
     "csi": _csi,
 }
 _SOURCE = union(
-    _SOURCES, more=sources.MORE_THAN_ONE, none=sources.NO_VOLUME, paths={"cephfs": "cephFS"}
+    _SOURCES,
+    more=sources.MORE_THAN_ONE,
+    none=sources.NO_VOLUME,
+    paths={"cephfs": "cephFS"},
+    besides=("flexVolume",),
 )
 
 
@@ -144,7 +148,7 @@ def _node_affinity(spec: Mapping[str, Any], path: str, out: Causes) -> None:
         else:
             detail = "must specify required node constraints"
             out.append(required(f"{where}.required", detail))
-    elif spec.get("local") is not None:
+    elif next((name for name in _SOURCES if spec.get(name) is not None), "") == "local":
         out.append(required(where, "Local volume requires node affinity"))
 
 

@@ -28,6 +28,11 @@ _MAX_INT32 = 2147483647
 _REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 _RESTART = "RestartContainer"
 _RESIZABLE = ("cpu", "memory")
+_ONLY_COMPUTE = "only cpu and memory resources are mutable"
+_ONLY_COMPUTE_EARLY = "only cpu and memory resources for init or sidecar containers are mutable"
+_RESTARTED = (
+    "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+)
 
 
 def _spec(pod: Mapping[str, Any]) -> Json:
@@ -151,7 +156,8 @@ def _while_gated(masked: Json, theirs: Json, out: Causes) -> None:
     if new.get("nodeAffinity") != old.get("nodeAffinity"):
         _node_affinity(new.get("nodeAffinity") or {}, old.get("nodeAffinity") or {}, out)
         undone = {**new, "nodeAffinity": old.get("nodeAffinity")}
-        masked["affinity"] = {name: value for name, value in undone.items() if value}
+        kept = {name: value for name, value in undone.items() if value}
+        masked["affinity"] = kept or theirs.get("affinity")
 
 
 def _node_affinity(mine: Json, theirs: Json, out: Causes) -> None:
@@ -242,7 +248,7 @@ def update_resources(new: Json, old: Json, out: Causes) -> None:
             _not_removed(one.get("resources") or {}, two.get("resources") or {}, path, out)
     restored = _restored(mine, theirs, out)
     if not out and not _equal(restored, theirs):
-        out.append(forbidden("spec", "only cpu and memory resources are mutable"))
+        out.append(forbidden("spec", _ONLY_COMPUTE))
 
 
 def _node_resizes(status: Json) -> bool:
@@ -292,10 +298,10 @@ def _same_order(mine: Json, theirs: Json, out: Causes) -> bool:
     return len(out) == before
 
 
-def _without_compute(holder: Json, before: Json) -> Json:
-    """A container or a spec with the CPU and memory that it had."""
+def _without_compute(holder: Json, before: Json, *, claims: bool = True) -> Json:
+    """A container or a spec with the CPU and memory that it had, maybe without its claims."""
     resources, old = holder.get("resources") or {}, before.get("resources") or {}
-    out = {name: value for name, value in resources.items() if name not in ("requests", "limits")}
+    out = {"claims": resources["claims"]} if claims and resources.get("claims") else {}
     for side in ("requests", "limits"):
         amounts = {
             name: value
@@ -309,16 +315,6 @@ def _without_compute(holder: Json, before: Json) -> Json:
     return {**holder, "resources": out}
 
 
-def _same_container(one: Json, two: Json) -> bool:
-    """Whether containers are equal; resources and a policy that are left out are empty ones."""
-
-    def filled(container: Json) -> Json:
-        resources, policy = container.get("resources") or {}, container.get("resizePolicy") or []
-        return {**container, "resources": resources, "resizePolicy": policy}
-
-    return _equal(filled(one), filled(two))
-
-
 def _restored(mine: Json, theirs: Json, out: Causes) -> Json:
     """The new spec without its changes to CPU and memory; tells of other changes."""
     restored = _without_compute(mine, theirs)
@@ -326,26 +322,24 @@ def _restored(mine: Json, theirs: Json, out: Causes) -> Json:
     for name in ("containers", "initContainers"):
         pairs = zip(mine.get(name) or (), theirs.get(name) or (), strict=False)
         restored[name] = [
-            _restored_container(one, two, f"spec.{name}[{index}]", out)
+            _restored_container(one, two, "" if name == "containers" else f"{name}[{index}]", out)
             for index, (one, two) in enumerate(pairs)
         ]
     return restored
 
 
-def _restored_container(mine: Json, theirs: Json, path: str, out: Causes) -> Json:
-    initial = path.startswith("spec.initContainers")
-    if not _same_container(_without_compute(mine, theirs), theirs):
-        if initial:
-            detail = "only cpu and memory resources for init or sidecar containers are mutable"
-            out.append(forbidden(path, detail))
-        else:
-            out.append(forbidden("spec", "only cpu and memory resources are mutable"))
-    if initial and mine.get("restartPolicy") != "Always" and not _same_container(mine, theirs):
-        detail = (
-            "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-        )
-        policies = mine.get("resizePolicy") or ()
-        out += [
-            forbidden(path, detail) for each in policies if each.get("restartPolicy") == _RESTART
-        ]
+def _restored_container(mine: Json, theirs: Json, place: str, out: Causes) -> Json:
+    """One of its containers; the place of an init container."""
+    # upstream forgets the claims of the new container, so that one with claims cannot be resized
+    if not _equal(_without_compute(mine, theirs, claims=False), _complete(theirs)):
+        path, detail = (f"spec.{place}", _ONLY_COMPUTE_EARLY) if place else ("spec", _ONLY_COMPUTE)
+        out.append(forbidden(path, detail))
+    if place and theirs.get("restartPolicy") != "Always" and not _equal(mine, theirs):
+        policies = [item.get("restartPolicy") for item in mine.get("resizePolicy") or ()]
+        refused = policies.count("RestartContainer")
+        out.extend(forbidden(f"spec.{place}", _RESTARTED) for _ in range(refused))
     return theirs
+
+
+def _complete(container: Json) -> Json:
+    return {**container, "resources": container.get("resources") or {}}

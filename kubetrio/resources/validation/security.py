@@ -240,7 +240,7 @@ _POD_ROWS = table(
     row("windowsOptions", _windows),
     row("appArmorProfile", _app_armor, absent=_empty),
     row("supplementalGroupsPolicy", one_of("Merge", "Strict")),
-    row("seLinuxChangePolicy", one_of("MountOption", "Recursive")),
+    row("seLinuxChangePolicy", one_of("Recursive")),
 )
 
 

@@ -40,6 +40,7 @@ from kubetrio.resources.validation.library import (
     same,
     table,
     unchanged,
+    unless_empty,
 )
 from kubetrio.resources.validation.library_more import driver_name
 from kubetrio.resources.validation.nodelabels import DEPRECATED_LABELS
@@ -103,8 +104,8 @@ def _topologies(terms: Sequence[Json], path: str, out: Causes) -> None:
 _CLASS = table(
     row("provisioner", _lowered_name, missing=""),
     row("parameters", _parameters),
-    row("reclaimPolicy", one_of("Delete", "Retain")),
-    row("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer"), missing=""),
+    row("reclaimPolicy", unless_empty(one_of("Delete", "Retain"))),
+    row("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer"), unset=""),
     row("allowedTopologies", _topologies),
 )
 
@@ -314,8 +315,7 @@ def _same_attachment(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("spec", go_struct_of(_ATTACHMENT_TYPE, spec), IMMUTABLE))
 
 
-# the strategy checks a changed attachment, and so does the check of a change that it calls
-_update_attachment = changes(unchanged(_attachment), unchanged(_attachment), _same_attachment)
+_update_attachment = changes(unchanged(_new_attachment), _same_attachment)
 
 # --- capacities ---
 

@@ -65,7 +65,8 @@ def _positive(amounts: Mapping[str, Any]) -> _Amounts:
 
 def _parts(spec: Mapping[str, Any]) -> Iterable[Json]:
     own = spec.get("resources")
-    if own and (own.get("requests") or own.get("limits")):
+    # resources of the whole pod count once they are set, be they empty
+    if own is not None:
         return [own]
     listed = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     return [container.get("resources") or {} for container in listed]

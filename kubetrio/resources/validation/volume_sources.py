@@ -288,6 +288,7 @@ def csi_driver_name(value: str, path: str, out: Causes) -> None:
     """
     if not value:
         out.append(required(path))
+        return
     if byte_length(value) > 63:
         out.append(too_long(path, 63))
     out.extend(invalid(path, value, text) for text in dns1123_subdomain(value.lower()))

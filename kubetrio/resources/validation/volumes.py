@@ -287,7 +287,8 @@ def _in_context(volume: Json, path: str, out: Causes, context: VolumeContext) ->
         claim = f"{context.pod_name}-{name}"
         for message in dns1123_subdomain(claim):
             out.append(invalid(f"{path}.name", name, f"PVC name {quote(claim)}: {message}"))
-    if context.is_pod and (image := volume.get("image")) is not None and not image.get("reference"):
+    first = next((source for source in _SOURCES if volume.get(source) is not None), "")
+    if context.is_pod and first == "image" and not volume["image"].get("reference"):
         out.append(required(f"{path}.image.reference"))
 
 

@@ -336,7 +336,7 @@ def _with_claims(spec: Mapping[str, Any]) -> Json:
     """The template with the volumes that the claim templates will become, in front."""
     template: Json = spec.get("template") or {}
     claims = spec.get("volumeClaimTemplates") or ()
-    names = dict.fromkeys(filter(None, (member(claim, "metadata").get("name") for claim in claims)))
+    names = dict.fromkeys(member(claim, "metadata").get("name") or "" for claim in claims)
     if not names:
         return template
     pod = template.get("spec") or {}

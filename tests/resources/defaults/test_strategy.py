@@ -194,6 +194,33 @@ def test_a_phase_change_of_a_volume_has_a_time() -> None:
     assert new["status"]["lastPhaseTransitionTime"] == LATER.now
 
 
+def test_the_time_of_a_phase_is_kept_while_it_lasts() -> None:
+    """A status without a time is no new phase."""
+    old = create("", "persistentvolumes", spec={"hostPath": {"path": "/a"}})
+    new = update("", "persistentvolumes", old, "status", status={"phase": "Pending"})
+    assert new["status"]["lastPhaseTransitionTime"] == CONTEXT.now
+
+
+@pytest.mark.parametrize("kept", ["dataSource", "dataSourceRef"])
+def test_a_changed_claim_may_name_its_source_one_way(kept: str) -> None:
+    """The other is put back, so that nothing has changed."""
+    source = {"apiGroup": None, "kind": "PersistentVolumeClaim", "name": "y"}
+    old = create("", "persistentvolumeclaims", spec={"dataSource": source})
+    new = update("", "persistentvolumeclaims", old, spec={kept: source})
+    assert new["spec"] == old["spec"]
+    assert new["spec"]["dataSource"] == new["spec"]["dataSourceRef"] == source
+
+
+def test_numbers_of_an_unused_rolling_update_are_zero() -> None:
+    """They are no pointers inside kube-apiserver, so zero stands for none."""
+    change = defaults_of("io.k8s.api.apps.v1.DaemonSet")
+    strategy = {"type": "OnDelete", "rollingUpdate": {}}
+    new = {"metadata": {"name": "a"}, "spec": {"updateStrategy": strategy}}
+    change(new)
+    rolling = new["spec"]["updateStrategy"]["rollingUpdate"]
+    assert rolling == {"maxUnavailable": 0, "maxSurge": 0}
+
+
 def test_a_signing_request_is_of_who_sends_it() -> None:
     """User, groups and extra come from the request; the spec never changes again."""
     spec = {"request": "QQ==", "signerName": "a.b/c", "usages": ["any"], "username": "root"}

@@ -153,6 +153,15 @@ def test_first_version_is_checked_as_second() -> None:
     ]
 
 
+@pytest.mark.parametrize("direction", ["scaleUp", "scaleDown"])
+def test_an_empty_list_of_policies_is_not_none(direction: str) -> None:
+    """Defaults stand for policies that are not given, and an empty list is given."""
+    spec = {"maxReplicas": 2, "scaleTargetRef": TARGET, "behavior": {direction: {"policies": []}}}
+    assert refused(resource("horizontalpodautoscalers", "autoscaling", "v2"), {"spec": spec}) == [
+        f"spec.behavior.{direction}.policies: Required value: must specify at least one Policy"
+    ]
+
+
 @pytest.mark.parametrize(
     ("replicas", "message"),
     [

@@ -148,10 +148,23 @@ def test_suspended_job(path: str, value: Any, good: bool) -> None:
     assert (refused_change(JOBS, old, changed(old, path, value)) == []) is good
 
 
-def test_running_job_keeps_its_template() -> None:
-    """A job that is not suspended cannot be scheduled otherwise."""
-    old = made(JOBS, job())
-    assert refused_change(JOBS, old, changed(old, "spec.template.spec.nodeSelector", {"a": "b"}))
+@pytest.mark.parametrize(
+    ("suspended", "path", "place"),
+    [
+        (False, "spec.template.spec.nodeSelector", "spec.template"),
+        (False, "spec.template.metadata.annotations", "spec.template"),
+        (True, "spec.template.spec.nodeSelector", ""),
+        (True, "spec.template.spec.hostAliases", "spec.template.spec"),
+        (True, "spec.template.metadata.annotations", ""),
+    ],
+)
+def test_a_template_is_told_whole(suspended: bool, path: str, place: str) -> None:
+    """A running job cannot be scheduled otherwise; of a suspended one the pods' spec is told."""
+    old = made(JOBS, job(suspend=suspended))
+    value: Any = [{"ip": "1.2.3.4", "hostnames": ["a"]}] if "Aliases" in path else {"a": "b"}
+    found = refused_change(JOBS, old, changed(old, path, value))
+    assert [line.partition(":")[0] for line in found] == ([place] if place else [])
+    assert all(line.endswith(": field is immutable") for line in found)
 
 
 def test_indexed_completions_follow_parallelism() -> None:

@@ -509,3 +509,33 @@ def test_status_of_a_claim() -> None:
     assert refused_change(CLAIMS, old, new, "status") == [
         ('status.allocatedResourceStatuses: Unsupported value: "cpu": supported values: "storage"')
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"flexVolume": {"driver": "a/b"}}, []),
+        ({"flexVolume": {}}, ["spec.flexVolume.driver: Required value"]),
+        (
+            {"local": {"path": "/a"}},
+            ["spec.local: Forbidden: may not specify more than 1 volume type"],
+        ),
+    ],
+)
+def test_a_second_source_of_a_volume(more: Json, expected: list[str]) -> None:
+    """Only the first is looked into, but for the one that upstream does not count."""
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/a"},
+    }
+    assert refused(VOLUMES, {"spec": {**spec, **more}}) == expected
+
+
+def test_ranges_of_a_node_that_cannot_be_read() -> None:
+    """They are told of alone, and where they would be a pair."""
+    found = refused(NODES, {"spec": {"podCIDR": "10.0.0.0/8", "podCIDRs": ["10.0.0.0/8", "a"]}})
+    assert found[0] == (
+        "spec.podCIDRs: Internal error: invalid PodCIDRs. failed to check with dual stack with "
+        "error:invalid CIDR[1]: <nil> (invalid CIDR address: a)"
+    )

@@ -7,6 +7,7 @@ import pytest
 from .helpers import refused, resource, warned
 
 SLICES = resource("endpointslices", "discovery.k8s.io")
+MAPPED = "must not be an IPv4-mapped IPv6 address"
 
 
 EXAMPLE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -34,7 +35,7 @@ def test_addresses_are_of_their_type(kind: str, address: str, place: str, messag
 
 
 def test_addresses_in_another_form_are_warned_about() -> None:
-    """They are accepted for now."""
+    """They may be stored from before they were refused."""
     body = {"addressType": "IPv4", "endpoints": [{"addresses": ["::ffff:10.1.1.1"]}]}
     assert warned(SLICES, body) == [
         (

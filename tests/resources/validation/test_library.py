@@ -52,7 +52,8 @@ TABLE = table(
     [
         ({"a": 1, "b": "x", "c": 1}, []),
         ({"c": 1}, ["p.a: Required value: why"]),
-        ({"a": 0, "b": "", "c": 1}, ["p.a: Invalid value: 0: must be greater than or equal to 1"]),
+        ({"a": 0, "c": 1}, ["p.a: Invalid value: 0: must be greater than or equal to 1"]),
+        ({"a": 1, "b": "", "c": 1}, ['p.b: Unsupported value: "": supported values: "x", "y"']),
         ({"a": 1, "b": "z", "c": 1}, ['p.b: Unsupported value: "z": supported values: "x", "y"']),
         ({"a": 1}, ["p.c: Invalid value: 0: must be greater than or equal to 1"]),
     ],
@@ -111,9 +112,17 @@ def test_immutable() -> None:
 def test_missing(value: Any) -> None:
     """Empty is missing; zero and false are not."""
     assert is_missing(value)
-    assert same(value, None)
     assert not is_missing(0)
     assert not is_missing(False)
+
+
+@pytest.mark.parametrize(
+    ("value", "equal"), [(None, True), ([], True), ("", False), ({}, False), (0, False)]
+)
+def test_an_empty_list_is_none(value: Any, equal: bool) -> None:
+    """An object or a text that is set is not missing, even when it is empty."""
+    assert same(value, None) is equal
+    assert same(None, value) is equal
 
 
 def test_go_struct() -> None:

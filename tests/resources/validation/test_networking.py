@@ -33,7 +33,7 @@ def rule(**parts: Any) -> Json:
         (
             {"ports": [{"port": 9, "endPort": 5}]},
             (
-                "spec.ingress[0].ports[0].endPort: Invalid value: 5: must be greater than or "
+                "spec.ingress[0].ports[0].endPort: Invalid value: 9: must be greater than or "
                 "equal to `port`"
             ),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .helpers import made, refused_change, resource, warned
+from .helpers import made, refused, refused_change, resource, warned
 
 CLASSES = resource("runtimeclasses", "node.k8s.io")
 
@@ -20,4 +20,14 @@ def test_old_labels_of_nodes_are_warned_about() -> None:
     selector = {"a": "b", "beta.kubernetes.io/os": "linux"}
     assert warned(CLASSES, {"handler": "h", "scheduling": {"nodeSelector": selector}}) == [
         'scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/os" instead'
+    ]
+
+
+def test_tolerations_of_a_class_differ() -> None:
+    """Seconds do not make two of them."""
+    toleration = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
+    both = [toleration, {**toleration, "tolerationSeconds": 5}]
+    shown = '{"Key":"a","Operator":"Exists","Value":"","Effect":"NoExecute","TolerationSeconds":5}'
+    assert refused(CLASSES, {"handler": "h", "scheduling": {"tolerations": both}}) == [
+        f"scheduling.tolerations[1]: Duplicate value: {shown}"
     ]

@@ -248,6 +248,52 @@ def test_resize_keeps_the_policy() -> None:
     assert refused_change(PODS, SIZED, new, "resize") == [f"spec: Forbidden: {ONLY} are mutable"]
 
 
+POLICY = {"resourceName": "cpu", "restartPolicy": "RestartContainer"}
+
+
+@pytest.mark.parametrize(
+    ("place", "member", "value", "expected"),
+    [
+        (
+            "containers.0",
+            "resizePolicy",
+            [POLICY],
+            ["spec: Forbidden: only cpu and memory resources are mutable"],
+        ),
+        ("initContainers.0", "resources", {"requests": {"cpu": "1"}, "limits": {"cpu": "3"}}, []),
+        (
+            "initContainers.0",
+            "resources",
+            {},
+            [
+                f"spec.initContainers[0].resources.{side}: Forbidden: resource {side} cannot be "
+                "removed"
+                for side in ("limits", "requests")
+            ],
+        ),
+        (
+            "initContainers.0",
+            "image",
+            "other",
+            [
+                (
+                    "spec.initContainers[0]: Forbidden: only cpu and memory resources for init or "
+                    "sidecar containers are mutable"
+                )
+            ],
+        ),
+    ],
+)
+def test_resize_of_containers(place: str, member: str, value: Any, expected: list[str]) -> None:
+    """Of every container, what it asks for may change, and nothing else."""
+    start = {**CONTAINER, "name": "i", "resources": REQUESTS}
+    sized = {**CONTAINER, "resources": REQUESTS}
+    old = made(PODS, pod(initContainers=[start], containers=[sized]))
+    old = changed(old, "status.qosClass", quality_of_service(old["spec"]))
+    new = changed(old, f"spec.{place}.{member}", value)
+    assert refused_change(PODS, old, new, "resize") == expected
+
+
 @pytest.mark.parametrize(
     ("resources", "expected"),
     [

@@ -100,7 +100,7 @@ DUAL = {
                 (
                     'spec.trafficDistribution: Unsupported value: "Near": supported values: '
                     '"PreferClose", '
-                    '"PreferSameNode", "PreferSameZone"'
+                    '"PreferSameZone", "PreferSameNode"'
                 )
             ],
         ),

@@ -114,14 +114,6 @@ CLAIM = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"
         (
             {"csi": {}},
             [
-                (
-                    'volumes[0].csi.driver: Invalid value: "": a lowercase RFC 1123 subdomain must '
-                    "consist "
-                    "of lower case alphanumeric characters, '-' or '.', and must start and end "
-                    "with an "
-                    "alphanumeric character (e.g. 'example.com', regex used for validation is "
-                    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-                ),
                 "volumes[0].csi.driver: Required value",
             ],
         ),

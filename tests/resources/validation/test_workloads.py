@@ -173,6 +173,17 @@ def test_stateful_pods_mount_their_claims() -> None:
     ]
 
 
+def test_a_claim_of_stateful_pods_has_a_name() -> None:
+    """It is told of where the volume would be."""
+    claim = {"spec": CLAIM["spec"]}
+    found = refused(STATEFUL, workload({"serviceName": "s", "volumeClaimTemplates": [claim]}))
+    volume = "spec.template.spec.volumes[0]"
+    assert found == [
+        f"{volume}.name: Required value",
+        f"{volume}.persistentVolumeClaim.claimName: Required value",
+    ]
+
+
 def test_claims_of_stateful_pods_are_checked_once() -> None:
     """When they are new; and two of one name are one volume, before those of the template."""
     bare = {"metadata": {"name": "data"}, "spec": {}}
