@@ -36,8 +36,10 @@ from kubetrio.resources.allocators import (
 )
 from kubetrio.resources.defaults.compiling import ordered
 from kubetrio.resources.defaults.strategy_services import has_health_port
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.objects import restamp, stamp
 from kubetrio.resources.validation.services import cluster_ips
+from kubetrio.schema import builtin
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import Event, EventType, Range, Store
 from kubetrio.store.scan import scan
@@ -47,7 +49,9 @@ Object = dict[str, Any]
 SERVICES = "/registry/services/specs/"
 IP_ADDRESSES = "/registry/ipaddresses/"
 SERVICE = GroupKind("", "Service")
+IP_ADDRESS = ("networking.k8s.io", "v1", "ipaddresses")
 MANAGED_BY = "ipallocator.k8s.io"
+MANAGER = "kube-apiserver"
 DRY_RUN_PORT = 32769
 START_PAGE = 1000
 _SPEC = "io.k8s.api.core.v1.ServiceSpec"
@@ -319,13 +323,14 @@ class ServiceAllocator:
 
     async def _create_address(self, address: str, service: tuple[str, str]) -> None:
         family = f"IPv{ipaddress.ip_address(address).version}"
-        obj = {
+        now = format_time(self._env.now())
+        obj: Object = {
             "kind": "IPAddress",
             "apiVersion": "networking.k8s.io/v1",
             "metadata": {
                 "name": address,
                 "uid": self._env.new_uid(),
-                "creationTimestamp": format_time(self._env.now()),
+                "creationTimestamp": now,
                 "labels": {
                     "ipaddress.kubernetes.io/ip-family": family,
                     "ipaddress.kubernetes.io/managed-by": MANAGED_BY,
@@ -337,6 +342,7 @@ class ServiceAllocator:
                 }
             },
         }  # fmt: skip
+        FieldManager(builtin.registry().resources[IP_ADDRESS], MANAGER, now).created(obj)
         await self._store.create(IP_ADDRESSES + address, stamp(obj))
 
     async def _delete_address(self, address: str) -> None:
