@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -48,6 +49,7 @@ from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.bootstrap.flowconfig import FlowConfig
+from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.quotas import QuotaKeeper
 from kubetrio.bootstrap.unprotect import Unprotect
@@ -59,7 +61,7 @@ from kubetrio.http.bridge import Bridge
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.logs import Log
-from kubetrio.machinery.timestamps import format_time
+from kubetrio.machinery.status import ApiError
 from kubetrio.metrics import Metrics, gauge, object_families
 from kubetrio.resources.allocation import ServiceAllocator
 from kubetrio.resources.defaults import apply_defaults
@@ -100,6 +102,7 @@ class Server:
         pki: its certificates.
         listener: its connections.
         state: what health checks look at.
+        lease: what says that it is there.
     """
 
     config: Config
@@ -108,6 +111,7 @@ class Server:
     pki: pki.Pki
     listener: Listener
     state: State
+    lease: IdentityLease
 
     async def stop(self) -> None:
         """Stop in order: not ready, streams end, requests in flight finish, within a limit.
@@ -117,6 +121,7 @@ class Server:
         if self.state.stopping:
             return
         self.state.stopping = True
+        await self.lease.stop()
         await trio.sleep(self.config.shutdown_delay_s)
         self.api.end_streams()
         self.api.flow.close()
@@ -403,8 +408,21 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     return api
 
 
-async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowConfig | None:
-    """Make the objects that every cluster has; returns what keeps those of flow control."""
+async def bootstrap(
+    config: Config, api: Api, state: State, port: int, client_ca: str = ""
+) -> FlowConfig | None:
+    """Make the objects that every cluster has; returns what keeps those of flow control.
+
+    Args:
+        config: how.
+        api: an open pipeline.
+        state: what health checks look at.
+        port: port that clients reach.
+        client_ca: authorities of client certificates, PEM.
+
+    Raises:
+        StartError: the store takes no writes.
+    """
     objects = Bootstrap(
         api.registry,
         api.lifecycle,
@@ -413,17 +431,21 @@ async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowCo
         port=port,
         service_ip=_service_ip(config),
         service_ranges=config.service_cluster_ip_range.split(","),
-        now=format_time(api.env.now()),
+        client_ca=client_ca,
+        now=api.env.now(),
     )
-    for allocator in api.lifecycle.allocators.values():
-        await allocator.start()
-    await objects.run()
     keeper: FlowConfig | None = None
-    if isinstance(api.flow, PriorityAndFairness):
-        kinds = api.registry.resources.values()
-        await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
-        keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
-        await keeper.start()
+    try:
+        for allocator in api.lifecycle.allocators.values():
+            await allocator.start()
+        await objects.run()
+        if isinstance(api.flow, PriorityAndFairness):
+            kinds = api.registry.resources.values()
+            await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
+            keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
+            await keeper.start()
+    except ApiError as error:
+        raise StartError(f"cannot write what every cluster has: {error.message}") from error
     state.bootstrapped = True
     return keeper
 
@@ -448,6 +470,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
     try:
         made = _certificates(config, env)
         context = _tls(config, made)
+        authorities = (config.client_ca_file or made.ca.cert).read_text(errors="replace")
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:
@@ -469,7 +492,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             listener = Listener(listening, context, api.handle, h1, env, bridge)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
-                keeper = await bootstrap(config, api, state, port)
+                keeper = await bootstrap(config, api, state, port, authorities)
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")
                     nursery.start_soon(keeper.run, name="flow control configuration")
@@ -477,10 +500,26 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 nursery.start_soon(unprotect.run, name="storage protection")
                 keeper_of_quotas = QuotaKeeper(store, api.quotas)
                 nursery.start_soon(keeper_of_quotas.run, name="resource quotas")
+                address = f"{_bracketed(config.public_address)}:{port}"
+                lease = IdentityLease(
+                    api.registry,
+                    api.lifecycle,
+                    store,
+                    env,
+                    hostname=socket.gethostname(),
+                    address=address,
+                )
+                await lease.start()
+                nursery.start_soon(lease.run, name="identity lease")
                 nursery.start_soon(listener.run, name="listener")
-                url = f"https://{_bracketed(config.public_address)}:{port}"
                 server = Server(
-                    config=config, url=url, api=api, pki=made, listener=listener, state=state
+                    config=config,
+                    url=f"https://{address}",
+                    api=api,
+                    pki=made,
+                    listener=listener,
+                    state=state,
+                    lease=lease,
                 )
                 yield server
                 await server.stop()
