@@ -31,6 +31,7 @@ CLOCK_SKEW = dt.timedelta(hours=1)
 """How far in the past validity begins, for clients whose clock is behind."""
 SLACK_S = 300.0
 
+_DNS_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?")
 _PEM = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 SUBJECTS = {
@@ -143,6 +144,24 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
+
+
+def host_name(host: str) -> str:
+    """An IP address or DNS name in the one spelling that certificates have.
+
+    Raises:
+        ValueError: it is neither; the text goes on behind the name.
+    """
+    try:
+        return str(ipaddress.ip_address(host.partition("%")[0]))
+    except ValueError:
+        name = host.lower().removesuffix(".")
+        if not _DNS_NAME.fullmatch(name):
+            raise ValueError(
+                "is neither an IP address nor a DNS name; write international names in their xn-- "
+                "form and addresses without brackets or port"
+            ) from None
+        return name
 
 
 def names_of(cert: x509.Certificate) -> frozenset[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -129,6 +130,15 @@ class Server:
         with trio.move_on_after(self.config.shutdown_grace_s):
             await self.listener.wait_idle()
 
+    async def until_signal(self) -> None:
+        """Wait until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM.
+
+        For programs whose main thread runs Trio; leaving `open_server` then stops in order.
+        """
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                return
+
     def kubeconfig(self) -> dict[str, object]:
         """An admin kubeconfig with inline certificates."""
         return kubeconfig.build(
@@ -142,18 +152,16 @@ class Server:
 
 def _certificates(config: Config, env: Env) -> pki.Pki:
     hosts = [config.public_address, config.bind_address, *config.extra_hosts]
-    hosts.append(_service_ip(config))
+    hosts.append(service_ip(config.service_ranges[0]))
     made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
-    for name in made.issued:
-        log.info("issued", file=str(name))
+    if made.issued:
+        log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
     return made
 
 
 def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
     serving = made.serving
-    if config.tls_cert_file is not None or config.tls_private_key_file is not None:
-        if config.tls_cert_file is None or config.tls_private_key_file is None:
-            raise StartError("--tls-cert-file and --tls-private-key-file go together")
+    if config.tls_cert_file is not None and config.tls_private_key_file is not None:
         serving = pki.load_user_supplied(config.tls_cert_file, config.tls_private_key_file)
     client_ca = config.client_ca_file or made.ca.cert
     try:
@@ -226,11 +234,6 @@ def _flow_control(config: Config, env: Env, registry: Registry, hub: Hub) -> Flo
     reading, writing = config.max_requests_inflight, config.max_mutating_requests_inflight
     if not config.priority_and_fairness:
         return MaxInFlight(reading, writing)
-    if reading + writing <= 0:
-        raise StartError(
-            "--max-requests-inflight and --max-mutating-requests-inflight must sum to more than 0 "
-            "with --enable-priority-and-fairness"
-        )
     dispatcher = Dispatcher(trio.current_time(), reading + writing, held=True)
     return PriorityAndFairness(dispatcher, registry, hub, env.now, config.request_timeout_s)
 
@@ -251,8 +254,6 @@ LOOKED_UP = (
 
 def _backends(config: Config, env: Env) -> Backends:
     certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
-    if (certificate is None) != (key is None):
-        raise StartError("--kubelet-client-certificate and --kubelet-client-key go together")
     for flag, file in (
         ("--kubelet-client-certificate", certificate),
         ("--kubelet-client-key", key),
@@ -325,11 +326,7 @@ def _admission(
 
 
 def _allocators(config: Config, store: Store, env: Env) -> dict[tuple[str, str], Allocator]:
-    ranges = config.service_cluster_ip_range.split(",")
-    try:
-        return {("", "services"): ServiceAllocator(store, env, ranges)}
-    except ValueError as error:
-        raise StartError(f"--service-cluster-ip-range: {error}") from error
+    return {("", "services"): ServiceAllocator(store, env, config.service_ranges)}
 
 
 def store_config(config: Config) -> StoreConfig:
@@ -429,8 +426,8 @@ async def bootstrap(
         api.store,
         address=_ip(config.public_address),
         port=port,
-        service_ip=_service_ip(config),
-        service_ranges=config.service_cluster_ip_range.split(","),
+        service_ip=service_ip(config.service_ranges[0]),
+        service_ranges=config.service_ranges,
         client_ca=client_ca,
         now=api.env.now(),
     )
@@ -454,6 +451,8 @@ async def bootstrap(
 async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[Server]:
     """Run a server for as long as the block lasts; leaving it shuts down in order.
 
+    What the block raises leaves it as it is, not in a group, unless more goes wrong with it.
+
     Args:
         config: how.
         env: clocks, randomness and threads; the real ones when None.
@@ -462,7 +461,39 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         StartError: a file, address or certificate cannot be used; one line says which.
         StoreError: the data directory is in use, foreign or damaged.
     """
-    env = env or Env()
+    raised: BaseException | None = None
+    try:
+        async with _opened(config, env or Env()) as server:
+            try:
+                yield server
+            except BaseException as error:
+                raised = error
+                raise
+    except BaseExceptionGroup as group:
+        only = _only(group, raised)
+        if only is group:
+            raise
+    else:
+        return
+    raise only
+
+
+def _only(error: BaseException, sought: BaseException | None) -> BaseException:
+    """What nurseries have wrapped in groups of one; `sought` itself may be a group."""
+    while isinstance(error, BaseExceptionGroup):
+        # Nurseries make groups that pass them anew.
+        if isinstance(sought, BaseExceptionGroup) and repr(error) == repr(sought):
+            return sought
+        if len(error.exceptions) > 1:
+            break
+        error = error.exceptions[0]
+    return error
+
+
+@asynccontextmanager
+async def _opened(config: Config, env: Env) -> AsyncIterator[Server]:
+    """A server, whose nurseries wrap what goes wrong."""
+    _known_gates(config)
     try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -528,11 +559,12 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         listening.close()
 
 
-def _service_ip(config: Config) -> str:
-    try:
-        return service_ip(config.service_cluster_ip_range)
-    except (ValueError, StopIteration) as error:
-        raise StartError(f"--service-cluster-ip-range: {error}") from error
+def _known_gates(config: Config) -> None:
+    if config.feature_gates:
+        known = builtin.load("flags")["featureGates"]
+        for name in config.feature_gates:
+            if name not in known:
+                raise StartError(f"feature_gates: unrecognized feature gate: {name}")
 
 
 def _bracketed(address: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -57,7 +58,7 @@ class StoreConfig:
         durability: ``full`` survives power loss; ``normal`` survives a killed process, and power
             loss may take the newest writes (never consistency).
         history_window_s: how long superseded revisions are kept, seconds.
-        compact_interval_s: seconds between compactions.
+        compact_interval_s: seconds between compactions, 0 for none.
         compact_step_s: time one compaction transaction should take, seconds; writers wait for it.
         checkpoint_pages: pages of write-ahead log that start a checkpoint.
         wal_limit_pages: pages of write-ahead log at which writers wait for a checkpoint.
@@ -273,7 +274,7 @@ class SqliteStore:
 
     async def _compact_forever(self) -> NoReturn:
         while True:
-            await trio.sleep(self._config.compact_interval_s)
+            await trio.sleep(self._config.compact_interval_s or inf)
             try:
                 await self._compact_by_age()
             except Compacted:

@@ -1,7 +1,7 @@
 """A complete server in memory: the pipeline of `kubetrio.server` on a seeded Env, no sockets.
 
-Blocking calls run inline, randomness is seeded and the wall clock is tied to Trio's: the same
-script gets the same bytes, and a mock clock may jump.
+Blocking calls run inline, randomness is seeded and the wall clock is tied to Trio's: under a mock
+clock, which may jump, the same script gets the same bytes.
 """
 
 from __future__ import annotations
