@@ -59,6 +59,60 @@ def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) 
     assert (arguments or ["COMMAND"])[-1] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("--secure-prot=1", "unknown flag: --secure-prot, did you mean --secure-port?"),
+        ("--data_dir", "unknown flag: --data_dir, did you mean --data-dir?"),
+        ("-data-dir", "unknown flag: -data-dir, did you mean --data-dir?"),
+        ("--zzz", "unknown flag: --zzz"),
+        ("x", "unexpected argument: x"),
+        (
+            "--durability=Full",
+            "--durability: invalid choice: 'Full' (choose from 'full', 'normal')",
+        ),
+        ("--secure-port=x", "--secure-port: invalid port 'x': between 0 and 65535"),
+    ],
+)
+def test_a_usage_error_is_one_line(
+    argument: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the flag that was meant, if one is near; the usage is for those who ask."""
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", argument])
+    assert caught.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.replace("choose from full, normal", "choose from 'full', 'normal'") == (
+        f"kubetrio: {said} (see kubetrio serve --help)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--name", ""),
+        ("--bind-address", "[::1]"),
+        ("--advertise-address", "a b"),
+        ("--tls-san", "über"),
+        ("--max-requests-inflight", "-1"),
+        ("--min-request-timeout", "-1"),
+        ("--request-timeout", "0s"),
+        ("--service-cluster-ip-range", "10.0.0.0/24,10.1.0.0/24"),
+        ("--service-account-issuer", ""),
+        ("--kubelet-preferred-address-types", "Nowhere"),
+        ("--kubelet-timeout", "0s"),
+    ],
+)
+def test_a_value_that_cannot_be_is_one_line(
+    capsys: pytest.CaptureFixture[str], data_dir: Path, flag: str, value: str
+) -> None:
+    """By the name of the flag, and before anything is made."""
+    line = refused(capsys, "--data-dir", data_dir, f"{flag}={value}")
+    assert line.startswith(f"kubetrio: {flag}: ")
+    assert not data_dir.exists()
+
+
 def test_port_in_use(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
     """The line says which address."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
