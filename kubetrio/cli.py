@@ -134,8 +134,10 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
         target = kubeconfig.default_path(os.environ)
         context = kubeconfig.context_name(server.config.name)
         former = kubeconfig.merge(target, made)
-        switched = f", current instead of {former}" if former not in ("", context) else ""
-        lines.append(f"context {context} is in {shlex.quote(str(target))}{switched}")
+        lines.append(f"context {context} is in {shlex.quote(str(target))}")
+        if former not in ("", context):
+            back = f"kubectl config use-context {shlex.quote(former)}"
+            lines[-1] += f" and the current one now; before: {back}"
     return "\n".join(lines)
 
 

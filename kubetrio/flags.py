@@ -438,12 +438,16 @@ def mistakes(wrong: Sequence[str], text: str) -> str:
         text: the help, which names the flags there are.
     """
     known = re.findall(r"--[a-z][a-z-]*", text)
-    said = []
+    said: list[str] = []
+    value_may_follow = False
     for argument in wrong:
-        name = argument.partition("=")[0]
+        name, given, _ = argument.partition("=")
         if not name.startswith("-"):
-            said.append(f"unexpected argument: {argument}")
+            if not value_may_follow:
+                said.append(f"unexpected argument: {argument}")
+            value_may_follow = False
             continue
+        value_may_follow = not given
         near = get_close_matches(f"--{name.lstrip('-').replace('_', '-')}", known, 1)
         said.append(f"unknown flag: {name}{f', did you mean {near[0]}?' if near else ''}")
     return "; ".join(said)

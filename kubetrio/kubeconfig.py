@@ -210,8 +210,8 @@ def _refuse_another(path: Path, there: Mapping[str, Any], added: Json) -> str:
         where = cluster.get("server")
         raise KubeconfigError(
             f"{path} has {name}{f' for {where}' if where else ''}, which is another server; start "
-            f"with another --name, or remove it: kubectl config delete-context {name}, "
-            f"delete-cluster {name} and delete-user {name}"
+            f"with another --name, or remove it: kubectl config delete-context {name}; "
+            f"kubectl config delete-cluster {name}; kubectl config delete-user {name}"
         )
     return str(there.get("current-context") or "")
 

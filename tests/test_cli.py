@@ -66,6 +66,7 @@ def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) 
         ("--data_dir", "unknown flag: --data_dir, did you mean --data-dir?"),
         ("-data-dir", "unknown flag: -data-dir, did you mean --data-dir?"),
         ("--zzz", "unknown flag: --zzz"),
+        ("--durablity full", "unknown flag: --durablity, did you mean --durability?"),
         ("x", "unexpected argument: x"),
         (
             "--durability=Full",
@@ -79,7 +80,7 @@ def test_a_usage_error_is_one_line(
 ) -> None:
     """With the flag that was meant, if one is near; the usage is for those who ask."""
     with pytest.raises(SystemExit) as caught:
-        main(["serve", argument])
+        main(["serve", *argument.split()])
     assert caught.value.code == 2
     printed = capsys.readouterr()
     assert printed.out == ""
