@@ -177,9 +177,9 @@ class Bootstrap:
             {**objects[f"ConfigMap kube-system/{TRACKING}"], "data": {"since": self._now[:10]}},
             self._dated,
         )
-        if self._client_ca:
-            authorities = {"client-ca-file": bundle(self._client_ca, self._epoch)}
-            await self._ensure({**AUTHENTICATION, "data": authorities}, self._trusted)
+        if authorities := self._authorities(self._client_ca):
+            data = {"client-ca-file": authorities}
+            await self._ensure({**AUTHENTICATION, "data": data}, self._trusted)
         await self._ensure(self._filled(objects["Service default/kubernetes"]))
         for key in OWN_ADDRESS:
             await self._ensure(self._filled(objects[key]), replaced)
@@ -197,16 +197,17 @@ class Bootstrap:
     def _trusted(self, stored: Object, wanted: Object) -> Object:
         """Authorities of other servers stay as long as they are valid."""
         data, name = stored.get("data") or {}, "client-ca-file"
-        both = data.get(name, "") + wanted["data"][name]
+        both = self._authorities(data.get(name, "") + wanted["data"][name])
+        return {**stored, "data": {**data, name: both}} if both else stored
+
+    def _authorities(self, pem: str) -> str:
+        """What is published of them; nothing, and a line in the log, if one is damaged."""
         try:
-            return {**stored, "data": {**data, name: bundle(both, self._epoch)}}
+            return bundle(pem, self._epoch)
         except ValueError as error:
-            log.warning(
-                "authorities of client certificates not published",
-                object=_shown(stored),
-                reason=str(error),
-            )
-            return stored
+            name = _shown(AUTHENTICATION)
+            log.warning("authorities not published", object=name, reason=str(error))
+            return ""
 
     def _dual_stack(self, stored: Object, wanted: Object) -> Object:
         """A second range is added; other differences are for the administrator."""

@@ -219,6 +219,21 @@ async def test_authorities_of_other_servers_stay(
     assert server.api.store.revision == revision
 
 
+async def test_damaged_authorities_are_not_published(
+    server: InProcess, client: Client, certificates: pki.Pki
+) -> None:
+    """Neither the server's nor somebody else's; what is there stays."""
+    ours = certificates.ca.cert.read_text()
+    damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    await again(server, client_ca=ours + damaged)
+    assert (await client.request("GET", AUTHENTICATION)).status == 404
+    await again(server, client_ca=ours)
+    data = {"data": {"client-ca-file": damaged}}
+    assert (await client.request("PATCH", AUTHENTICATION, MERGE, json=data)).status == 200
+    await again(server, client_ca=ours)
+    assert (await get(client, AUTHENTICATION))["data"] == data["data"]
+
+
 async def test_the_service_is_its_users(server: InProcess, client: Client) -> None:
     """kube-apiserver writes it once; what changes are its endpoints."""
     annotated = {"metadata": {"annotations": {"a": "b"}}}
