@@ -32,6 +32,7 @@ CLOCK_SKEW = dt.timedelta(hours=1)
 SLACK_S = 300.0
 
 _DNS_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?")
+_NUMBERS = re.compile(r"[0-9.]+")  # an address that is none
 _PEM = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 SUBJECTS = {
@@ -156,7 +157,7 @@ def host_name(host: str) -> str:
         return str(ipaddress.ip_address(host.partition("%")[0]))
     except ValueError:
         name = host.lower().removesuffix(".")
-        if not _DNS_NAME.fullmatch(name):
+        if not _DNS_NAME.fullmatch(name) or _NUMBERS.fullmatch(name):
             raise ValueError(
                 "is neither an IP address nor a DNS name; write international names in their xn-- "
                 "form and addresses without brackets or port"

@@ -56,6 +56,17 @@ def port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"invalid port {text!r}: between 0 and {MAX_PORT}")
 
 
+def path(text: str) -> Path:
+    """A path; an empty one is a variable of the shell that is not set.
+
+    Raises:
+        argparse.ArgumentTypeError: empty.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("an empty path; leave the flag out for its default")
+    return Path(text)
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names between commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
@@ -132,7 +143,7 @@ def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
     data = parser.add_argument_group("data")
     data.add_argument(
         "--data-dir",
-        type=Path,
+        type=path,
         default=Path("kubetrio-data"),
         metavar="DIR",
         help="where everything is kept; made when missing (default: %(default)s)",
@@ -177,19 +188,19 @@ def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     serving.add_argument(
         "--cert-dir",
-        type=Path,
+        type=path,
         metavar="DIR",
         help="where self-made certificates are (default: DATA_DIR/pki)",
     )
     serving.add_argument(
         "--tls-cert-file",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="serving certificate (PEM, with intermediates) instead of the self-made one",
     )
     serving.add_argument(
         "--tls-private-key-file",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="its key; the two go together",
     )
@@ -203,13 +214,13 @@ def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
     auth = parser.add_argument_group("authentication")
     auth.add_argument(
         "--client-ca-file",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="authority of client certificates instead of the self-made one",
     )
     auth.add_argument(
         "--token-auth-file",
-        type=Path,
+        type=path,
         metavar="FILE",
         help='static tokens, a line each: token,user,uid,"group1,group2"',
     )
@@ -300,16 +311,16 @@ def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
     kubelets = parser.add_argument_group("kubelets")
     kubelets.add_argument(
         "--kubelet-client-certificate",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="client certificate shown to kubelets (default: made by the server's authority)",
     )
     kubelets.add_argument(
-        "--kubelet-client-key", type=Path, metavar="FILE", help="its key; the two go together"
+        "--kubelet-client-key", type=path, metavar="FILE", help="its key; the two go together"
     )
     kubelets.add_argument(
         "--kubelet-certificate-authority",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="CA of kubelets' certificates, which are not checked without it",
     )
@@ -333,7 +344,7 @@ def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     kubeconfig.add_argument(
         "--write-kubeconfig",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="where the admin kubeconfig goes, in a directory that exists "
         "(default: DATA_DIR/kubeconfig)",

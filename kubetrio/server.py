@@ -168,8 +168,10 @@ def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
         return tls_context(
             TlsConfig(certificate=serving.cert, key=serving.key, client_ca=client_ca)
         )
-    except (ssl.SSLError, OSError) as error:
-        raise StartError(f"cannot load certificates ({client_ca}): {error}") from error
+    except OSError as error:
+        flag = "" if config.client_ca_file is None else "--client-ca-file "
+        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+        raise StartError(f"cannot use {flag}{client_ca}: {why or error}") from error
 
 
 def _tokens(config: Config) -> StaticTokens:
@@ -178,7 +180,8 @@ def _tokens(config: Config) -> StaticTokens:
     try:
         tokens = parse_token_file(config.token_auth_file.read_bytes(), str(config.token_auth_file))
     except OSError as error:
-        raise StartError(f"cannot read --token-auth-file: {error}") from error
+        file = config.token_auth_file
+        raise StartError(f"cannot read --token-auth-file {file}: {error.strerror}") from error
     except TokenFileError as error:
         raise StartError(f"--token-auth-file: {error}") from error
     for warning in tokens.warnings:
@@ -510,7 +513,7 @@ async def _opened(config: Config, env: Env) -> AsyncIterator[Server]:
         where = f"{_bracketed(config.bind_address)}:{config.secure_port}"
         # Python adds the address to the system's words; it is there already.
         number = error.errno or 0
-        why = os.strerror(number) if number > 0 else error.strerror or error
+        why = os.strerror(number) if number > 0 else str(error.strerror).partition(" (while")[0]
         raise StartError(f"cannot listen on {where}: {why}") from error
     port: int = listening.getsockname()[1]
     try:

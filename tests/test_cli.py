@@ -11,9 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
 
 from kubetrio import __version__
 from kubetrio.cli import main
+from kubetrio.config import Config
+from kubetrio.server import open_server
+from kubetrio.testing.environment import Fault, FaultyDisk
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +70,7 @@ def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) 
         ("--data_dir", "unknown flag: --data_dir, did you mean --data-dir?"),
         ("-data-dir", "unknown flag: -data-dir, did you mean --data-dir?"),
         ("--zzz", "unknown flag: --zzz"),
+        ("--data-dir=", "--data-dir: an empty path; leave the flag out for its default"),
         ("--durablity full", "unknown flag: --durablity, did you mean --durability?"),
         ("x", "unexpected argument: x"),
         (
@@ -216,6 +221,24 @@ def test_bad_token_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     )
     assert "tokens.csv" in line
     assert "secret" not in line
+
+
+async def _started_once(data_dir: Path) -> None:
+    async with open_server(Config(data_dir=data_dir, secure_port=0)):
+        pass
+
+
+@pytest.mark.parametrize("fault", [Fault.FULL, Fault.SYNC])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_disk_that_takes_nothing(
+    capsys: pytest.CaptureFixture[str], data_dir: Path, fault: Fault, again: bool
+) -> None:
+    """One line, wherever the start notices: a first one, or one at another port."""
+    if again:
+        trio.run(_started_once, data_dir)
+    with FaultyDisk() as disk:
+        disk.fault = fault
+        refused(capsys, "--data-dir", data_dir, "--secure-port", "0")
 
 
 def test_bad_service_range(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:

@@ -19,7 +19,7 @@ WRONG: dict[str, list[Any]] = {
     "name": ["", "a b", "a\n", 1],
     "bind_address": ["[::1]", "127.0.0.1:6443", "a b", None],
     "secure_port": [-1, 65536, "6443", True, 1.0],
-    "advertise_address": ["https://x", None],
+    "advertise_address": ["https://x", "300.1.1.1", None],
     "cert_dir": ["pki"],
     "tls_cert_file": ["tls.crt"],
     "tls_private_key_file": ["tls.key"],

@@ -382,6 +382,7 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
     Raises:
         DataDirectoryLocked: another server has it.
         DatabaseUnusable: foreign, corrupt or newer file.
+        StoreUnavailable: the disk is full or fails.
         OSError: the directory cannot be written.
     """
     with ExitStack() as stack:
@@ -402,7 +403,10 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     stack.callback(DirectoryLock(directory).release)
     path = directory / database.FILE_NAME
-    writer = database.open_writer(path, now_ms=int(env.now() * 1000))
+    try:
+        writer = database.open_writer(path, now_ms=int(env.now() * 1000))
+    except apsw.Error as error:
+        raise StoreUnavailable(f"cannot open {path}: {error}") from error
     try:
         sync = None
         if config.durability == "full":
