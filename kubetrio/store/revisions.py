@@ -365,8 +365,12 @@ class SqliteStore:
         for reader in (self._reader, *self._long_readers):
             reader.close()
         if clean:
-            self._writer.close()
-        else:
+            try:
+                self._writer.close()
+            except apsw.Error as error:  # what was acknowledged is in the log all the same
+                LOG.error(error, "Stopped as by a crash; the next start checks the database")
+                clean = False
+        if not clean:
             self._writer.abandon()
 
 
