@@ -58,6 +58,7 @@ from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
+from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
@@ -450,6 +451,7 @@ async def bootstrap(
     return keeper
 
 
+@ungrouped
 @asynccontextmanager
 async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[Server]:
     """Run a server for as long as the block lasts; leaving it shuts down in order.
@@ -464,38 +466,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         StartError: a file, address or certificate cannot be used; one line says which.
         StoreError: the data directory is in use, foreign or damaged.
     """
-    raised: BaseException | None = None
-    try:
-        async with _opened(config, env or Env()) as server:
-            try:
-                yield server
-            except BaseException as error:
-                raised = error
-                raise
-    except BaseExceptionGroup as group:
-        only = _only(group, raised)
-        if only is group:
-            raise
-    else:
-        return
-    raise only
-
-
-def _only(error: BaseException, sought: BaseException | None) -> BaseException:
-    """What nurseries have wrapped in groups of one; `sought` itself may be a group."""
-    while isinstance(error, BaseExceptionGroup):
-        # Nurseries make groups that pass them anew.
-        if isinstance(sought, BaseExceptionGroup) and repr(error) == repr(sought):
-            return sought
-        if len(error.exceptions) > 1:
-            break
-        error = error.exceptions[0]
-    return error
-
-
-@asynccontextmanager
-async def _opened(config: Config, env: Env) -> AsyncIterator[Server]:
-    """A server, whose nurseries wrap what goes wrong."""
+    env = env or Env()
     _known_gates(config)
     try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from kubetrio.api.pipeline import Api
 from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
+from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.h1 import Handle
 from kubetrio.http.limits import H1Config
@@ -62,6 +63,7 @@ class InProcess:
         )
 
 
+@ungrouped
 @asynccontextmanager
 async def open_api(
     *, seed: int = 0, env: Env | None = None, config: Config | None = None
