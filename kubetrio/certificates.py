@@ -12,6 +12,8 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import ipaddress
+import re
+import ssl
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,6 +29,11 @@ LEAF_LIFETIME = dt.timedelta(days=365)
 RENEW_BEFORE = dt.timedelta(days=30)
 CLOCK_SKEW = dt.timedelta(hours=1)
 """How far in the past validity begins, for clients whose clock is behind."""
+SLACK_S = 300.0
+
+_DNS_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?")
+_NUMBERS = re.compile(r"[0-9.]+")  # an address that is none
+_PEM = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 SUBJECTS = {
     "ca": ("kubetrio-ca", ""),
@@ -140,6 +147,24 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
+def host_name(host: str) -> str:
+    """An IP address or DNS name in the one spelling that certificates have.
+
+    Raises:
+        ValueError: it is neither; the text goes on behind the name.
+    """
+    try:
+        return str(ipaddress.ip_address(host.partition("%")[0]))
+    except ValueError:
+        name = host.lower().removesuffix(".")
+        if not _DNS_NAME.fullmatch(name) or _NUMBERS.fullmatch(name):
+            raise ValueError(
+                "is neither an IP address nor a DNS name; write international names in their xn-- "
+                "form and addresses without brackets or port"
+            ) from None
+        return name
+
+
 def names_of(cert: x509.Certificate) -> frozenset[str]:
     """The DNS names and IP addresses a certificate is good for."""
     from cryptography import x509
@@ -150,3 +175,29 @@ def names_of(cert: x509.Certificate) -> frozenset[str]:
         return frozenset()
     addresses = names.get_values_for_type(x509.IPAddress)
     return frozenset({*names.get_values_for_type(x509.DNSName), *map(str, addresses)})
+
+
+def bundle(pem: str, now: float) -> str:
+    """The authorities of a PEM text, each once and without those that have ended.
+
+    Args:
+        pem: certificates and whatever is between them.
+        now: seconds since the epoch; an end is forgiven for five minutes.
+
+    Raises:
+        ValueError: a certificate is damaged.
+    """
+    found = dict.fromkeys(ssl.PEM_cert_to_DER_cert(text) for text in _PEM.findall(pem))
+    lasting = (der for der in found if _end_of_authority(der) > now - SLACK_S)
+    return "".join(map(ssl.DER_cert_to_PEM_cert, lasting))
+
+
+def _end_of_authority(der: bytes) -> float:
+    """When an authority ends, seconds since the epoch; infinity for other certificates."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.load_verify_locations(cadata=der)
+    except ssl.SSLError as error:
+        raise ValueError(f"a certificate is damaged ({error.reason})") from error
+    (cert,) = context.get_ca_certs() or ({},)
+    return ssl.cert_time_to_seconds(str(cert["notAfter"])) if cert else float("inf")

@@ -5,24 +5,29 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import trio
 
 from kubetrio import __version__, flags, kubeconfig, logs
-from kubetrio.config import Config
+from kubetrio.config import Config, ConfigError
 from kubetrio.logs import Log
 
+if TYPE_CHECKING:
+    from kubetrio.server import Server
+
 log = Log("kubetrio")
+PROXIED = "http://127.0.0.1:8001"  # where kubectl proxy listens
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> flags.Parser:
     """The whole command line."""
-    top = argparse.ArgumentParser(
+    top = flags.Parser(
         prog="kubetrio",
         description="The Kubernetes API server you can pip install.",
         epilog="Begin with: kubetrio serve --help",
@@ -39,12 +44,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parser().parse_known_args(arguments)
     ignored, wrong = flags.unused(rest) if rest else ([], [])
     if wrong:
-        parser().error(f"unknown flag: {' '.join(wrong)} (see kubetrio serve --help)")
+        options.parser.error(flags.mistakes(wrong, options.parser.format_help()))
     form = logs.Format.JSON if options.logging_format == "json" else logs.Format.TEXT
     logs.setup(form, options.verbosity, sys.stderr)
     for name in ignored:
         log.warning("flag has no meaning here and is ignored", flag=f"--{name}")
-    return serve(flags.to_config(options), options)
+    try:
+        config = flags.to_config(options)
+    except ConfigError as problem:
+        print(f"kubetrio: {problem.named(flags.flag_of)}", file=sys.stderr)
+        return 1
+    return serve(config, options)
 
 
 def serve(config: Config, options: argparse.Namespace) -> int:
@@ -90,14 +100,7 @@ async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
 
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with open_server(config) as server:
-            written = server.kubeconfig()
-            kubeconfig.write(kubeconfig_path, written)
-            print(f"kubetrio {__version__} is ready at {server.url}", flush=True)
-            print(f"export KUBECONFIG={kubeconfig_path}", flush=True)
-            if merge:
-                target = kubeconfig.default_path(os.environ)
-                kubeconfig.merge(target, written)
-                print(f"context {kubeconfig.context_name(config.name)} is in {target}", flush=True)
+            print(first_screen(server, kubeconfig_path, merge=merge), flush=True)
             _settle_memory()
             async for number in signals:
                 log.info("stopping", signal=signal.Signals(number).name)
@@ -106,6 +109,38 @@ async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
                 nursery.start_soon(_second_signal, signals)
                 await server.stop()
                 nursery.cancel_scope.cancel()
+
+
+def first_screen(server: Server, path: Path, *, merge: bool) -> str:
+    """Write the kubeconfig; what a person who starts a server needs to know then.
+
+    Args:
+        server: that is ready.
+        path: where the kubeconfig goes.
+        merge: whether it also goes into the user's.
+
+    Raises:
+        KubeconfigError: one cannot be written, or has another server's entry.
+    """
+    from kubetrio.api.flowpages import ROOT
+
+    made = server.kubeconfig()
+    kubeconfig.write(path, made)
+    lines = [
+        f"kubetrio {__version__} is ready at {server.url}",
+        f"export KUBECONFIG={shlex.quote(str(path))}",
+    ]
+    if server.config.priority_and_fairness:
+        lines.append(f"kubectl proxy  # shows who waits: {PROXIED}{ROOT}/")
+    if merge:
+        target = kubeconfig.default_path(os.environ)
+        context = kubeconfig.context_name(server.config.name)
+        former = kubeconfig.merge(target, made)
+        lines.append(f"context {context} is in {shlex.quote(str(target))}")
+        if former not in ("", context):
+            back = f"kubectl config use-context {shlex.quote(former)}"
+            lines[-1] += f" and the current one now; before: {back}"
+    return "\n".join(lines)
 
 
 def _settle_memory() -> None:

@@ -2,7 +2,7 @@
 
 Time inside a run is Trio's (`trio.current_time()`); everything else that differs from run to run,
 wall clock, randomness, identities and blocking calls, comes from an `Env`.  A server built on a
-seeded `Env` answers a given script with the same bytes every time.
+seeded `Env` answers a given script with the same bytes every time, under a mock clock.
 """
 
 from __future__ import annotations
@@ -182,6 +182,7 @@ class Env:
             keep each other waiting and nobody else; None: `run_blocking`.
         own_thread: makes what runs the blocking calls of one caller that has many (syncs); None:
             that is `run_blocking`, and nothing else waits for the system beside the event loop.
+        clients_now: wall clock of clients, where it is another; certificates are made by it.
     """
 
     now: Callable[[], float] = time.time
@@ -190,6 +191,7 @@ class Env:
     storage: RunBlocking | None = field(default_factory=lambda: _threaded(16))
     foreign: RunBlocking | None = field(default_factory=lambda: _threaded(4))
     own_thread: Callable[[], AbstractContextManager[Worker]] | None = own_thread
+    clients_now: Callable[[], float] | None = None
 
     def for_storage(self) -> Env:
         """The same, with the store's threads for blocking calls."""
@@ -212,35 +214,52 @@ class Env:
         return f"{x[:8]}-{x[8:12]}-4{x[13:16]}-{_VARIANT[x[16]]}{x[17:20]}-{x[20:]}"
 
     def utcnow(self) -> dt.datetime:
-        """The wall clock as an aware datetime."""
-        return dt.datetime.fromtimestamp(self.now(), dt.UTC)
+        """The time by the clocks of clients, which check certificates with them."""
+        return dt.datetime.fromtimestamp((self.clients_now or self.now)(), dt.UTC)
 
 
 # The digit that tells the variant has two random bits (RFC 9562, 4.1).
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
-def seeded(seed: int, *, start: float = 1_700_000_000.0) -> Env:
+STARTED = 1_700_000_000.0
+"""Wall clock at the first look of a seeded `Env`, unless said otherwise."""
+
+
+def seeded(seed: int, *, start: float | None = None) -> Env:
     """An Env for reproducible runs: seeded randomness, wall clock tied to Trio's clock.
+
+    The same script gets the same bytes from a server in memory under `trio.testing.MockClock`.
+    Under Trio's own clock the times in the answers are those that pass; names, uids and the order
+    of everything else stay the same as long as requests come one after another.  A server with
+    sockets also makes keys and certificates, by the system's randomness.
 
     Args:
         seed: seed of the random generator.
-        start: wall clock at the first look, seconds since the epoch.
+        start: wall clock at the first look, seconds since the epoch, for certificates too.  Those
+            are made by the real clock when None, for clients have no other; `STARTED` is the rest.
     """
     origin: list[float] = []
+    begin = STARTED if start is None else start
 
     def now() -> float:
         try:
             current = trio.current_time()
         except RuntimeError:
-            return start  # outside Trio, while a server is being built
+            return begin  # outside Trio, while a server is being built
         if not origin:
             origin.append(current)
-        return start + current - origin[0]
+        return begin + current - origin[0]
 
     rng = random.Random(seed)  # noqa: S311
     return Env(
-        now=now, rng=rng, run_blocking=run_inline, storage=None, foreign=None, own_thread=None
+        now=now,
+        rng=rng,
+        run_blocking=run_inline,
+        storage=None,
+        foreign=None,
+        own_thread=None,
+        clients_now=time.time if start is None else None,
     )
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import NoReturn
 
-from kubetrio.config import ADDRESS_TYPES, Config
+from kubetrio.config import ADDRESS_TYPES, DURABILITY, MAX_PORT, Config
 
-MAX_PORT = 65535
 DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m|h)", re.ASCII)
 DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -54,6 +56,17 @@ def port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"invalid port {text!r}: between 0 and {MAX_PORT}")
 
 
+def path(text: str) -> Path:
+    """A path; an empty one is a variable of the shell that is not set.
+
+    Raises:
+        argparse.ArgumentTypeError: empty.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("an empty path; leave the flag out for its default")
+    return Path(text)
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names between commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
@@ -77,6 +90,33 @@ def gates(text: str) -> dict[str, bool]:
     return chosen
 
 
+# Where the name of a field is not that of its flag.
+FLAGS = {
+    "history_window_s": "history-window",
+    "compact_interval_s": "etcd-compaction-interval",
+    "request_timeout_s": "request-timeout",
+    "min_request_timeout_s": "min-request-timeout",
+    "priority_and_fairness": "enable-priority-and-fairness",
+    "shutdown_delay_s": "shutdown-delay-duration",
+    "kubelet_timeout_s": "kubelet-timeout",
+    "extra_hosts": "tls-san",
+}
+
+
+def flag_of(field: str) -> str:
+    """The flag that sets a field of the configuration."""
+    return f"--{FLAGS.get(field) or field.replace('_', '-')}"
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; who wants the whole usage asks for help."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with 2."""
+        about = message.removeprefix("argument ")
+        self.exit(2, f"kubetrio: {about} (see {self.prog} --help)\n")
+
+
 EPILOG = """\
 examples:
   kubetrio serve                              a server in ./kubetrio-data on 127.0.0.1:6443
@@ -89,7 +129,7 @@ then, in another terminal:
 """
 
 
-def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the ``serve`` command and its flags."""
     parser = commands.add_parser(
         "serve",
@@ -99,17 +139,18 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.set_defaults(parser=parser)
     data = parser.add_argument_group("data")
     data.add_argument(
         "--data-dir",
-        type=Path,
+        type=path,
         default=Path("kubetrio-data"),
         metavar="DIR",
         help="where everything is kept; made when missing (default: %(default)s)",
     )
     data.add_argument(
         "--durability",
-        choices=("full", "normal"),
+        choices=DURABILITY,
         default="full",
         help="full: an acknowledged write survives power loss; normal: it survives a killed "
         "process, power loss may take the newest writes (default: %(default)s)",
@@ -126,10 +167,15 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         type=duration,
         default=60.0,
         metavar="DURATION",
-        help="how often older revisions are dropped (default: 1m)",
+        help="how often older revisions are dropped, 0s for never (default: 1m)",
     )
     serving = parser.add_argument_group("secure serving")
-    serving.add_argument("--bind-address", default="127.0.0.1", metavar="IP")
+    serving.add_argument(
+        "--bind-address",
+        default="127.0.0.1",
+        metavar="IP",
+        help="address to listen on, 0.0.0.0 or :: for all (default: %(default)s)",
+    )
     serving.add_argument(
         "--secure-port",
         type=port,
@@ -142,12 +188,22 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     serving.add_argument(
         "--cert-dir",
-        type=Path,
+        type=path,
         metavar="DIR",
         help="where self-made certificates are (default: DATA_DIR/pki)",
     )
-    serving.add_argument("--tls-cert-file", type=Path, metavar="FILE")
-    serving.add_argument("--tls-private-key-file", type=Path, metavar="FILE")
+    serving.add_argument(
+        "--tls-cert-file",
+        type=path,
+        metavar="FILE",
+        help="serving certificate (PEM, with intermediates) instead of the self-made one",
+    )
+    serving.add_argument(
+        "--tls-private-key-file",
+        type=path,
+        metavar="FILE",
+        help="its key; the two go together",
+    )
     serving.add_argument(
         "--tls-san",
         action="append",
@@ -156,10 +212,15 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="one more name or address for the self-made certificate",
     )
     auth = parser.add_argument_group("authentication")
-    auth.add_argument("--client-ca-file", type=Path, metavar="FILE")
+    auth.add_argument(
+        "--client-ca-file",
+        type=path,
+        metavar="FILE",
+        help="authority of client certificates instead of the self-made one",
+    )
     auth.add_argument(
         "--token-auth-file",
-        type=Path,
+        type=path,
         metavar="FILE",
         help='static tokens, a line each: token,user,uid,"group1,group2"',
     )
@@ -187,10 +248,22 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="accept pods with privileged containers (default: false)",
     )
     auth.add_argument(
-        "--anonymous-auth", type=boolean, nargs="?", const=True, default=True, metavar="BOOL"
+        "--anonymous-auth",
+        type=boolean,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="serve requests without credentials as system:anonymous (default: true)",
     )
     generic = parser.add_argument_group("generic")
-    generic.add_argument("--request-timeout", type=duration, default=60.0, metavar="DURATION")
+    generic.add_argument(
+        "--request-timeout",
+        type=duration,
+        default=60.0,
+        metavar="DURATION",
+        help="time for requests other than watches (default: 1m)",
+    )
     generic.add_argument(
         "--min-request-timeout",
         type=int,
@@ -242,20 +315,29 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         type=gates,
         default={},
         metavar="NAME=BOOL,...",
-        help="switch features; CBORServingAndStorage=true speaks CBOR (needs kubetrio[cbor])",
+        help="switch features; CBORServingAndStorage=true speaks CBOR (install it in a checkout "
+        "with pip install '.[cbor]')",
     )
-    generic.add_argument("--service-cluster-ip-range", default="10.0.0.0/24", metavar="CIDR")
+    generic.add_argument(
+        "--service-cluster-ip-range",
+        default="10.0.0.0/24",
+        metavar="CIDR",
+        help="addresses of Services, one range or two of different families with a comma "
+        "(default: %(default)s)",
+    )
     kubelets = parser.add_argument_group("kubelets")
     kubelets.add_argument(
         "--kubelet-client-certificate",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="client certificate shown to kubelets (default: made by the server's authority)",
     )
-    kubelets.add_argument("--kubelet-client-key", type=Path, metavar="FILE")
+    kubelets.add_argument(
+        "--kubelet-client-key", type=path, metavar="FILE", help="its key; the two go together"
+    )
     kubelets.add_argument(
         "--kubelet-certificate-authority",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="CA of kubelets' certificates, which are not checked without it",
     )
@@ -279,9 +361,10 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     kubeconfig.add_argument(
         "--write-kubeconfig",
-        type=Path,
+        type=path,
         metavar="FILE",
-        help="where the admin kubeconfig goes (default: DATA_DIR/kubeconfig)",
+        help="where the admin kubeconfig goes, in a directory that exists "
+        "(default: DATA_DIR/kubeconfig)",
     )
     kubeconfig.add_argument(
         "--merge-kubeconfig",
@@ -290,11 +373,24 @@ def add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         const=True,
         default=False,
         metavar="BOOL",
-        help="also add the context to $KUBECONFIG or ~/.kube/config",
+        help="also add the context to $KUBECONFIG or ~/.kube/config and make it the current one",
     )
     logs = parser.add_argument_group("logs")
-    logs.add_argument("-v", "--v", type=int, default=0, metavar="LEVEL", dest="verbosity")
-    logs.add_argument("--logging-format", choices=("text", "json"), default="text")
+    logs.add_argument(
+        "-v",
+        "--v",
+        type=int,
+        default=0,
+        metavar="LEVEL",
+        dest="verbosity",
+        help="how much is logged, 0 for little (default: %(default)s)",
+    )
+    logs.add_argument(
+        "--logging-format",
+        choices=("text", "json"),
+        default="text",
+        help="text is klog's, to standard error as is json (default: %(default)s)",
+    )
 
 
 def to_config(options: argparse.Namespace) -> Config:
@@ -364,3 +460,26 @@ def unused(arguments: list[str]) -> tuple[list[str], list[str]]:
         else:
             wrong.append(argument)
     return accepted, wrong
+
+
+def mistakes(wrong: Sequence[str], text: str) -> str:
+    """One line about arguments that are mistakes.
+
+    Args:
+        wrong: the arguments.
+        text: the help, which names the flags there are.
+    """
+    known = re.findall(r"--[a-z][a-z-]*", text)
+    said: list[str] = []
+    value_may_follow = False
+    for argument in wrong:
+        name, given, _ = argument.partition("=")
+        if not name.startswith("-"):
+            if not value_may_follow:
+                said.append(f"unexpected argument: {argument}")
+            value_may_follow = False
+            continue
+        value_may_follow = not given
+        near = get_close_matches(f"--{name.lstrip('-').replace('_', '-')}", known, 1)
+        said.append(f"unknown flag: {name}{f', did you mean {near[0]}?' if near else ''}")
+    return "; ".join(said)

@@ -100,26 +100,34 @@ def default_path(environ: Mapping[str, str]) -> Path:
 def write(path: Path, config: Mapping[str, Any]) -> None:
     """Write a kubeconfig with mode 0600, replacing what is there.  Blocking.
 
+    Args:
+        path: in a directory that exists.
+        config: as `build` returns it.
+
     Raises:
         KubeconfigError: the file cannot be written.
     """
     _write(path, dump(config))
 
 
-def merge(path: Path, config: Mapping[str, Any]) -> None:
+def merge(path: Path, config: Mapping[str, Any]) -> str:
     """Add a built kubeconfig to the one at `path` and make its context current.  Blocking.
 
-    Entries of the same names are replaced in place, all others stay as they are.  The user entry
-    is renamed to the context's name.  The file has mode 0600 afterwards; a symbolic link is
-    followed.
+    Entries of the same names are replaced in place where they are of the same server (of its
+    address or its authority), all others stay as they are.  The user entry is renamed to the
+    context's name.  The file has mode 0600 afterwards; a symbolic link is followed.
 
     Args:
         path: made when missing, with its directory.
         config: as `build` returns it.
 
+    Returns:
+        The context that was current, or nothing.
+
     Raises:
         KubeconfigLockedError: ``<path>.lock`` exists.
-        KubeconfigError: `path` is not a kubeconfig, or cannot be read or written.
+        KubeconfigError: `path` is not a kubeconfig, cannot be read or written, or has an entry of
+            another server under the same name.
     """
     added = _qualified(config)
     try:
@@ -133,9 +141,11 @@ def merge(path: Path, config: Mapping[str, Any]) -> None:
             text = ""
         except (OSError, UnicodeDecodeError) as error:
             raise KubeconfigError(
-                f"cannot read {path}: {error}; mend or move it, or choose another --kubeconfig"
+                f"cannot read {path}: {error}; mend or move it, or set $KUBECONFIG to another"
             ) from error
-        _write(path, _merged(path, text, added) if text.strip() else dump(added))
+        merged, former = _merged(path, text, added) if text.strip() else (dump(added), "")
+        _write(path, merged)
+        return former
 
 
 def _qualified(config: Mapping[str, Any]) -> Json:
@@ -149,8 +159,8 @@ def _qualified(config: Mapping[str, Any]) -> Json:
     }
 
 
-def _merged(path: Path, text: str, added: Json) -> str:
-    """The text of an existing file with a configuration added."""
+def _merged(path: Path, text: str, added: Json) -> tuple[str, str]:
+    """The text of an existing file with a configuration added, and the context it had."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -161,9 +171,10 @@ def _merged(path: Path, text: str, added: Json) -> str:
         raise _malformed(path, f"is not YAML ({reason})") from error
     news = yaml.compose(dump(added), Loader=yaml.SafeLoader)
     if root is None or root.tag == _NULL:
-        return dump(added)
+        return dump(added), ""
     if not isinstance(root, yaml.MappingNode) or not isinstance(news, yaml.MappingNode):
         raise _malformed(path, "holds no mapping")
+    current = _refuse_another(path, yaml.load(text, Loader=loader), added)  # noqa: S506  (it is safe)
     for key, node in news.value:
         at = next((i for i, (k, _) in enumerate(root.value) if k.value == key.value), None)
         if at is None:
@@ -180,7 +191,39 @@ def _merged(path: Path, text: str, added: Json) -> str:
                 raise _malformed(path, f"has {key.value} that are no list")
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     out = yaml.serialize(root, Dumper=dumper, allow_unicode=True, width=1 << 30)
-    return str(out)
+    return str(out), current
+
+
+def _refuse_another(path: Path, there: Mapping[str, Any], added: Json) -> str:
+    """See that no entry of another server would be replaced; returns the current context.
+
+    Raises:
+        KubeconfigError: one would be.
+    """
+    name, ours = added["current-context"], added["clusters"][0]["cluster"]
+    cluster = _entry(there, "clusters", name)
+    context, user = _entry(there, "contexts", name), _entry(there, "users", name)
+    same = any(cluster.get(key) == ours[key] for key in ours)
+    if not cluster:  # nothing says whose the others are
+        same = not (context or user)
+    if not same or context.get("cluster", name) != name:
+        where = cluster.get("server")
+        raise KubeconfigError(
+            f"{path} has {name}{f' for {where}' if where else ''}, which is another server; start "
+            f"with another --name, or remove it: kubectl config delete-context {name}; "
+            f"kubectl config delete-cluster {name}; kubectl config delete-user {name}"
+        )
+    return str(there.get("current-context") or "")
+
+
+def _entry(there: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
+    """What a kubeconfig says under a name in one of its lists; empty if nothing."""
+    entries = there.get(key)
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Mapping) and str(entry.get("name")) == name:
+            found = entry.get(key.removesuffix("s"))
+            return found if isinstance(found, Mapping) else {}
+    return {}
 
 
 def _replace(entries: yaml.SequenceNode, entry: yaml.Node) -> None:
@@ -230,7 +273,6 @@ def _locked(path: Path) -> Iterator[None]:
 def _write(path: Path, text: str) -> None:
     try:
         target = path.resolve()  # a link, as dotfile managers make, stays a link
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomic(target, text.encode())
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before 3.13
         raise _unwritable(path, error) from error
@@ -238,13 +280,13 @@ def _write(path: Path, text: str) -> None:
 
 def _unwritable(path: Path, error: Exception) -> KubeconfigError:
     return KubeconfigError(
-        f"cannot write {path}: {getattr(error, 'strerror', None) or error}; "
-        "make its directory writable, or choose another --kubeconfig"
+        f"cannot write {path}: {getattr(error, 'strerror', None) or error}; make its directory, "
+        "writable for this user, or choose another --write-kubeconfig or $KUBECONFIG"
     )
 
 
 def _malformed(path: Path, what: str) -> KubeconfigError:
-    return KubeconfigError(f"{path} {what}; mend or move it, or choose another --kubeconfig")
+    return KubeconfigError(f"{path} {what}; mend or move it, or set $KUBECONFIG to another")
 
 
 def _base64(data: bytes) -> str:

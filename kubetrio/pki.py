@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import ipaddress
 import json
 import re
 import socket
@@ -36,7 +35,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubetrio.certificates import names_of, renewal, sign
+from kubetrio.certificates import host_name, names_of, renewal, sign
 from kubetrio.files import exclusive, write_atomic
 
 if TYPE_CHECKING:
@@ -64,7 +63,6 @@ _FILES = (
 )  # fmt: skip
 _STAMP = "pki.json"
 _STAMP_VERSION = 1
-_DNS_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?")
 
 
 class PkiError(Exception):
@@ -341,20 +339,13 @@ def _alternative_names(hosts: Sequence[str]) -> frozenset[str]:
         PkiError: one of `hosts` is neither an IP address nor a DNS name.
     """
     names = {*SERVICE_NAMES, "localhost", "127.0.0.1", "::1", SERVICE_IP}
-    own = socket.gethostname().lower()
-    if _DNS_NAME.fullmatch(own):  # a host may be called anything; its owner did not ask for it
-        names.add(own)
+    with contextlib.suppress(ValueError):  # its owner did not ask for it, whatever it is called
+        names.add(host_name(socket.gethostname()))
     for host in hosts:
         try:
-            name = str(ipaddress.ip_address(host.partition("%")[0]))
-        except ValueError:
-            name = host.lower().removesuffix(".")
-            if not _DNS_NAME.fullmatch(name):
-                raise PkiError(
-                    f"host {host!r} is neither an IP address nor a DNS name; write international "
-                    "names in their xn-- form and addresses without brackets or port"
-                ) from None
-        names.add(name)
+            names.add(host_name(host))
+        except ValueError as error:
+            raise PkiError(f"host {host!r} {error}") from None
     return frozenset(names)
 
 

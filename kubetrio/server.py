@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -52,6 +54,7 @@ from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.bootstrap.flowconfig import FlowConfig
+from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.quotas import QuotaKeeper
 from kubetrio.bootstrap.servicerange import DefaultServiceRange
@@ -60,13 +63,14 @@ from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
+from kubetrio.groups import ungrouped
 from kubetrio.http import descriptors
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.logs import Log
-from kubetrio.machinery.timestamps import format_time
+from kubetrio.machinery.status import ApiError
 from kubetrio.metrics import Metrics, gauge, object_families
 from kubetrio.resources.allocation import ServiceAllocator
 from kubetrio.resources.defaults import apply_defaults
@@ -109,6 +113,7 @@ class Server:
         pki: its certificates.
         listener: its connections.
         state: what health checks look at.
+        lease: what says that it is there.
     """
 
     config: Config
@@ -117,6 +122,7 @@ class Server:
     pki: pki.Pki
     listener: Listener
     state: State
+    lease: IdentityLease
 
     async def stop(self) -> None:
         """Stop in order: not ready, streams end, requests in flight finish, within a limit.
@@ -126,12 +132,22 @@ class Server:
         if self.state.stopping:
             return
         self.state.stopping = True
+        await self.lease.stop()
         await trio.sleep(self.config.shutdown_delay_s)
         self.api.end_streams()
         self.api.flow.close()
         await self.listener.drain()
         with trio.move_on_after(self.config.shutdown_grace_s):
             await self.listener.wait_idle()
+
+    async def until_signal(self) -> None:
+        """Wait until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM.
+
+        For programs whose main thread runs Trio; leaving `open_server` then stops in order.
+        """
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                return
 
     def kubeconfig(self) -> dict[str, object]:
         """An admin kubeconfig with inline certificates."""
@@ -146,26 +162,26 @@ class Server:
 
 def _certificates(config: Config, env: Env) -> pki.Pki:
     hosts = [config.public_address, config.bind_address, *config.extra_hosts]
-    hosts.append(_service_ip(config))
+    hosts.append(service_ip(config.service_ranges[0]))
     made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
-    for name in made.issued:
-        log.info("issued", file=str(name))
+    if made.issued:
+        log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
     return made
 
 
 def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
     serving = made.serving
-    if config.tls_cert_file is not None or config.tls_private_key_file is not None:
-        if config.tls_cert_file is None or config.tls_private_key_file is None:
-            raise StartError("--tls-cert-file and --tls-private-key-file go together")
+    if config.tls_cert_file is not None and config.tls_private_key_file is not None:
         serving = pki.load_user_supplied(config.tls_cert_file, config.tls_private_key_file)
     client_ca = config.client_ca_file or made.ca.cert
     try:
         return tls_context(
             TlsConfig(certificate=serving.cert, key=serving.key, client_ca=client_ca)
         )
-    except (ssl.SSLError, OSError) as error:
-        raise StartError(f"cannot load certificates ({client_ca}): {error}") from error
+    except OSError as error:
+        flag = "" if config.client_ca_file is None else "--client-ca-file "
+        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+        raise StartError(f"cannot use {flag}{client_ca}: {why or error}") from error
 
 
 def _tokens(config: Config) -> StaticTokens:
@@ -174,7 +190,8 @@ def _tokens(config: Config) -> StaticTokens:
     try:
         tokens = parse_token_file(config.token_auth_file.read_bytes(), str(config.token_auth_file))
     except OSError as error:
-        raise StartError(f"cannot read --token-auth-file: {error}") from error
+        file = config.token_auth_file
+        raise StartError(f"cannot read --token-auth-file {file}: {error.strerror}") from error
     except TokenFileError as error:
         raise StartError(f"--token-auth-file: {error}") from error
     for warning in tokens.warnings:
@@ -244,11 +261,6 @@ def _flow_control(config: Config, env: Env, registry: Registry, hub: Hub) -> Flo
     reading, writing = config.max_requests_inflight, config.max_mutating_requests_inflight
     if not config.priority_and_fairness:
         return MaxInFlight(reading, writing)
-    if reading + writing <= 0:
-        raise StartError(
-            "--max-requests-inflight and --max-mutating-requests-inflight must sum to more than 0 "
-            "with --enable-priority-and-fairness"
-        )
     dispatcher = Dispatcher(trio.current_time(), reading + writing, held=True)
     return PriorityAndFairness(dispatcher, registry, hub, env.now, config.request_timeout_s)
 
@@ -269,8 +281,6 @@ LOOKED_UP = (
 
 def _backends(config: Config, env: Env) -> Backends:
     certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
-    if (certificate is None) != (key is None):
-        raise StartError("--kubelet-client-certificate and --kubelet-client-key go together")
     for flag, file in (
         ("--kubelet-client-certificate", certificate),
         ("--kubelet-client-key", key),
@@ -345,11 +355,7 @@ def _admission(
 
 
 def _allocators(config: Config, store: Store, env: Env) -> dict[tuple[str, str], Allocator]:
-    ranges = config.service_cluster_ip_range.split(",")
-    try:
-        return {("", "services"): ServiceAllocator(store, env, ranges)}
-    except ValueError as error:
-        raise StartError(f"--service-cluster-ip-range: {error}") from error
+    return {("", "services"): ServiceAllocator(store, env, config.service_ranges)}
 
 
 def store_config(config: Config) -> StoreConfig:
@@ -430,38 +436,59 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
 
 
 def _default_range(config: Config, api: Api) -> DefaultServiceRange:
-    cidrs = config.service_cluster_ip_range.split(",")
-    return DefaultServiceRange(api.registry, api.lifecycle, api.store, api.env, cidrs)
+    return DefaultServiceRange(
+        api.registry, api.lifecycle, api.store, api.env, config.service_ranges
+    )
 
 
-async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowConfig | None:
-    """Make the objects that every cluster has; returns what keeps those of flow control."""
+async def bootstrap(
+    config: Config, api: Api, state: State, port: int, client_ca: str = ""
+) -> FlowConfig | None:
+    """Make the objects that every cluster has; returns what keeps those of flow control.
+
+    Args:
+        config: how.
+        api: an open pipeline.
+        state: what health checks look at.
+        port: port that clients reach.
+        client_ca: authorities of client certificates, PEM.
+
+    Raises:
+        StartError: the store takes no writes.
+    """
     objects = Bootstrap(
         api.registry,
         api.lifecycle,
         api.store,
         address=_ip(config.public_address),
         port=port,
-        service_ip=_service_ip(config),
-        now=format_time(api.env.now()),
+        service_ip=service_ip(config.service_ranges[0]),
+        client_ca=client_ca,
+        now=api.env.now(),
     )
-    for allocator in api.lifecycle.allocators.values():
-        await allocator.start()
-    await _default_range(config, api).keep()
-    await objects.run()
     keeper: FlowConfig | None = None
-    if isinstance(api.flow, PriorityAndFairness):
-        kinds = api.registry.resources.values()
-        await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
-        keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
-        await keeper.start()
+    try:
+        for allocator in api.lifecycle.allocators.values():
+            await allocator.start()
+        await _default_range(config, api).keep()
+        await objects.run()
+        if isinstance(api.flow, PriorityAndFairness):
+            kinds = api.registry.resources.values()
+            await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
+            keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
+            await keeper.start()
+    except ApiError as error:
+        raise StartError(f"cannot write what every cluster has: {error.message}") from error
     state.bootstrapped = True
     return keeper
 
 
+@ungrouped
 @asynccontextmanager
 async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[Server]:
     """Run a server for as long as the block lasts; leaving it shuts down in order.
+
+    What the block raises leaves it as it is, not in a group, unless more goes wrong with it.
 
     Args:
         config: how.
@@ -472,6 +499,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         StoreError: the data directory is in use, foreign or damaged.
     """
     env = env or Env()
+    _known_gates(config)
     try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -479,6 +507,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
     try:
         made = _certificates(config, env)
         context = _tls(config, made)
+        authorities = (config.client_ca_file or made.ca.cert).read_text(errors="replace")
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:
@@ -487,7 +516,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         where = f"{_bracketed(config.bind_address)}:{config.secure_port}"
         # Python adds the address to the system's words; it is there already.
         number = error.errno or 0
-        why = os.strerror(number) if number > 0 else error.strerror or error
+        why = os.strerror(number) if number > 0 else str(error.strerror).partition(" (while")[0]
         raise StartError(f"cannot listen on {where}: {why}") from error
     port: int = listening.getsockname()[1]
     try:
@@ -502,7 +531,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             api.metrics.gathered.add(partial(connection_families, listener.peers))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
-                keeper = await bootstrap(config, api, state, port)
+                keeper = await bootstrap(config, api, state, port, authorities)
                 name = "service range"
                 nursery.start_soon(persevere, _default_range(config, api).run, name, name=name)
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
@@ -515,10 +544,27 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 keeper_of_quotas = QuotaKeeper(store, api.quotas, env)
                 name = "resource quotas"
                 nursery.start_soon(persevere, keeper_of_quotas.run, name, name=name)
+                address = f"{_bracketed(config.public_address)}:{port}"
+                lease = IdentityLease(
+                    api.registry,
+                    api.lifecycle,
+                    store,
+                    env,
+                    hostname=socket.gethostname(),
+                    address=address,
+                )
+                await lease.start()
+                name = "identity lease"
+                nursery.start_soon(persevere, lease.run, name, name=name)
                 nursery.start_soon(listener.run, name="listener")
-                url = f"https://{_bracketed(config.public_address)}:{port}"
                 server = Server(
-                    config=config, url=url, api=api, pki=made, listener=listener, state=state
+                    config=config,
+                    url=f"https://{address}",
+                    api=api,
+                    pki=made,
+                    listener=listener,
+                    state=state,
+                    lease=lease,
                 )
                 yield server
                 await server.stop()
@@ -527,11 +573,12 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         listening.close()
 
 
-def _service_ip(config: Config) -> str:
-    try:
-        return service_ip(config.service_cluster_ip_range.split(",")[0])
-    except (ValueError, StopIteration) as error:
-        raise StartError(f"--service-cluster-ip-range: {error}") from error
+def _known_gates(config: Config) -> None:
+    if config.feature_gates:
+        known = builtin.load("flags")["featureGates"]
+        for name in config.feature_gates:
+            if name not in known:
+                raise StartError(f"feature_gates: unrecognized feature gate: {name}")
 
 
 def _bracketed(address: str) -> str:

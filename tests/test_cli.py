@@ -11,9 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
 
 from kubetrio import __version__
 from kubetrio.cli import main
+from kubetrio.config import Config
+from kubetrio.server import open_server
+from kubetrio.testing.environment import Fault, FaultyDisk
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +61,62 @@ def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) 
         main(arguments)
     assert caught.value.code == 2
     assert (arguments or ["COMMAND"])[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("--secure-prot=1", "unknown flag: --secure-prot, did you mean --secure-port?"),
+        ("--data_dir", "unknown flag: --data_dir, did you mean --data-dir?"),
+        ("-data-dir", "unknown flag: -data-dir, did you mean --data-dir?"),
+        ("--zzz", "unknown flag: --zzz"),
+        ("--data-dir=", "--data-dir: an empty path; leave the flag out for its default"),
+        ("--durablity full", "unknown flag: --durablity, did you mean --durability?"),
+        ("x", "unexpected argument: x"),
+        (
+            "--durability=Full",
+            "--durability: invalid choice: 'Full' (choose from 'full', 'normal')",
+        ),
+        ("--secure-port=x", "--secure-port: invalid port 'x': between 0 and 65535"),
+    ],
+)
+def test_a_usage_error_is_one_line(
+    argument: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the flag that was meant, if one is near; the usage is for those who ask."""
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", *argument.split()])
+    assert caught.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.replace("choose from full, normal", "choose from 'full', 'normal'") == (
+        f"kubetrio: {said} (see kubetrio serve --help)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--name", ""),
+        ("--bind-address", "[::1]"),
+        ("--advertise-address", "a b"),
+        ("--tls-san", "über"),
+        ("--max-requests-inflight", "-1"),
+        ("--min-request-timeout", "-1"),
+        ("--request-timeout", "0s"),
+        ("--service-cluster-ip-range", "10.0.0.0/24,10.1.0.0/24"),
+        ("--service-account-issuer", ""),
+        ("--kubelet-preferred-address-types", "Nowhere"),
+        ("--kubelet-timeout", "0s"),
+    ],
+)
+def test_a_value_that_cannot_be_is_one_line(
+    capsys: pytest.CaptureFixture[str], data_dir: Path, flag: str, value: str
+) -> None:
+    """By the name of the flag, and before anything is made."""
+    line = refused(capsys, "--data-dir", data_dir, f"{flag}={value}")
+    assert line.startswith(f"kubetrio: {flag}: ")
+    assert not data_dir.exists()
 
 
 def test_port_in_use(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
@@ -161,6 +221,24 @@ def test_bad_token_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     )
     assert "tokens.csv" in line
     assert "secret" not in line
+
+
+async def _started_once(data_dir: Path) -> None:
+    async with open_server(Config(data_dir=data_dir, secure_port=0)):
+        pass
+
+
+@pytest.mark.parametrize("fault", [Fault.FULL, Fault.SYNC])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_disk_that_takes_nothing(
+    capsys: pytest.CaptureFixture[str], data_dir: Path, fault: Fault, again: bool
+) -> None:
+    """One line, wherever the start notices: a first one, or one at another port."""
+    if again:
+        trio.run(_started_once, data_dir)
+    with FaultyDisk() as disk:
+        disk.fault = fault
+        refused(capsys, "--data-dir", data_dir, "--secure-port", "0")
 
 
 def test_bad_service_range(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:

@@ -69,7 +69,7 @@ def test_the_wall_clock_stands_outside_trio() -> None:
 
 
 def test_the_wall_clock_is_utc() -> None:
-    """An aware datetime."""
+    """An aware datetime, by the clock that was asked for."""
     found = seeded(1, start=0.0).utcnow()
     assert found == dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 

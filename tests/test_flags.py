@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import re
 
 import pytest
@@ -112,6 +113,18 @@ def test_help_mentions_every_flag() -> None:
         option for action in made._actions for option in action.option_strings if option[:2] == "--"
     }
     assert known <= set(re.findall(r"--[a-z][a-z-]*", text))
+
+
+def test_every_flag_has_help() -> None:
+    """Not only its name."""
+    assert [action.option_strings for action in serve_parser()._actions if not action.help] == []
+
+
+def test_every_field_has_its_flag() -> None:
+    """Errors of the configuration are shown by the names of flags."""
+    known = set(serve_parser()._option_string_actions)
+    fields = {field.name for field in dataclasses.fields(Config)} - {"shutdown_grace_s"}
+    assert {flags.flag_of(name) for name in fields} <= known
 
 
 def test_names_and_types_are_kube_apiservers() -> None:

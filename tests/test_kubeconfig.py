@@ -94,7 +94,7 @@ def test_dump_is_read_back(name: str) -> None:
 
 def test_write_is_private(tmp_path: Path) -> None:
     """The file holds a private key, so its mode is 0600."""
-    path = tmp_path / "sub" / "config"
+    path = tmp_path / "config"
     write(path, CONFIG)
     assert _load(path) == CONFIG
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -130,12 +130,12 @@ def test_merge_keeps_what_was_there(tmp_path: Path) -> None:
 
 
 def test_merge_replaces_its_own_entries(tmp_path: Path) -> None:
-    """A second merge of one server replaces the first, in its place."""
+    """A second merge of one server, by its authority, replaces the first, in its place."""
     path = tmp_path / "config"
     path.write_text(EXISTING)
     merge(path, CONFIG)
     merge(path, build("other", "https://other", b"CA", b"CERT", b"KEY"))
-    merge(path, build("dev", "https://moved", b"CA2", b"CERT2", b"KEY2"))
+    merge(path, build("dev", "https://moved", b"CA", b"CERT2", b"KEY2"))
     after = _load(path)
     assert [each["name"] for each in after["clusters"]] == [
         "work",
@@ -144,6 +144,51 @@ def test_merge_replaces_its_own_entries(tmp_path: Path) -> None:
     ]
     assert _by_name(after["clusters"])["kubetrio-dev"]["cluster"]["server"] == "https://moved"
     assert _by_name(after["users"])["kubernetes-admin"] == yaml.safe_load(EXISTING)["users"][0]
+
+
+def test_merge_replaces_what_was_at_its_address(tmp_path: Path) -> None:
+    """A server that was made anew listens where the former one did."""
+    path = tmp_path / "config"
+    merge(path, CONFIG)
+    merge(path, build("dev", "https://127.0.0.1:6443", b"CA2", b"CERT2", b"KEY2"))
+    cluster = _load(path)["clusters"][0]["cluster"]
+    assert base64.b64decode(cluster["certificate-authority-data"]) == b"CA2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        dump(build("dev", "https://127.0.0.1:7443", b"OTHER", b"CERT", b"KEY")),
+        "contexts:\n- name: kubetrio-dev\n  context: {cluster: work, user: me}\n",
+        "users:\n- name: kubetrio-dev\n  user: {token: t}\n",
+    ],
+)
+def test_merge_replaces_nothing_of_another_server(tmp_path: Path, text: str) -> None:
+    """The line says which entry, and both ways out; the file stays as it is."""
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(KubeconfigError, match="kubetrio-dev") as caught:
+        merge(path, CONFIG)
+    assert "--name" in str(caught.value)
+    assert "kubectl config delete-context kubetrio-dev" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert path.read_text() == text
+
+
+def test_merge_tells_which_context_was_current(tmp_path: Path) -> None:
+    """So that nobody is switched without a word."""
+    path = tmp_path / "config"
+    path.write_text(EXISTING)
+    assert merge(path, CONFIG) == "work"
+    assert merge(path, CONFIG) == "kubetrio-dev"
+    assert merge(tmp_path / "new", CONFIG) == ""
+
+
+def test_write_makes_no_directories(tmp_path: Path) -> None:
+    """A mistyped path is an error that names it."""
+    with pytest.raises(KubeconfigError, match=r"cannot write .*typo/config: .*make its directory"):
+        write(tmp_path / "typo" / "config", CONFIG)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_merge_removes_doubles_of_its_name(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ class Attributes:
         repeat: set by a plugin that changed the object, so that mutating plugins look at it again.
         repeating: whether they do.
         memory: what plugins remember from the first time to the second, by their name.
+        own: the server writes what it needs itself; see `Base.about_own`.
     """
 
     operation: Operation
@@ -61,3 +62,4 @@ class Attributes:
     repeat: bool = False
     repeating: bool = False
     memory: dict[str, Any] = field(default_factory=dict)
+    own: bool = False

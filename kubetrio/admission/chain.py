@@ -13,7 +13,7 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
 from kubetrio.machinery.names import GroupResource
 
-Asked = dict[tuple[Operation, GroupResource], tuple["Plugin", ...]]
+Asked = dict[tuple[Operation, GroupResource, bool], tuple["Plugin", ...]]
 
 
 class Plugin(Protocol):
@@ -22,10 +22,12 @@ class Plugin(Protocol):
     Attributes:
         name: its name in ``--enable-admission-plugins``.
         operations: operations it is asked about.
+        about_own: whether it is asked about the server's own writes.
     """
 
     name: str
     operations: frozenset[Operation]
+    about_own: bool
 
     @property
     def resources(self) -> frozenset[GroupResource] | None:
@@ -56,7 +58,7 @@ class Chain:
     def _ask(self, asked: Asked, phase: str, attributes: Attributes) -> tuple[Plugin, ...]:
         """Plugins with an opinion, remembered: there are few operations and resources."""
         resource = attributes.resource.group_resource
-        key = (attributes.operation, resource)
+        key = (attributes.operation, resource, attributes.own)
         found = asked.get(key)
         if found is None:
             idle = getattr(Base, phase)
@@ -64,6 +66,7 @@ class Chain:
                 plugin
                 for plugin in self.plugins
                 if attributes.operation in plugin.operations
+                and (plugin.about_own or not attributes.own)
                 and (plugin.resources is None or resource in plugin.resources)
                 and getattr(type(plugin), phase, None) is not idle
             )

@@ -20,11 +20,15 @@ class Base:
 
     Attributes:
         resources: of the only resources it has an opinion on; None for all.
+        about_own: whether it is asked about what the server writes for itself.  Plugins whose
+            opinion is an object that users write are not: no policy may keep a server from
+            starting, and who wrote a bad one must be able to take it back.
     """
 
     name = ""
     resources: frozenset[GroupResource] | None = None
     operations: frozenset[Operation] = frozenset({Operation.CREATE})
+    about_own: bool = True
 
     async def mutate(self, attributes: Attributes) -> None:
         """Change nothing."""

@@ -86,6 +86,7 @@ class ValidatingAdmissionPolicy(Base):
 
     name = "ValidatingAdmissionPolicy"
     operations = frozenset(Operation)
+    about_own = False
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -116,6 +117,7 @@ class MutatingAdmissionPolicy(Base):
 
     name = "MutatingAdmissionPolicy"
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.CONNECT})
+    about_own = False
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings

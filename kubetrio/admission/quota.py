@@ -75,6 +75,7 @@ class ResourceQuota(Base):
 
     name = "ResourceQuota"
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
+    about_own = False
 
     def __init__(self, lookup: Lookup, quotas: Quotas) -> None:
         self._lookup = lookup

@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 import orjson
 import trio
 
-from kubetrio.bootstrap.objects import SERVER
+from kubetrio.bootstrap.objects import SERVER, apply_status
 from kubetrio.env import Env
 from kubetrio.flow.config import digest
 from kubetrio.flow.gate import Gate
@@ -295,22 +295,10 @@ class FlowConfig:
             return self._env.rng.uniform(*STATUS_DELAY_S)
         written.append(now)
         resource = self._resources["FlowSchema"]
-        target = Target(resource=resource, namespace="", name=name, subresource="status")
-        fields = FieldManager(resource, CONSUMER.field_manager, time, target.subresource)
-        configuration = {
-            "apiVersion": resource.api_version,
-            "kind": resource.kind,
-            "metadata": {"name": name},
-            "status": {"conditions": [wanted]},
-        }
-
-        async def change(stored: Object | None) -> Object:
-            applied = fields.applied(stored or schema, configuration, force=True)
-            meta = {k: v for k, v in applied.obj["metadata"].items() if k != "resourceVersion"}
-            return {**applied.obj, "metadata": {**meta, "managedFields": applied.entries}}
-
+        target = Target(resource=resource, namespace="", name=name)
         try:
-            await self._lifecycle.update(target, change, CONSUMER)
+            status = {"conditions": [wanted]}
+            await apply_status(self._lifecycle, target, status, CONSUMER, time)
         except ApiError as error:
             if error.code != 404:  # deleted meanwhile
                 log.warning("FlowSchema status not written", name=name, reason=error.message)

@@ -1,42 +1,54 @@
 """Objects every cluster has: system namespaces, the ``kubernetes`` Service and its endpoints.
 
 Kept by facts in ``schemas/bootstrap.json``; what exists is left alone, except where it names the
-server's own address.
+server's own address or the authorities it trusts.
+
+Nothing of it is asked of what users configure (`admission.plugin.Base.about_own`).
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import ipaddress
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from kubetrio.auth.identity import MASTERS, UserInfo
+from kubetrio.certificates import bundle
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
-from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.status import ApiError, not_found
+from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema import builtin
-from kubetrio.schema.registry import Registry
+from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.schema.structural import compile_type
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.store.model import Store
 
 Object = dict[str, Any]
+Correct = Callable[[Object, Object], Object]
+"""What a stored object should become, from it and the one that is wanted."""
 
 log = Log("kubetrio.bootstrap")
-CONFLICT = 409
 SERVER = UserInfo("system:apiserver", groups=(MASTERS,))
+OWN = WriteOptions(user=SERVER, field_manager="kube-apiserver", own=True)
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 # An APIService for each group and version that this server has.
 KEPT_KINDS = ("APIService ",)
-OWN_ADDRESS = (
-    "Service default/kubernetes",
-    "Endpoints default/kubernetes",
-    "EndpointSlice default/kubernetes",
-)
+OWN_ADDRESS = ("Endpoints default/kubernetes", "EndpointSlice default/kubernetes")
+TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
+# What extension servers, such as the aggregated ones, trust.
+AUTHENTICATION: Object = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+}
 
 
 # The facts leave descriptions out; these are shown by ``kubectl describe``.
@@ -57,8 +69,57 @@ FILLED_IN = {
 }
 
 
+def kept(stored: Object, wanted: Object) -> Object:  # noqa: ARG001  (a `Correct`)
+    """What exists is left alone."""
+    return stored
+
+
+def replaced(stored: Object, wanted: Object) -> Object:
+    """What exists becomes what is wanted."""
+    return {**stored, **{key: value for key, value in wanted.items() if key != "metadata"}}
+
+
+async def apply_status(
+    lifecycle: Lifecycle, target: Target, status: Object, who: WriteOptions, now: str
+) -> None:
+    """Apply a status as its only owner, as a controller does.
+
+    Args:
+        lifecycle: writes.
+        target: the object; it exists.
+        status: what is applied.
+        who: the controller.
+        now: wall clock as a Kubernetes time.
+
+    Raises:
+        ApiError: 404 when it is gone; the store takes no writes.
+    """
+    resource = target.resource
+    target = target._replace(subresource="status")
+    fields = FieldManager(resource, who.field_manager, now, target.subresource)
+    configuration = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": target.name},
+        "status": status,
+    }
+
+    async def change(stored: Object | None) -> Object:
+        if stored is None:
+            raise not_found(resource.group_resource, target.name)
+        applied = fields.applied(stored, configuration, force=True)
+        new = compile_type(resource.schema_name).restore(applied.obj, [])
+        meta = {k: v for k, v in new["metadata"].items() if k != "resourceVersion"}
+        return {**new, "metadata": {**meta, "managedFields": applied.entries}}
+
+    await lifecycle.update(target, change, who)
+
+
 class Bootstrap:
     """Makes the objects at start.
+
+    An object that is refused is named in the log and left out, as kube-apiserver does: a server
+    without it is of more use than none.
 
     Args:
         registry: what is served.
@@ -67,7 +128,8 @@ class Bootstrap:
         address: IP address of the server that clients reach.
         port: its port.
         service_ip: address of the ``kubernetes`` Service.
-        now: wall clock as a Kubernetes time.
+        client_ca: authorities of client certificates, PEM; empty when there are none.
+        now: wall clock, seconds since the epoch.
     """
 
     def __init__(
@@ -79,28 +141,69 @@ class Bootstrap:
         address: str,
         port: int,
         service_ip: str,
-        now: str,
+        client_ca: str = "",
+        now: float,
     ) -> None:
         self._registry = registry
         self._lifecycle = lifecycle
         self._store = store
         self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
         self._port = port
-        self._now = now
+        self._client_ca = client_ca
+        self._epoch = now
+        self._now = format_time(now)
 
     async def run(self) -> None:
-        """Create what is missing, correct what names another address."""
+        """Create what is missing, correct what names another address.
+
+        Raises:
+            ApiError: the store takes no writes.
+        """
         objects = builtin.load("bootstrap")
         for name in NAMESPACES:
-            await self._ensure(objects[f"Namespace {name}"], keep=True)
+            await self._ensure(objects[f"Namespace {name}"])
         for name, description in PRIORITY_CLASSES.items():
-            fact = {**objects[f"PriorityClass {name}"], "description": description}
-            await self._ensure(fact, keep=True)
+            await self._ensure({**objects[f"PriorityClass {name}"], "description": description})
         for key, fact in objects.items():
             if key.startswith(KEPT_KINDS):
-                await self._ensure(fact, keep=True)
+                await self._ensure(fact)
+        await self._ensure(
+            {**objects[f"ConfigMap kube-system/{TRACKING}"], "data": {"since": self._now[:10]}},
+            self._dated,
+        )
+        if authorities := self._authorities(self._client_ca):
+            data = {"client-ca-file": authorities}
+            await self._ensure({**AUTHENTICATION, "data": data}, self._trusted)
+        await self._ensure(self._filled(objects["Service default/kubernetes"]))
         for key in OWN_ADDRESS:
-            await self._ensure(self._filled(objects[key]), keep=False)
+            await self._ensure(self._filled(objects[key]), replaced)
+
+    # ------------------------------------------------------------------ what stored ones become
+
+    def _dated(self, stored: Object, wanted: Object) -> Object:
+        """A date that is none is replaced, any other stays."""
+        try:
+            dt.date.fromisoformat((stored.get("data") or {}).get("since", ""))
+        except ValueError:
+            return {**stored, "data": {**(stored.get("data") or {}), **wanted["data"]}}
+        return stored
+
+    def _trusted(self, stored: Object, wanted: Object) -> Object:
+        """Authorities of other servers stay as long as they are valid."""
+        data, name = stored.get("data") or {}, "client-ca-file"
+        both = self._authorities(data.get(name, "") + wanted["data"][name])
+        return {**stored, "data": {**data, name: both}} if both else stored
+
+    def _authorities(self, pem: str) -> str:
+        """What is published of them; nothing, and a line in the log, if one is damaged."""
+        try:
+            return bundle(pem, self._epoch)
+        except ValueError as error:
+            name = _shown(AUTHENTICATION)
+            log.warning("authorities not published", object=name, reason=str(error))
+            return ""
+
+    # ------------------------------------------------------------------ writing
 
     def _filled(self, value: Any) -> Any:
         """A fact with its placeholders replaced."""
@@ -112,54 +215,59 @@ class Bootstrap:
             return self._port
         return self._values.get(value, value) if isinstance(value, str) else value
 
-    async def _ensure(self, fact: Object, *, keep: bool) -> None:
+    def _resource(self, fact: Object) -> ResourceType:
         group_version = GroupVersion.parse(fact["apiVersion"])
-        kind = GroupVersionKind(*group_version, fact["kind"])
-        resource = self._registry.by_kind[kind]
-        scheme = scheme_of(kind.group)
-        wanted = scheme.decode(kind, fact, [], {})
+        return self._registry.by_kind[GroupVersionKind(*group_version, fact["kind"])]
+
+    async def _ensure(self, fact: Object, correct: Correct = kept) -> None:
+        """Make an object, or correct the stored one; a refusal is logged.
+
+        Raises:
+            ApiError: the store takes no writes.
+        """
+        try:
+            await self._write(fact, correct)
+        except ApiError as error:
+            if error.code >= 500:
+                raise
+            log.warning("object not written", object=_shown(fact), reason=error.message)
+
+    async def _write(self, fact: Object, correct: Correct) -> None:
+        resource = self._resource(fact)
+        kind = resource.group_version_kind
+        wanted = scheme_of(kind.group).decode(kind, fact, [], {})
         apply_defaults(resource, wanted)
         meta = wanted["metadata"]
         target = Target(resource=resource, namespace=meta.get("namespace", ""), name=meta["name"])
-        who = WriteOptions(user=SERVER, field_manager="kube-apiserver", own=True)
+        fields = FieldManager(resource, OWN.field_manager, self._now)
         found = await self._store.get(target.key)
         if found is None:
             sent = _sent(wanted)
-            FieldManager(resource, who.field_manager, self._now).created(sent)
+            fields.created(sent)
             wanted["metadata"] = sent["metadata"]
             try:
-                await self._lifecycle.create(target, wanted, who)
+                await self._lifecycle.create(target, wanted, OWN)
             except ApiError as error:
-                _tell(target, error)
+                if error.code != 409:
+                    raise
             return
-        if keep:
-            return
-        old = orjson.loads(found.value)
-        if all(old.get(key) == wanted[key] for key in wanted if key != "metadata"):
+        stored = orjson.loads(found.value)
+        if correct(stored, wanted) == stored:
             return
 
-        fields = FieldManager(resource, who.field_manager, self._now)
-
-        async def change(stored: Object | None) -> Object:
-            base = stored or wanted
-            new = {**base, **{k: v for k, v in wanted.items() if k != "metadata"}}
+        async def change(live: Object | None) -> Object:
+            base = live or wanted
+            new = {**correct(base, wanted)}
             new["metadata"] = dict(base["metadata"])
             fields.updated(base, new)
             return new
 
-        try:
-            await self._lifecycle.update(target, change, who)
-        except ApiError as error:
-            _tell(target, error)
+        await self._lifecycle.update(target, change, OWN)
 
 
-def _tell(target: Target, error: ApiError) -> None:
-    """Go on without an object that was refused, by an admission policy for instance.
-
-    A server that did not start could not be told otherwise.
-    """
-    if error.code != CONFLICT:  # somebody else was faster
-        log.warning("object not written", key=target.key, reason=error.message)
+def _shown(obj: Object) -> str:
+    meta = obj["metadata"]
+    return "/".join(filter(None, (obj["kind"], meta.get("namespace"), meta["name"])))
 
 
 def _sent(wanted: Object) -> Object:

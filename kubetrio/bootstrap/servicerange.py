@@ -14,16 +14,15 @@ from typing import Any
 import orjson
 import trio
 
-from kubetrio.auth.identity import MASTERS, UserInfo
+from kubetrio.bootstrap.objects import OWN, apply_status
 from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Lifecycle
-from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import Registry
-from kubetrio.schema.structural import compile_type
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Event, Store
 
@@ -32,11 +31,8 @@ log = Log("kubetrio.bootstrap")
 
 NAME = "kubernetes"
 READY = "Kubernetes default Service CIDR is ready"
-MANAGER = "kubernetes-service-cidr-controller"
 INTERVAL_S = 10.0
-WHO = WriteOptions(
-    user=UserInfo("system:apiserver", groups=(MASTERS,)), field_manager="kube-apiserver"
-)
+CONTROLLER = OWN._replace(field_manager="kubernetes-service-cidr-controller")
 
 
 class DefaultServiceRange:
@@ -95,7 +91,7 @@ class DefaultServiceRange:
         else:
             cidrs = orjson.loads(found.value)["spec"]["cidrs"]
             if cidrs != self._cidrs and cidrs == self._cidrs[:1]:
-                await self._update(FieldManager(self._resource, WHO.field_manager, self._now()))
+                await self._update(FieldManager(self._resource, OWN.field_manager, self._now()))
         await self._say_ready()
 
     def _now(self) -> str:
@@ -108,8 +104,8 @@ class DefaultServiceRange:
             "metadata": {"name": NAME},
             "spec": {"cidrs": list(self._cidrs)},
         }
-        FieldManager(self._resource, WHO.field_manager, self._now()).created(obj)
-        await self._lifecycle.create(Target(resource=self._resource, namespace=""), obj, WHO)
+        FieldManager(self._resource, OWN.field_manager, self._now()).created(obj)
+        await self._lifecycle.create(Target(resource=self._resource, namespace=""), obj, OWN)
 
     async def _update(self, fields: FieldManager) -> None:
         async def change(stored: Object | None) -> Object:
@@ -119,7 +115,7 @@ class DefaultServiceRange:
             fields.updated(live, new)
             return new
 
-        await self._lifecycle.update(self._target, change, WHO)
+        await self._lifecycle.update(self._target, change, OWN)
 
     async def _say_ready(self) -> None:
         """Apply the condition, as kube-apiserver's controller does, if there is none."""
@@ -128,25 +124,8 @@ class DefaultServiceRange:
         if not self._waits(obj):
             return
         now = self._now()
-        fields = FieldManager(self._resource, MANAGER, now, "status")
-        condition = {
-            "type": "Ready", "status": "True", "message": READY, "lastTransitionTime": now,
-        }  # fmt: skip
-        config = {
-            "kind": "ServiceCIDR",
-            "apiVersion": "networking.k8s.io/v1",
-            "metadata": {"name": NAME},
-            "status": {"conditions": [condition]},
-        }
-
-        async def change(stored: Object | None) -> Object:
-            applied = fields.applied(stored, config, force=True)
-            new: Object = compile_type(self._resource.schema_name).restore(applied.obj, [])
-            if applied.entries:
-                new["metadata"]["managedFields"] = applied.entries
-            return new
-
-        await self._lifecycle.update(self._target._replace(subresource="status"), change, WHO)
+        ready = {"type": "Ready", "status": "True", "message": READY, "lastTransitionTime": now}
+        await apply_status(self._lifecycle, self._target, {"conditions": [ready]}, CONTROLLER, now)
 
     def _waits(self, obj: Object) -> bool:
         """Whether nobody said yet if the ranges are ready; those of others are their business."""

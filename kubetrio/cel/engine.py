@@ -13,7 +13,7 @@ from typing import Any
 
 NOT_INSTALLED = (
     "this server has no CEL engine, so it cannot tell what the expression means; "
-    "stop it, run: pip install 'kubetrio[cel]', and start it again"
+    "stop it, install kubetrio[cel] (in a checkout: pip install '.[cel]'), and start it again"
 )
 
 

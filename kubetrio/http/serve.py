@@ -23,6 +23,7 @@ from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.auth.identity import UserInfo, authenticated
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
+from kubetrio.http.clientcas import name_authorities
 from kubetrio.http.connections import ConnectionLimits, Connections, Peer, Presence
 from kubetrio.http.h1 import Connection, Handle, Upgrade
 from kubetrio.http.limits import H1Config, SweepClock
@@ -67,6 +68,7 @@ def tls_context(config: TlsConfig) -> ssl.SSLContext:
     if config.client_ca is not None:
         context.load_verify_locations(config.client_ca)
         context.verify_mode = ssl.CERT_OPTIONAL
+        name_authorities(context, config.client_ca)
     # HTTP/1.1 first: llhttp serves it several times faster than any HTTP/2 in Python.
     context.set_alpn_protocols(["http/1.1", "h2"])
     context.num_tickets = 0  # clients keep connections; tickets cost time and memory

@@ -176,6 +176,7 @@ class Lifecycle:
             old=None,
             dry_run=options.dry_run,
             warn=options.warn,
+            own=options.own,
         )
         await self._admission.mutate(attributes)
         drop_repeated_owners(obj, options.warn, admitted=True)
@@ -345,6 +346,7 @@ class Lifecycle:
             old=old,
             dry_run=options.dry_run,
             warn=options.warn,
+            own=options.own,
         )
         # Plugins see what the client sent; what counts as a change is decided behind them.
         await self._admission.mutate(attributes)
@@ -466,6 +468,7 @@ class Lifecycle:
                 old=obj,
                 dry_run=options.dry_run,
                 warn=who.warn,
+                own=who.own,
             )
         )
 

@@ -46,7 +46,7 @@ class WriteOptions(NamedTuple):
         field_manager: owner of the fields set, for managedFields.
         warn: takes texts for ``Warning`` headers, whatever the answer will be.
         own: the server writes about itself: its address may be a loopback one, which the rules
-            for everybody else's endpoints refuse.
+            for everybody else's endpoints refuse, and what users configure is not asked.
     """
 
     user: UserInfo

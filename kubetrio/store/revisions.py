@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -60,7 +61,7 @@ class StoreConfig:
         durability: ``full`` survives power loss; ``normal`` survives a killed process, and power
             loss may take the newest writes (never consistency).
         history_window_s: how long superseded revisions are kept, seconds.
-        compact_interval_s: seconds between compactions.
+        compact_interval_s: seconds between compactions, 0 for none.
         compact_step_s: time one compaction transaction should take, seconds; writers wait for it.
         checkpoint_pages: pages of write-ahead log that start a checkpoint.
         wal_limit_pages: pages of write-ahead log at which writers wait for a checkpoint.
@@ -281,7 +282,7 @@ class SqliteStore:
 
     async def _compact_forever(self) -> NoReturn:
         while True:
-            await trio.sleep(self._config.compact_interval_s)
+            await trio.sleep(self._config.compact_interval_s or inf)
             try:
                 await self._compact_by_age()
             except Compacted:
@@ -375,8 +376,12 @@ class SqliteStore:
         for reader in (self._reader, *self._long_readers):
             reader.close()
         if clean:
-            self._writer.close()
-        else:
+            try:
+                self._writer.close()
+            except apsw.Error as error:  # what was acknowledged is in the log all the same
+                LOG.error(error, "Stopped as by a crash; the next start checks the database")
+                clean = False
+        if not clean:
             self._writer.abandon()
 
 
@@ -392,6 +397,7 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
     Raises:
         DataDirectoryLocked: another server has it.
         DatabaseUnusable: foreign, corrupt or newer file.
+        StoreUnavailable: the disk is full or fails.
         OSError: the directory cannot be written.
     """
     with ExitStack() as stack:
@@ -412,7 +418,10 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     stack.callback(DirectoryLock(directory).release)
     path = directory / database.FILE_NAME
-    writer = database.open_writer(path, now_ms=int(env.now() * 1000))
+    try:
+        writer = database.open_writer(path, now_ms=int(env.now() * 1000))
+    except apsw.Error as error:
+        raise StoreUnavailable(f"cannot open {path}: {error}") from error
     try:
         sync = None
         if config.durability == "full":

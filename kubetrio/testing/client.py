@@ -17,6 +17,7 @@ import trio.testing
 
 from kubetrio.auth.identity import MASTERS, UserInfo
 from kubetrio.env import Env
+from kubetrio.groups import ungrouped
 from kubetrio.http.h1 import Connection, Handle
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.messages import DateHeader
@@ -265,6 +266,7 @@ class Client(Exchange):
         self.ended = trio.Event()
 
 
+@ungrouped
 @asynccontextmanager
 async def connect(
     handle: Handle,

@@ -1,7 +1,7 @@
 """A complete server in memory: the pipeline of `kubetrio.server` on a seeded Env, no sockets.
 
-Blocking calls run inline, randomness is seeded and the wall clock is tied to Trio's: the same
-script gets the same bytes, and a mock clock may jump.
+Blocking calls run inline, randomness is seeded and the wall clock is tied to Trio's: under a mock
+clock, which may jump, the same script gets the same bytes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kubetrio.api.pipeline import Api
 from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
+from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
 from kubetrio.http.h1 import Handle
@@ -64,6 +65,7 @@ class InProcess:
         )
 
 
+@ungrouped
 @asynccontextmanager
 async def open_api(
     *, seed: int = 0, env: Env | None = None, config: Config | None = None

@@ -27,6 +27,9 @@ _MIN_INT, _MAX_INT = -(1 << 63), (1 << 63) - 1
 _NOTHING: BinaryShape = {}
 
 
+NOT_INSTALLED = "CBOR needs cbor2: install kubetrio[cbor] (in a checkout: pip install '.[cbor]')"
+
+
 class CborUnavailable(RuntimeError):
     """The optional dependency is not installed."""
 
@@ -35,7 +38,7 @@ def _library() -> ModuleType:
     try:
         import cbor2
     except ImportError as error:
-        raise CborUnavailable("CBOR needs cbor2: pip install 'kubetrio[cbor]'") from error
+        raise CborUnavailable(NOT_INSTALLED) from error
     return cbor2
 
 

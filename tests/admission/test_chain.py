@@ -132,3 +132,22 @@ async def test_there_is_one_more_round_at_most() -> None:
     first, second = Restless(), Restless()
     await Chain([first, second]).mutate(write())
     assert first.rounds == second.rounds == [False, True]
+
+
+class Configured(Noting):
+    """Its opinion is an object that users write."""
+
+    about_own = False
+
+
+async def test_what_users_configure_is_not_asked_about_the_servers_own_writes() -> None:
+    """Others are; and everybody else's writes are asked about as ever."""
+    log: list[str] = []
+    chain = Chain([Configured("users", log), Noting("rules", log)])
+    mine = write()
+    mine.own = True
+    await chain.mutate(mine)
+    await chain.validate(mine)
+    assert log == ["mutate rules", "validate rules"]
+    await chain.mutate(write())
+    assert log[2:] == ["mutate users", "mutate rules"]

@@ -74,6 +74,15 @@ def test_stamp() -> None:
     assert stamp(100.0, 1_700_000_000.0, 100.0) == "2023-11-14T22:13:20Z"
 
 
+async def test_the_page_says_who_is_exempt() -> None:
+    """An administrator who looks sees an idle page, and why."""
+    async with open_api() as server, server.connect() as client:
+        page = (await client.request("GET", f"{ROOT}/")).body.decode()
+    note = page.partition('<p id="note">')[2].partition("</p>")[0]
+    assert "system:masters" in note
+    assert "exempt" in note
+
+
 async def test_dumps() -> None:
     """Columns are kube-apiserver's; the request that asks is in the dump."""
     async with open_api() as server, server.connect() as client:

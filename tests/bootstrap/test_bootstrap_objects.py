@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from kubetrio.bootstrap.objects import NAMESPACES, PRIORITY_CLASSES, service_ip
-from kubetrio.cel import engine
+from kubetrio import pki
+from kubetrio.bootstrap.objects import NAMESPACES, PRIORITY_CLASSES, Bootstrap, service_ip
 from kubetrio.config import Config
+from kubetrio.resources.objects import restamp
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import ADDRESS, PORT, InProcess, open_api
 
@@ -161,28 +162,149 @@ async def test_another_address_is_corrected(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.skipif(not engine.available(), reason="needs the extra cel")
-@pytest.mark.parametrize("there", [True, False])
-async def test_a_start_goes_on_without_what_a_policy_refuses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+SYSTEM = CORE + "/namespaces/kube-system/configmaps"
+TRACKING = SYSTEM + "/kube-apiserver-legacy-service-account-token-tracking"
+AUTHENTICATION = SYSTEM + "/extension-apiserver-authentication"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+async def again(server: InProcess, **changed: Any) -> None:
+    """Make the objects once more, as another start does."""
+    api = server.api
+    asked = {
+        "address": ADDRESS, "port": PORT, "service_ip": "10.0.0.1",
+        "now": server.env.now(), **changed,
+    }  # fmt: skip
+    await Bootstrap(api.registry, api.lifecycle, api.store, **asked).run()
+
+
+async def test_tracking_of_legacy_tokens_has_a_date(client: Client) -> None:
+    """The day of the first start, as kube-apiserver notes it."""
+    assert (await get(client, TRACKING))["data"] == {"since": "2023-11-14"}
+
+
+async def test_a_date_that_is_none_is_replaced(server: InProcess, client: Client) -> None:
+    """Any other day stays, and so does what else is there."""
+    for since, expected in (("2020-02-02", "2020-02-02"), ("lately", "2023-11-14")):
+        await client.request("PATCH", TRACKING, MERGE, json={"data": {"since": since, "a": "b"}})
+        await again(server)
+        assert (await get(client, TRACKING))["data"] == {"a": "b", "since": expected}
+
+
+async def test_extension_servers_find_the_authorities(
+    server: InProcess, client: Client, certificates: pki.Pki
 ) -> None:
-    """With an engine that says no, and without one that could say anything."""
-    config = Config(data_dir=tmp_path, secure_port=PORT, durability="normal")
-    rule = {"apiGroups": [""], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
-    spec = {
-        "matchConstraints": {"resourceRules": [rule]},
+    """Of client certificates, in the ConfigMap that they read."""
+    assert (await client.request("GET", AUTHENTICATION)).status == 404  # no certificates at all
+    ours = certificates.ca.cert.read_text()
+    await again(server, client_ca=ours)
+    found = await get(client, AUTHENTICATION)
+    assert found["data"] == {"client-ca-file": ours}
+    (entry,) = found["metadata"]["managedFields"]
+    assert entry["fieldsV1"] == {"f:data": {".": {}, "f:client-ca-file": {}}}
+
+
+async def test_authorities_of_other_servers_stay(
+    server: InProcess, client: Client, certificates: pki.Pki
+) -> None:
+    """New ones are added behind them, and nothing is written when there is none."""
+    first, second = certificates.ca.cert.read_text(), certificates.serving.cert.read_text()
+    await again(server, client_ca=first)
+    await again(server, client_ca=second)
+    data = {"client-ca-file": first + second}
+    assert (await get(client, AUTHENTICATION))["data"] == data
+    revision = server.api.store.revision
+    await again(server, client_ca=first)
+    assert server.api.store.revision == revision
+
+
+async def test_damaged_authorities_are_not_published(
+    server: InProcess, client: Client, certificates: pki.Pki
+) -> None:
+    """Neither the server's nor somebody else's; what is there stays."""
+    ours = certificates.ca.cert.read_text()
+    damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    await again(server, client_ca=ours + damaged)
+    assert (await client.request("GET", AUTHENTICATION)).status == 404
+    await again(server, client_ca=ours)
+    data = {"data": {"client-ca-file": damaged}}
+    assert (await client.request("PATCH", AUTHENTICATION, MERGE, json=data)).status == 200
+    await again(server, client_ca=ours)
+    assert (await get(client, AUTHENTICATION))["data"] == data["data"]
+
+
+async def test_the_service_is_its_users(server: InProcess, client: Client) -> None:
+    """kube-apiserver writes it once; what changes are its endpoints."""
+    annotated = {"metadata": {"annotations": {"a": "b"}}}
+    assert (await client.request("PATCH", SERVICE, MERGE, json=annotated)).status == 200
+    before = await get(client, SERVICE)
+    await again(server, port=PORT + 1, service_ip="10.0.0.9")
+    assert await get(client, SERVICE) == before
+
+
+async def test_an_object_that_is_refused_is_left_out(server: InProcess, client: Client) -> None:
+    """Somebody took the address of the Service: the server is of use all the same."""
+    assert (await client.request("DELETE", SERVICE)).status == 200
+    taker = {
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "taker"},
+        "spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 1}]},
+    }  # fmt: skip
+    services = CORE + "/namespaces/default/services"
+    assert (await client.request("POST", services, json=taker)).status == 201
+    await again(server, address="192.0.2.77")
+    assert (await client.request("GET", SERVICE)).status == 404
+    endpoints = await get(client, CORE + "/namespaces/default/endpoints/kubernetes")
+    assert endpoints["subsets"][0]["addresses"] == [{"ip": "192.0.2.77"}]
+
+
+async def test_a_quota_does_not_stop_a_start(server: InProcess, client: Client) -> None:
+    """Nor does it keep what the server needs from being made."""
+    quota = {
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
+        "spec": {"hard": {"configmaps": "0"}},
+    }  # fmt: skip
+    path = CORE + "/namespaces/kube-system/resourcequotas"
+    assert (await client.request("POST", path, json=quota)).status == 201
+    assert (await client.request("DELETE", TRACKING)).status == 200
+    await again(server)
+    assert (await client.request("GET", TRACKING)).status == 200
+
+
+GROUP = "admissionregistration.k8s.io/v1"
+EVERYTHING = {
+    "resourceRules": [
+        {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
+    ]
+}
+
+
+async def test_no_policy_stops_a_start(tmp_path: Path) -> None:
+    """Not one that refuses everything, and not where none can be evaluated."""
+    config = Config(data_dir=tmp_path, secure_port=PORT, advertise_address=ADDRESS)
+    denies = {
+        "matchConstraints": EVERYTHING,
         "validations": [{"expression": "false"}],
+        "failurePolicy": "Fail",
     }
-    bound = {"policyName": "p", "validationActions": ["Deny"]}
-    group = "/apis/admissionregistration.k8s.io/v1/validatingadmission"
+    binds = {"policyName": "no", "validationActions": ["Deny"]}
     async with open_api(config=config) as server, server.connect() as client:
-        for name, body in (("policies", spec), ("policybindings", bound)):
-            obj = {"metadata": {"name": "p"}, "spec": body}
-            assert (await client.request("POST", group + name, json=obj)).status == 201
-    monkeypatch.setattr("kubetrio.admission.policies.available", lambda: there)
-    moved = Config(data_dir=tmp_path, secure_port=PORT + 1, durability="normal")
+        for plural, kind, spec in (
+            ("validatingadmissionpolicies", "ValidatingAdmissionPolicy", denies),
+            ("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", binds),
+        ):
+            body = {"apiVersion": GROUP, "kind": kind, "metadata": {"name": "no"}, "spec": spec}
+            answer = await client.request("POST", f"/apis/{GROUP}/{plural}", json=body)
+            assert answer.status == 201
+        refused = await client.request("DELETE", TRACKING)
+        assert refused.status in (422, 500)  # 500 without an engine
+        schema = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/probes"
+        target = server.api.registry.resources["flowcontrol.apiserver.k8s.io", "v1", "flowschemas"]
+        found = await server.api.store.get(target.key("", "probes"))
+        assert found is not None
+        await server.api.store.delete(found.key, restamp(found.value), expected=found.revision)
+        assert (await client.request("GET", schema)).status == 404
+    moved = Config(data_dir=tmp_path, secure_port=PORT, advertise_address="192.0.2.77")
     async with open_api(config=moved) as server, server.connect() as client:
-        subset = (await get(client, CORE + "/namespaces/default/endpoints/kubernetes"))["subsets"][
-            0
-        ]
-        assert subset["ports"][0]["port"] == PORT
+        endpoints = await get(client, CORE + "/namespaces/default/endpoints/kubernetes")
+        assert endpoints["subsets"][0]["addresses"] == [{"ip": "192.0.2.77"}]
+        assert (await client.request("GET", schema)).status == 200

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.bootstrap.servicerange import INTERVAL_S, MANAGER, DefaultServiceRange
+from kubetrio.bootstrap.servicerange import CONTROLLER, INTERVAL_S, DefaultServiceRange
 from kubetrio.config import Config
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import PORT, InProcess, open_api
@@ -41,7 +41,7 @@ async def test_it_is_there_and_ready(client: Client) -> None:
         (entry["manager"], entry["operation"], entry.get("subresource"))
         for entry in obj["metadata"]["managedFields"]
     }
-    assert owners == {(MANAGER, "Apply", "status"), ("kube-apiserver", "Update", None)}
+    assert owners == {(CONTROLLER.field_manager, "Apply", "status"), ("kube-apiserver", "Update", None)}
 
 
 async def test_it_comes_back(

@@ -91,6 +91,16 @@ async def test_page_draws_every_level(server: ServerProcess, tmp_path: Path) -> 
 
 
 @needs_chromium
+async def test_what_has_no_limit_has_no_full_bar(server: ServerProcess, tmp_path: Path) -> None:
+    """The bar of ``exempt`` is what it uses; others show their own seats."""
+    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, _):
+        width = "document.querySelector('[data-level=\"{}\"] .limit').offsetWidth"
+        assert await tab.value(width.format("exempt")) == 0
+        assert await tab.value(width.format("global-default")) > 0
+        assert "system:masters" in await tab.value("document.getElementById('note').innerText")
+
+
+@needs_chromium
 async def test_page_fits_and_follows_the_scheme(server: ServerProcess, tmp_path: Path) -> None:
     """Nothing sticks out at any width, and dark is dark."""
     async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, _):

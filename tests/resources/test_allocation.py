@@ -37,6 +37,16 @@ async def test_an_address_comes_and_goes_with_its_service(client: Client) -> Non
     assert again.status == 201
 
 
+async def test_an_address_is_the_servers(client: Client) -> None:
+    """kube-apiserver makes IPAddress objects as a client of itself, and owns their fields."""
+    obj = (await client.request("GET", f"{ADDRESSES}/10.0.0.1")).json()
+    (entry,) = obj["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
+    assert entry["fieldsV1"]["f:spec"] == {
+        "f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}
+    }
+
+
 async def test_an_address_is_given_once(client: Client) -> None:
     """A request for a taken address is refused, and changes nothing."""
     made = (await client.request("POST", SERVICES, json=service("a"))).json()

@@ -20,7 +20,7 @@ import trio
 
 from kubetrio.api.request import Request, no_body
 from kubetrio.api.response import AnyResponse, ClientGone, Response, StreamResponse
-from kubetrio.store.model import Event, EventType
+from kubetrio.store.model import Event, EventType, Range
 from kubetrio.testing.client import ADMIN
 from kubetrio.testing.server import InProcess
 from kubetrio.watch.window import Window
@@ -234,10 +234,18 @@ class History:
     """Every commit of a store from its creation on; the state at any revision follows."""
 
     def __init__(self, server: InProcess) -> None:
-        self.base = server.api.store.revision
+        self._store = server.api.store
+        self.base = self._store.revision
         self.log: dict[int, Event] = {}
+        self.found: dict[str, bytes] = {}
         self.newest = self.base
         server.api.store.on_commit(self._committed)
+
+    async def begin(self) -> None:
+        """Note what is there already; nothing was written since the model was made."""
+        everything = await self._store.range(Range.prefix("/registry/"))
+        assert everything.revision == self.base
+        self.found = {item.key: item.value for item in everything.items}
 
     def _committed(self, events: Any) -> None:
         for event in events:
@@ -260,7 +268,7 @@ class History:
 
     def state(self, prefix: str, at: int, chosen: Chosen) -> dict[Key, Object]:
         """The objects of a prefix at a revision."""
-        found: dict[str, int] = {}
+        found = {key: value for key, value in self.found.items() if key.startswith(prefix)}
         for revision in range(self.base + 1, at + 1):
             event = self.log[revision]
             if not event.key.startswith(prefix):
@@ -268,8 +276,8 @@ class History:
             if event.type is EventType.DELETED:
                 del found[event.key]
             else:
-                found[event.key] = revision
-        objects = [bare(self.object(revision)) for revision in found.values()]
+                found[event.key] = event.value
+        objects = [bare(orjson.loads(value)) for value in found.values()]
         return {key_of(obj): obj for obj in objects if chosen.matches(obj)}
 
 

@@ -38,12 +38,12 @@ def tier(obj: Object) -> str | None:
     return value
 
 
-ALL = Chosen(FOLDER)
+ALL = Chosen(FOLDER, namespace="default")
 CHOSEN = (
     ALL,
     Chosen(EVERYWHERE),
-    Chosen(FOLDER, {"labelSelector": "tier=a"}, lambda o: tier(o) == "a"),
-    Chosen(FOLDER, {"labelSelector": "tier notin (a)"}, lambda o: tier(o) != "a"),
+    Chosen(FOLDER, {"labelSelector": "tier=a"}, lambda o: tier(o) == "a", "default"),
+    Chosen(FOLDER, {"labelSelector": "tier notin (a)"}, lambda o: tier(o) != "a", "default"),
     Chosen(
         EVERYWHERE,
         {"fieldSelector": "metadata.name!=x3"},
@@ -109,6 +109,7 @@ class World:
 async def world(seed: int, changes: int = 30) -> AsyncIterator[World]:
     async with open_api(seed=seed) as server:
         made = World(server, seeded(seed + 1).rng)
+        await made.history.begin()
         tiny_window(server, 3000)
         for _ in range(changes):
             await made.change()

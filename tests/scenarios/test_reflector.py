@@ -225,6 +225,7 @@ async def scenario(seed: int, changes: int) -> Run:
     async with open_api(seed=seed) as server:
         await setting(server)
         run = Run(server, seed)
+        await run.history.begin()
         async with trio.open_nursery() as nursery:
             for reflector in run.reflectors:
                 nursery.start_soon(reflector.run)
@@ -298,6 +299,7 @@ async def play(seed: int, steps: list[tuple[Any, ...]]) -> None:
     async with open_api(seed=seed) as server:
         await setting(server)
         run = Run(server, seed)
+        await run.history.begin()
         writer = Writer(run.pipeline, run.history, Random(seed))
         async with trio.open_nursery() as nursery:
             for reflector in run.reflectors:

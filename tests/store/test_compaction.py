@@ -109,6 +109,17 @@ async def test_deletions_are_removed_once_something_newer_is_compacted(
     assert rows(tmp_path, "current") == 1
 
 
+async def test_without_an_interval_nothing_is_compacted(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """However old it is."""
+    config = replace(CONFIG, compact_interval_s=0.0)
+    async with open_store(tmp_path, config, seeded(1)) as store:
+        await churn(store, 3)
+        await trio.sleep(80_000)
+        assert store.statistics().compacted == 0
+
+
 async def test_file_space_is_given_back(tmp_path: Path) -> None:
     """A store that held much and holds little is a small file."""
     async with open_store(tmp_path, CONFIG, seeded(1)) as store:

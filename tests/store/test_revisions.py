@@ -651,3 +651,17 @@ async def test_a_log_is_looked_at_when_it_has_grown(
         for number in range(20):
             await store.create(f"l{number}", value(4000))
         assert store.statistics().wal_bytes // 4096 == grown  # used again from its beginning
+
+
+async def test_a_full_disk_does_not_fail_the_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was acknowledged is there at the next start; that it was no orderly stop is logged."""
+    with FaultyDisk() as disk:
+        async with open_store(tmp_path, StoreConfig(), seeded(1)) as store:
+            await store.create("k", Stamped(b"", b"x"))
+            disk.fault = Fault.FULL
+        assert "Stopped as by a crash" in caplog.text
+        disk.fault = Fault.NONE
+        async with open_store(tmp_path, StoreConfig(), seeded(1)) as store:
+            assert await store.get("k") is not None

@@ -1,0 +1,167 @@
+"""The Lease by which a server says that it is there, ``kube-system/apiserver-<hash>``.
+
+Made anew at start, renewed while the server runs, deleted when it stops; the name is a digest of
+the host's, so that a server finds its own again.  Those of servers that are long gone are deleted.
+
+Source: docs "Leases" (API server identity); KEP-1965.
+"""
+
+from __future__ import annotations
+
+import struct
+from base64 import b32encode
+from hashlib import sha256
+from typing import Any, NoReturn
+
+import trio
+
+from kubetrio.bootstrap.objects import OWN
+from kubetrio.env import Env
+from kubetrio.logs import Log
+from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.timestamps import format_micro, format_time, parse_micro
+from kubetrio.resources import revising
+from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.writes import DeleteOptions, Target
+from kubetrio.schema.registry import Registry
+from kubetrio.store.errors import StoreError
+from kubetrio.store.model import Store
+
+Object = dict[str, Any]
+
+log = Log("kubetrio.bootstrap")
+NAMESPACE = "kube-system"
+COMPONENT = "kube-apiserver"
+IDENTITY = "apiserver.kubernetes.io/identity"
+HOSTNAME = "kubernetes.io/hostname"
+PEERS = "kubernetes.io/peer-advertise-address"
+DURATION_S = 3600
+RENEW_S = 10.0
+COLLECT_S = 3600.0
+
+
+def identity(hostname: str) -> str:
+    """Name of the Lease of the server on a host."""
+    parts = (hostname.encode(), COMPONENT.encode())
+    digest = sha256(b"".join(struct.pack(">H", len(part)) + part for part in parts)).digest()
+    return f"apiserver-{b32encode(digest[:16]).decode().rstrip('=').lower()}"
+
+
+class IdentityLease:
+    """Keeps the Lease of one server.
+
+    Args:
+        registry: what is served.
+        lifecycle: writes.
+        store: reads.
+        env: wall clock and identities.
+        hostname: of the machine.
+        address: of the server, ``host:port``.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        lifecycle: Lifecycle,
+        store: Store,
+        env: Env,
+        *,
+        hostname: str,
+        address: str,
+    ) -> None:
+        kind = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
+        self._resource = registry.by_kind[kind]
+        self._lifecycle = lifecycle
+        self._store = store
+        self._env = env
+        self._labels = {IDENTITY: COMPONENT, HOSTNAME: hostname}
+        self._annotations = {PEERS: address}
+        name = identity(hostname)
+        self._target = Target(resource=self._resource, namespace=NAMESPACE, name=name)
+        self._holder = f"{name}_{env.new_uid()}"
+        self._stopped = False
+
+    async def start(self) -> None:
+        """Put a new Lease in the place of a former one; what fails is tried again by `run`."""
+        await self._collect()
+        await self._delete(self._target)
+        await self._renew()
+
+    async def run(self) -> NoReturn:
+        """Renew until cancelled."""
+        collect_at = trio.current_time() + COLLECT_S
+        while True:
+            await trio.sleep(RENEW_S)
+            if not self._stopped:
+                await self._renew()
+            if trio.current_time() >= collect_at:
+                collect_at += COLLECT_S
+                await self._collect()
+
+    async def stop(self) -> None:
+        """Say that the server goes."""
+        self._stopped = True
+        await self._delete(self._target)
+
+    async def _renew(self) -> None:
+        fields = FieldManager(self._resource, OWN.field_manager, format_time(self._env.now()))
+
+        async def change(stored: Object | None) -> Object:
+            new = self._lease(stored)
+            if stored is None:
+                fields.created(new)
+            else:
+                fields.updated(stored, new)
+            return new
+
+        try:
+            await self._lifecycle.update(self._target, change, OWN, create_missing=True)
+        except (ApiError, StoreError) as error:
+            log.warning("identity lease not renewed", name=self._target.name, reason=str(error))
+
+    def _lease(self, stored: Object | None) -> Object:
+        """The Lease as it should be; whoever took it over keeps it."""
+        base = stored or {
+            "apiVersion": self._resource.api_version,
+            "kind": self._resource.kind,
+            "metadata": {"name": self._target.name, "namespace": NAMESPACE},
+            "spec": {"holderIdentity": self._holder},
+        }
+        meta, spec = base["metadata"], base.get("spec") or {}
+        return {
+            **base,
+            "metadata": {
+                **meta,
+                "labels": {**(meta.get("labels") or {}), **self._labels},
+                "annotations": {**(meta.get("annotations") or {}), **self._annotations},
+            },
+            "spec": {
+                **spec,
+                "leaseDurationSeconds": DURATION_S,
+                "renewTime": format_micro(self._env.now()),
+            },
+        }
+
+    async def _collect(self) -> None:
+        """Delete the Leases of servers that no longer renew them."""
+        now = self._env.now()
+        for lease in await revising.read_all(self._store, self._resource, NAMESPACE):
+            meta = lease["metadata"]
+            if (meta.get("labels") or {}).get(IDENTITY) == COMPONENT and expired(lease, now):
+                await self._delete(self._target._replace(name=meta["name"]))
+
+    async def _delete(self, target: Target) -> None:
+        try:
+            await self._lifecycle.delete(target, DeleteOptions(), OWN)
+        except (ApiError, StoreError) as error:
+            if not isinstance(error, ApiError) or error.code != 404:
+                log.warning("identity lease not deleted", name=target.name, reason=str(error))
+
+
+def expired(lease: Object, now: float) -> bool:
+    """Whether a Lease has run out, or says too little to be one of a server."""
+    spec = lease.get("spec") or {}
+    renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    return renewed is None or duration is None or parse_micro(renewed) + duration < now

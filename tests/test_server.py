@@ -1,0 +1,169 @@
+"""The embedding API: a server with sockets for as long as a block lasts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import trio
+
+from kubetrio.bootstrap.lease import identity
+from kubetrio.config import Config
+from kubetrio.env import Env, seeded
+from kubetrio.kubeconfig import context_name
+from kubetrio.server import Server, StartError, open_server
+from kubetrio.store.database import FILE_NAME
+from kubetrio.store.errors import StoreError
+from kubetrio.testing.client import Exchange
+from kubetrio.transport import TlsTransport
+
+LEASE = (
+    f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{identity(socket.gethostname())}"
+)
+SERVICE = "/api/v1/namespaces/default/services/kubernetes"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """Any free port, a data directory of its own."""
+    return Config(data_dir=tmp_path / "data", secure_port=0, durability="normal")
+
+
+@asynccontextmanager
+async def administrator(server: Server) -> AsyncIterator[Exchange]:
+    """A connection that checks the server's certificate by the real clock."""
+    context = ssl.create_default_context(cafile=str(server.pki.ca.cert))
+    context.load_cert_chain(server.pki.admin.cert, server.pki.admin.key)
+    tcp = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+    raw = socket.socket(fileno=os.dup(tcp.socket.fileno()))
+    await tcp.aclose()
+    raw.setblocking(False)
+    wrapped = context.wrap_socket(raw, server_hostname="127.0.0.1", do_handshake_on_connect=False)
+    transport = TlsTransport(wrapped)
+    try:
+        with trio.fail_after(10):
+            await transport.handshake()
+        yield Exchange(transport)
+    finally:
+        transport.close()
+
+
+async def get(server: Server, path: str) -> Any:
+    """The answer to a GET of the administrator."""
+    async with administrator(server) as client:
+        return (await client.request("GET", path)).json()
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("mine"), KeyboardInterrupt(), ExceptionGroup("mine", [ValueError("a")])]
+)
+async def test_what_the_block_raises_arrives_as_itself(
+    config: Config, error: BaseException
+) -> None:
+    """Not in groups of nurseries that the embedder never opened."""
+    with pytest.raises(type(error)) as caught:
+        async with open_server(config):
+            raise error
+    assert caught.value is error
+
+
+async def test_a_port_in_use_arrives_as_itself(config: Config) -> None:
+    """One line, and no group around it."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(StartError, match="Address already in use"):
+            async with open_server(replace(config, secure_port=port)):
+                pass
+
+
+async def test_a_foreign_database_arrives_as_itself(config: Config) -> None:
+    """What goes wrong inside nurseries of the server's too."""
+    config.data_dir.mkdir()
+    (config.data_dir / FILE_NAME).write_bytes(b"rather a letter" * 100)
+    with pytest.raises(StoreError):
+        async with open_server(config):
+            pass
+
+
+async def test_a_gate_that_is_not_known_is_named(config: Config) -> None:
+    """As the flag refuses it."""
+    with pytest.raises(StartError, match=r"^feature_gates: unrecognized feature gate: Nope$"):
+        async with open_server(replace(config, feature_gates={"Nope": True})):
+            pass
+
+
+# ---------------------------------------------------------------- while it runs
+
+
+async def test_clients_accept_the_certificates_of_a_seeded_server(config: Config) -> None:
+    """They check them by their own clock, whatever the server's says."""
+    async with open_server(config, seeded(1)) as server:
+        found = await get(server, SERVICE)
+    assert found["metadata"]["creationTimestamp"].startswith("2023-11-14T")
+
+
+async def test_certificates_are_made_by_a_clock_that_is_given(config: Config) -> None:
+    """Whoever injects a time means it."""
+    for number, env in enumerate((seeded(1, start=0.0), Env(now=lambda: 0.0))):
+        async with open_server(replace(config, data_dir=config.data_dir / str(number)), env) as one:
+            info = ssl._ssl._test_decode_cert(str(one.pki.serving.cert))  # type: ignore[attr-defined]
+        assert info["notAfter"].endswith("1971 GMT")
+
+
+async def test_a_signal_ends_the_wait_for_it(config: Config) -> None:
+    """Ctrl-C and SIGTERM, without an exception."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        async with open_server(config) as server, trio.open_nursery() as nursery:
+            nursery.start_soon(server.until_signal)
+            await trio.testing.wait_all_tasks_blocked()
+            os.kill(os.getpid(), number)
+        assert server.state.stopping
+
+
+async def test_its_lease_is_there_as_long_as_it_is(config: Config) -> None:
+    """From its first answer to its end."""
+    async with open_server(config) as server:
+        assert (await get(server, LEASE))["spec"]["leaseDurationSeconds"] == 3600
+        store, resource = server.api.store, server.api.registry.resources
+        leases = resource["coordination.k8s.io", "v1", "leases"]
+        key = leases.key("kube-system", identity(socket.gethostname()))
+        assert await store.get(key) is not None
+        await server.stop()
+        assert await store.get(key) is None
+
+
+async def test_extension_servers_find_its_authority(config: Config) -> None:
+    """The one that client certificates are checked against."""
+    path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    async with open_server(config) as server:
+        found = await get(server, path)
+        assert found["data"] == {"client-ca-file": server.pki.ca.cert.read_text()}
+
+
+async def test_services_have_addresses_of_two_families(config: Config) -> None:
+    """The first range is that of the API's own Service."""
+    ranges = "10.96.0.0/16,fd00::/112"
+    async with open_server(replace(config, service_cluster_ip_range=ranges)) as server:
+        assert (await get(server, SERVICE))["spec"]["clusterIPs"] == ["10.96.0.1"]
+        range_ = await get(server, "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
+        assert range_["spec"]["cidrs"] == ranges.split(",")
+
+
+async def test_the_kubeconfig_is_an_administrators(config: Config) -> None:
+    """Named after the server."""
+    async with open_server(replace(config, name="dev")) as server:
+        made = server.kubeconfig()
+    assert made["current-context"] == context_name("dev")
+    assert orjson.dumps(made)
