@@ -212,7 +212,7 @@ def test_wide_tables(kubectl: Kubectl, shop: Kubectl) -> None:
         "KERNEL-VERSION",
         "CONTAINER-RUNTIME",
     ]
-    assert row[-5:] == ["192.0.2.5", "<none>", "Test Linux", "6.1", "containerd://2.0"]
+    assert row[-5:] == ["192.0.2.5", "<none>", "Test Linux", "6.1 (amd64)", "containerd://2.0"]
     assert shop("get", "pod", "toolbox", "--show-labels").endswith("run=toolbox\n")
     assert shop("get", "pod", "toolbox", "--no-headers", "--show-kind").startswith("pod/toolbox ")
     assert cells(shop("get", "pods", "-L", "run"))[0][-1] == "RUN"

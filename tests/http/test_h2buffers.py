@@ -1,0 +1,193 @@
+"""Clients of HTTP/2 that take nothing: what is held for them, and for how long."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import h2.config
+import h2.connection
+import h2.events
+import h2.settings
+import pytest
+import trio
+import trio.testing
+from hypercorn.protocol.h2 import BUFFER_HIGH_WATER, StreamBuffer
+from hypercorn.trio.worker_context import EventWrapper
+
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
+from kubetrio.env import seeded
+from kubetrio.http import h2buffers
+from kubetrio.http.bridge import Bridge
+from kubetrio.http.h2buffers import Backlog
+from kubetrio.transport import PlainTransport
+
+BODY = b"x" * 1_000_000
+LIMIT_S = 0.2
+
+
+class Client:
+    """A client of HTTP/2 that says how much it takes."""
+
+    def __init__(self, sock: socket.socket, window: int) -> None:
+        self.transport = PlainTransport(sock)
+        self.connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
+        initial = {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window}
+        self.connection.local_settings = h2.settings.Settings(client=True, initial_values=initial)
+        self.connection.initiate_connection()
+        self.bodies: dict[int, bytes] = {}
+        self.ended: set[int] = set()
+        self.reset: set[int] = set()
+
+    async def flush(self) -> None:
+        view = memoryview(self.connection.data_to_send())
+        while view:
+            sent = self.transport.write_nowait(view)
+            view = view[sent:]
+            if view:
+                await self.transport.wait_writable()
+
+    async def get(self, path: str) -> int:
+        stream = self.connection.get_next_available_stream_id()
+        names = {":method": "GET", ":path": path, ":scheme": "https", ":authority": "h"}
+        self.connection.send_headers(stream, list(names.items()), end_stream=True)
+        await self.flush()
+        return stream
+
+    async def read(self) -> bool:
+        """Take what comes once; False at the end of the connection."""
+        await self.transport.wait_readable()
+        data = self.transport.read_nowait()
+        for event in self.connection.receive_data(data or b""):
+            if isinstance(event, h2.events.DataReceived):
+                seen = self.bodies.get(event.stream_id, b"")
+                self.bodies[event.stream_id] = seen + event.data
+            elif isinstance(event, h2.events.StreamEnded):
+                self.ended.add(event.stream_id)
+            elif isinstance(event, h2.events.StreamReset):
+                self.reset.add(event.stream_id)
+        await self.flush()
+        return bool(data)
+
+    async def grant(self, stream: int, size: int) -> None:
+        self.connection.increment_flow_control_window(size, stream)
+        await self.flush()
+
+
+async def answer(request: Request) -> AnyResponse:
+    """A large body, or a stream that would go on for ever."""
+    if request.raw_path == "/small":
+        return Response(200, b"small")
+    if request.raw_path == "/body":
+        return Response(200, BODY)
+
+    async def run(channel: Channel) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(channel.wait_closed)
+            for _ in range(1_000):
+                await channel.send(channel.frame(b"y" * 40_000))
+
+    return StreamResponse(200, run, long_running=True)
+
+
+@asynccontextmanager
+async def connected(window: int, limit_s: float = 60.0) -> AsyncIterator[tuple[Client, Backlog]]:
+    """A client whose connection Hypercorn serves, and what is held for it."""
+    left, right = socket.socketpair()
+    left.setblocking(False)
+    right.setblocking(False)
+    transport = PlainTransport(left)
+    bridge = Bridge(answer, write_timeout_s=limit_s, env=seeded(0))
+    parts = await bridge.load()
+    client = Client(right, window)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bridge.serve, transport, b"", None)
+        with trio.fail_after(20):
+            yield client, parts.backlog
+        client.transport.close()
+        nursery.cancel_scope.cancel()
+    transport.close()
+
+
+async def settled(backlog: Backlog) -> int:
+    """Bytes that are held once nothing more is written."""
+    before = -1
+    while before != backlog.held_bytes or not before:
+        before = backlog.held_bytes
+        await trio.testing.wait_all_tasks_blocked(0.01)
+    return before
+
+
+@pytest.mark.parametrize("path", ["/body", "/watch"])
+async def test_a_client_without_a_window_holds_two_frames(path: str) -> None:
+    """Of each stream, whatever it asks for."""
+    async with connected(window=0) as (client, backlog):
+        for _ in range(20):
+            await client.get(path)
+        held = await settled(backlog)
+        most = h2buffers.STREAM_BYTES + 2 * h2buffers.HIGH_BYTES
+        assert 0 < held <= 20 * most
+
+
+async def test_a_slow_client_gets_everything() -> None:
+    """A little at a time, as it grants it."""
+    async with connected(window=1000) as (client, backlog):
+        stream = await client.get("/body")
+        while stream not in client.ended:
+            await client.read()
+            taken = len(client.bodies.get(stream, b""))
+            if stream not in client.ended and taken and taken % 1000 == 0:
+                await client.grant(stream, 99_000 if taken < 900_000 else 100_000)
+                client.connection.increment_flow_control_window(100_000)
+                await client.flush()
+        assert client.bodies[stream] == BODY
+        assert backlog.held_bytes == 0
+
+
+async def test_a_stream_without_progress_is_reset() -> None:
+    """After the limit, and the others of the connection go on."""
+    async with connected(window=0, limit_s=LIMIT_S) as (client, backlog):
+        stalled = await client.get("/watch")
+        while stalled not in client.reset:
+            await client.read()
+        small = await client.get("/small")
+        await client.grant(small, 1000)
+        while small not in client.ended:
+            await client.read()
+        assert client.bodies[small] == b"small"
+        assert backlog.resets == 1
+        assert backlog.held_bytes == 0
+
+
+async def test_the_stream_that_waits_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All streams of all connections together have a bound."""
+    async with connected(window=0) as (client, backlog):
+        backlog.most_bytes = 200_000
+        streams = [await client.get("/body") for _ in range(10)]
+        while len(client.reset) < 4:
+            await client.read()
+        assert await settled(backlog) <= 200_000
+        assert client.reset == set(streams[:4])
+
+
+async def test_a_connection_that_ends_holds_nothing() -> None:
+    """However many streams were waiting."""
+    async with connected(window=0) as (client, backlog):
+        for _ in range(5):
+            await client.get("/body")
+        assert await settled(backlog)
+    assert backlog.held_bytes == 0
+
+
+async def test_hypercorn_still_needs_this() -> None:
+    """Its buffer lets a writer go on that nobody made room for; when this fails, drop ours."""
+    buffer = StreamBuffer(EventWrapper)
+    with trio.move_on_after(0.05) as timer:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(buffer.push, b"x" * BUFFER_HIGH_WATER)
+            await trio.testing.wait_all_tasks_blocked()
+            await buffer.pop(0)  # as its send task does for a client that grants no window
+    assert not timer.cancelled_caught
+    assert len(buffer.buffer) == BUFFER_HIGH_WATER
