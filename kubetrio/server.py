@@ -139,6 +139,7 @@ class Server:
         await self.listener.drain()
         with trio.move_on_after(self.config.shutdown_grace_s):
             await self.listener.wait_idle()
+        self.listener.abort()
 
     async def until_signal(self) -> None:
         """Wait until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM.

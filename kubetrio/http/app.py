@@ -6,7 +6,8 @@ fast loop (`http.h1`) does not take.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import trio
@@ -34,6 +35,7 @@ CERTIFICATE = "kubetrio.certificate"  # keys in the connection's ASGI state
 PRESENCE = "kubetrio.presence"
 ONE = frozenset({"1.0", "1.1"})
 BUFFER_BYTES = 256 * 1024
+PIECE_BYTES = 16 * 1024
 
 Handle = Callable[[Request], Awaitable[AnyResponse]]
 Body = AsyncIterable[bytes]
@@ -160,8 +162,11 @@ def to_quart(request: Request, response: AnyResponse, *, head_only: bool) -> Qua
     ]
     if request.audit_id:
         headers.insert(0, ("Audit-Id", request.audit_id))
+    length: int | None = None
     if isinstance(response, Response):
         body: bytes | AsyncIterator[bytes] = response.body
+        if len(response.body) > PIECE_BYTES:
+            body, length = b"" if head_only else in_pieces(response.body), len(response.body)
     elif isinstance(response, TunnelResponse):
         raise AssertionError("only connections of HTTP/1.1 become tunnels")
     elif head_only:
@@ -176,10 +181,24 @@ def to_quart(request: Request, response: AnyResponse, *, head_only: bool) -> Qua
     )
     if not response.content_type:
         quart.headers.pop("Content-Type", None)  # Quart thinks that what has no type is HTML
-    if isinstance(response, StreamResponse) and response.length is not None:
-        quart.headers["Content-Length"] = str(response.length)
+    if isinstance(response, StreamResponse):
+        length = response.length
+    if length is not None:
+        quart.headers["Content-Length"] = str(length)
     quart.timeout = None
     return quart
+
+
+def pieces_of(body: bytes) -> Iterator[bytes]:
+    """Bytes a little at a time: what is given away before the client takes it is held twice."""
+    for at in range(0, len(body), PIECE_BYTES):
+        yield body[at : at + PIECE_BYTES]
+
+
+async def in_pieces(body: bytes) -> AsyncIterator[bytes]:
+    """The same for who waits between them."""
+    for piece in pieces_of(body):
+        yield piece
 
 
 class QueueChannel:
@@ -188,7 +207,7 @@ class QueueChannel:
     framing = "raw"
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._parts: deque[bytes] = deque()
         self._bytes = 0
         self._filled = trio.Event()
         self._emptied = trio.Event()
@@ -229,15 +248,19 @@ class QueueChannel:
         self._emptied.set()
 
     async def next(self) -> bytes:
-        """Everything there is; empty at the end."""
+        """What was taken at a time, or several such pieces if they are small; empty at the end."""
         while not self._parts and not self.ended:
             self._filled = trio.Event()
             await self._filled.wait()
-        data = b"".join(self._parts)
-        self._parts.clear()
-        self._bytes = 0
-        self._emptied.set()
-        return data
+        some: list[bytes] = []
+        size = 0
+        while self._parts and (not some or size + len(self._parts[0]) <= PIECE_BYTES):
+            some.append(self._parts.popleft())
+            size += len(some[-1])
+        self._bytes -= size
+        if self._bytes < BUFFER_BYTES:
+            self._emptied.set()
+        return some[0] if len(some) == 1 else b"".join(some)
 
 
 async def stream_body(response: StreamResponse) -> AsyncIterator[bytes]:
@@ -259,7 +282,8 @@ async def stream_body(response: StreamResponse) -> AsyncIterator[bytes]:
             nursery.start_soon(write, name="stream writer")
             try:
                 while data := await channel.next():
-                    yield data
+                    for piece in pieces_of(data):
+                        yield piece
             finally:
                 channel.close()
                 nursery.cancel_scope.cancel()

@@ -7,7 +7,7 @@ such connection comes, in a thread.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kubetrio.env import Env
     from kubetrio.http.app import Handle
     from kubetrio.http.connections import Presence
+    from kubetrio.http.h2buffers import Backlog
 
 
 ENDING_S = 0.1
@@ -115,7 +116,15 @@ class HandedOverStream(trio.abc.Stream):
             except OSError as error:
                 raise trio.BrokenResourceError from error
             if timer.cancelled_caught:
+                # At once for all that write to it: each would wait as long.
+                self.abort()
                 raise trio.BrokenResourceError("client stopped reading")
+
+    def abort(self) -> None:
+        """Close without a word; who reads or writes is woken."""
+        if not self._closed:
+            self._closed = True
+            self._transport.close()
 
     async def wait_send_all_might_not_block(self) -> None:
         """See `trio.abc.SendStream`."""
@@ -123,9 +132,7 @@ class HandedOverStream(trio.abc.Stream):
 
     async def aclose(self) -> None:
         """See `trio.abc.AsyncResource`."""
-        if not self._closed:
-            self._closed = True
-            self._transport.close()
+        self.abort()
         await trio.lowlevel.checkpoint()
 
 
@@ -180,6 +187,22 @@ class _Ending:
         await trio.lowlevel.checkpoint()
 
 
+class Parts(NamedTuple):
+    """What serves handed-over connections.
+
+    Args:
+        app: the application, as Hypercorn calls it.
+        config: Hypercorn's.
+        context: Hypercorn's, of all connections.
+        backlog: what is held for clients that do not take it.
+    """
+
+    app: Any
+    config: Any
+    context: Any
+    backlog: Backlog
+
+
 class Bridge:
     """Serves handed-over connections.
 
@@ -194,9 +217,11 @@ class Bridge:
         self._write_timeout_s = write_timeout_s
         self._env = env
         self._lock = trio.Lock()
-        self._parts: tuple[Any, Any, Any] | None = None
+        self._parts: Parts | None = None
+        self._open: set[HandedOverStream] = set()
 
-    async def _load(self) -> tuple[Any, Any, Any]:
+    async def load(self) -> Parts:
+        """What serves connections, imported and made when first asked for."""
         async with self._lock:
             if self._parts is None:
                 await self._env.run_blocking(_import)
@@ -204,11 +229,13 @@ class Bridge:
                 from hypercorn.trio.worker_context import WorkerContext
 
                 from kubetrio.http.app import make_app
+                from kubetrio.http.h2buffers import Backlog
 
                 app = ASGIWrapper(_counted(make_app(self._handle)))
                 context = WorkerContext(None)
                 context.terminated = _Ending()
-                self._parts = (app, hypercorn_config(), context)
+                backlog = Backlog(self._write_timeout_s)
+                self._parts = Parts(app, hypercorn_config(), context, backlog)
         return self._parts
 
     async def serve(
@@ -226,17 +253,31 @@ class Bridge:
             certificate: user of a verified client certificate, or None.
             presence: told of its requests.
         """
-        app, config, context = await self._load()
+        app, config, context, backlog = await self.load()
         from hypercorn.events import Closed
+        from hypercorn.protocol import ProtocolWrapper
         from hypercorn.protocol.h2 import H2Protocol
         from hypercorn.trio.tcp_server import TCPServer
 
         from kubetrio.http.app import CERTIFICATE, PRESENCE
+        from kubetrio.http.h2buffers import BoundedBuffers
+
+        buffers: list[BoundedBuffers] = []
+
+        class Wrapper(ProtocolWrapper):
+            def __setattr__(self, name: str, value: Any) -> None:
+                # By ALPN, or because a client speaks HTTP/2 although it said HTTP/1.1.
+                if name == "protocol" and isinstance(value, H2Protocol):
+                    value.streams = _Streams()
+                    buffers.append(BoundedBuffers(value, backlog))
+                    value.stream_buffers = buffers[-1]
+                super().__setattr__(name, value)
 
         class Server(TCPServer):
             def __setattr__(self, name: str, value: Any) -> None:
-                if name == "protocol" and isinstance(value.protocol, H2Protocol):
-                    value.protocol.streams = _Streams()
+                if name == "protocol":
+                    value.__class__ = Wrapper
+                    value.protocol = value.protocol
                 super().__setattr__(name, value)
 
             async def protocol_send(self, event: Any) -> None:
@@ -253,12 +294,23 @@ class Bridge:
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
         stream: Any = HandedOverStream(transport, received, self._write_timeout_s)
         state = {CERTIFICATE: certificate, PRESENCE: presence}
-        await Server(app, config, context, state, stream)
+        self._open.add(stream)
+        try:
+            await Server(app, config, context, state, stream)
+        finally:
+            self._open.discard(stream)
+            for each in buffers:
+                each.end()
 
     async def terminate(self) -> None:
         """Ask open connections to end (GOAWAY, close after the response)."""
         if self._parts is not None:
-            await self._parts[2].terminated.set()
+            await self._parts.context.terminated.set()
+
+    def abort(self) -> None:
+        """Close what is open: its writes are shielded, and would hold up the end."""
+        for stream in tuple(self._open):
+            stream.abort()
 
 
 def _counted(app: Any) -> Any:

@@ -262,6 +262,12 @@ class Listener:
             self._idle.set()
         await self.bridge.terminate()
 
+    def abort(self) -> None:
+        """Close connections that did not end in time; `drain` has asked them to."""
+        for connection in tuple(self.connections):
+            connection.scope.cancel()
+        self.bridge.abort()
+
     async def wait_idle(self) -> None:
         """Wait until the last connection has ended; call `drain` first."""
         await self._idle.wait()
