@@ -98,7 +98,7 @@ def _add_field(message: Any, full_name: str, name: str, kind: str) -> None:
     """
     field = message.field.add(name=name, number=len(message.field) + 1, label=1)
     if kind.startswith("map<"):
-        inside = kind.removeprefix("map<string,").removeprefix("map<")[:-1]
+        inside = kind[len("map<") : -1].removeprefix("string,")
         # the name is prescribed: that of the field in another case
         entry = message.nested_type.add(name=f"{name[:1].upper()}{name[1:]}Entry")
         entry.options.map_entry = True

@@ -11,6 +11,7 @@ from kubetrio.cel.schemas import escaped, rule_problems
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
 
+TEXT = {"type": "string"}
 SPEC: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -24,6 +25,12 @@ SPEC: dict[str, Any] = {
         "port": {"x-kubernetes-int-or-string": True},
         "my-key": {"type": "string"},
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "nested": {
+            "type": "object",
+            "additionalProperties": {"type": "object", "additionalProperties": TEXT},
+        },
+        "lists": {"type": "object", "additionalProperties": {"type": "array", "items": TEXT}},
+        "maps": {"type": "array", "items": {"type": "object", "additionalProperties": TEXT}},
         "grid": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
         "items": {
             "type": "array",
@@ -56,6 +63,7 @@ def problems(*rules: dict[str, Any], at: str = "spec") -> list[tuple[str, int, s
         "self.__for__ > duration('1h') && self.my__dash__key == ''",
         "self.port == 80 || self.port == 'http'",
         "self.labels.all(k, self.labels[k] != '') && self.grid[0][0] == 1",
+        "self.nested['a']['b'] == 'c' && self.lists['a'][0] == 'b' && self.maps[0].a == 'b'",
         "self.items.exists_one(x, x.name == 'a') && self.items.map(x, x.name) == ['a']",
         "self.template.metadata.name == 'x' && self.template.kind == 'X'",
         "self.labels.all(k, v, k != v) && self.items.exists(i, x, i == 0 && x.name != '')",
