@@ -23,6 +23,7 @@ from kubetrio.api.response import (
     TunnelResponse,
 )
 from kubetrio.api.routing import passes_upgrades
+from kubetrio.auth.authenticate import is_websocket
 from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env
 from kubetrio.http.channel import H1Channel
@@ -166,7 +167,13 @@ class Connection:
                     self._enter(Phase.HEAD)
         message = queue.pop(0)
         if message.upgrade and not self._tunnels(message):
-            raise Upgrade(message.wire())
+            if is_websocket(message.headers):
+                raise Upgrade(message.wire())
+            # Another protocol that is not spoken here, as Go's server has it: a proxy that lets it
+            # pass must not find that what follows is something else than it sees.
+            self._parser = Parser(self._config.max_head_bytes, self._config.max_body_bytes)
+            self._parser.feed(message.wire(without=b"upgrade"))
+            return await self._next_message()
         return message
 
     @staticmethod

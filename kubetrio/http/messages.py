@@ -17,6 +17,7 @@ import httptools
 from kubetrio.api.response import TEXT, Headers
 
 HTTP_11 = "1.1"
+VERSIONS = frozenset({"1.0", HTTP_11})
 MAX_HEADERS = 1000  # fields of one message; each costs more memory than its bytes
 MAX_METHOD = 64
 METHOD = re.compile(rb"([!#$%%&'*+.^_`|~0-9A-Za-z-]{1,%d})( |$)" % MAX_METHOD)
@@ -125,10 +126,15 @@ class Message:
         """Whether more of the body is to come."""
         return not self.complete
 
-    def wire(self) -> bytes:
-        """The head again, and what is behind it: for another server to read."""
-        lines = [b"%b %b HTTP/1.1" % (self.method.encode("ascii"), self.target)]
-        lines += [name + b": " + value for name, value in self.raw_headers]
+    def wire(self, *, without: bytes = b"") -> bytes:
+        """The head again, and what is behind it: for another server to read.
+
+        Args:
+            without: name of a header that is left out.
+        """
+        version = b"1.1" if self.http_11 else b"1.0"
+        lines = [b"%b %b HTTP/%b" % (self.method.encode("ascii"), self.target, version)]
+        lines += [name + b": " + value for name, value in self.raw_headers if name != without]
         return b"\r\n".join(lines) + b"\r\n\r\n" + self.rest
 
 
@@ -360,7 +366,10 @@ class Parser:
         self.in_head = self._in_fields = False
         message.method = self._method or parser.get_method().decode("ascii")
         self._method = ""
-        message.http_11 = parser.get_http_version() == HTTP_11
+        version = parser.get_http_version()
+        if version not in VERSIONS:
+            raise Refused(505, "unsupported protocol version")
+        message.http_11 = version == HTTP_11
         message.keep_alive = parser.should_keep_alive()
         message.upgrade = parser.should_upgrade() and message.method != "CONNECT"
         if not message.keep_alive or message.upgrade:

@@ -694,3 +694,31 @@ def test_every_cut_gets_the_same_answers(raw: bytes) -> None:
             assert await talk(raw[:at], raw[at:]) == whole, at
 
     trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"TLS/1.0", b"h2c, websocket2", b"foo"])
+@pytest.mark.parametrize("cut", [0, 30, 150])
+async def test_other_protocols_are_not_spoken(protocol: bytes, cut: int) -> None:
+    """The request is served as it is, with its body, and so is the next one (RFC 9110, 7.8)."""
+    head = b"POST /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+    head += b"HTTP2-Settings: AAMAAABkAAQAAP__\r\nUpgrade: " + protocol + b"\r\n"
+    raw = head + b"Content-Length: 4\r\n\r\nbody" + GET
+    said = await talk(raw[:cut], raw[cut:])
+    assert said.count(b"HTTP/1.1 200 OK") == 2
+    assert b"POST /a?:body" in said
+    assert b"101" not in said
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"GET /a HTTP/0.9", b"505"),
+        (b"GET /a HTTP/2.0", b"505"),
+        (b"GET /a HTTP/3.0", b"400"),
+        (b"GET /a", b"505"),
+        (b"GET /a HTTP/1.0", b"200"),
+    ],
+)
+async def test_versions_that_are_not_spoken(line: bytes, code: bytes) -> None:
+    """Neither newer nor older than HTTP/1; what llhttp does not know is no request at all."""
+    assert (await talk(line + b"\r\nHost: h\r\n\r\n")).startswith(b"HTTP/1.1 " + code)
