@@ -498,7 +498,7 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 SERVICES = KindRules(
     create=lambda service, _, out: _service(service, out, None),
     update=_update,
-    revalidate=0,
+    revalidate=False,
     subresources={"status": _status},
     warnings=_warnings,
 )
