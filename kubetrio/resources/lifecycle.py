@@ -20,11 +20,11 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
 from kubetrio.machinery import objectmeta
-from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
     ApiError,
     Cause,
+    already_exists,
     conflict,
     invalid,
     not_found,
@@ -230,14 +230,14 @@ class Lifecycle:
     def _suffix(self) -> str:
         alphabet = objectmeta.GENERATE_NAME_ALPHABET
         choose = self._env.rng.randrange
-        return "".join(alphabet[choose(len(alphabet))] for _ in range(5))
+        size = objectmeta.GENERATE_NAME_SUFFIX
+        return "".join(alphabet[choose(len(alphabet))] for _ in range(size))
 
     async def _exists(self, target: Target, meta: Object) -> ApiError:
         resource, name = target.resource, meta["name"]
-        if meta.get("generateName"):  # whether or not the name was made from it
-            error = _no_unique_name(target, name)
-        else:
-            error = translate(KeyExists(name), resource.group_resource, name)
+        # Whether or not the name was made from it.
+        generated = bool(meta.get("generateName"))
+        error = already_exists(resource.group_resource, name, generated=generated)
         found = await self._store.get(resource.key(target.namespace, name))
         if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
             error.message = f"object is being deleted: {error.message}"
@@ -497,16 +497,3 @@ def _as_stored(stored_type: ResourceType, obj: Object) -> None:
     """Do to an object what storing it does; changes it."""
     if stored_type.schema_name and stored_type.group not in JSON_STORED:
         as_stored(stored_type.schema_name)(obj)
-
-
-def _no_unique_name(target: Target, name: str) -> ApiError:
-    resource = target.resource.group_resource
-    return ApiError(
-        409,
-        "AlreadyExists",
-        f"{resource} {quote(name)} already exists, "
-        "the server was not able to generate a unique name for the object",
-        {"name": name, **({"group": resource.group} if resource.group else {}),
-         "kind": resource.resource},
-        retry_after=1,
-    )  # fmt: skip
