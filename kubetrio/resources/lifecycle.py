@@ -165,19 +165,8 @@ class Lifecycle:
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
         clear_system_fields(obj)
-        attributes = Attributes(
-            operation=Operation.CREATE,
-            resource=resource,
-            subresource="",
-            namespace=target.namespace,
-            name=meta.get("name") or "",
-            user=options.user,
-            obj=obj,
-            old=None,
-            dry_run=options.dry_run,
-            warn=options.warn,
-            own=options.own,
-        )
+        place = target._replace(name=meta.get("name") or "", subresource="")
+        attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
         await self._admission.mutate(attributes)
         drop_repeated_owners(obj, options.warn, admitted=True)
         if strategy.generation:
@@ -335,19 +324,7 @@ class Lifecycle:
         stored_type = builtin.stored_type(resource)
         strategy = strategy_of(stored_type)
         context = Context(now=format_time(self._env.now()), user=options.user)
-        attributes = Attributes(
-            operation=Operation.UPDATE,
-            resource=resource,
-            subresource=target.subresource,
-            namespace=target.namespace,
-            name=target.name,
-            user=options.user,
-            obj=new,
-            old=old,
-            dry_run=options.dry_run,
-            warn=options.warn,
-            own=options.own,
-        )
+        attributes = _attributes(Operation.UPDATE, target, options, new=new, old=old)
         # Plugins see what the client sent; what counts as a change is decided behind them.
         await self._admission.mutate(attributes)
         drop_repeated_owners(new, options.warn, admitted=True)
@@ -434,7 +411,8 @@ class Lifecycle:
             obj = objects.read(resource, current.value)
             deletion.check_preconditions(resource, obj, options)
             if who is not None:
-                await self._admit_deletion(target, obj, options, who)
+                place, how = target._replace(subresource=""), who._replace(dry_run=options.dry_run)
+                await self.admit(_attributes(Operation.DELETE, place, how, new=None, old=obj))
             outcome, last = deletion.plan(resource, obj, strategy, options, self._env.now())
             if outcome is Outcome.NOTHING or options.dry_run:
                 return last, outcome is Outcome.REMOVE
@@ -452,25 +430,6 @@ class Lifecycle:
                 await self._removed(resource, last)
             return last, outcome is Outcome.REMOVE
         raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
-
-    async def _admit_deletion(
-        self, target: Target, obj: Object, options: DeleteOptions, who: WriteOptions
-    ) -> None:
-        await self.admit(
-            Attributes(
-                operation=Operation.DELETE,
-                resource=target.resource,
-                subresource="",
-                namespace=target.namespace,
-                name=target.name,
-                user=who.user,
-                obj=None,
-                old=obj,
-                dry_run=options.dry_run,
-                warn=who.warn,
-                own=who.own,
-            )
-        )
 
     async def _carry_out(
         self, outcome: Outcome, current: KeyValue, obj: Object, last: Object
@@ -497,3 +456,27 @@ def _as_stored(stored_type: ResourceType, obj: Object) -> None:
     """Do to an object what storing it does; changes it."""
     if stored_type.schema_name and stored_type.group not in JSON_STORED:
         as_stored(stored_type.schema_name)(obj)
+
+
+def _attributes(
+    operation: Operation,
+    target: Target,
+    options: WriteOptions,
+    *,
+    new: Object | None,
+    old: Object | None,
+) -> Attributes:
+    """A write as admission sees it."""
+    return Attributes(
+        operation=operation,
+        resource=target.resource,
+        subresource=target.subresource,
+        namespace=target.namespace,
+        name=target.name,
+        user=options.user,
+        obj=new,
+        old=old,
+        dry_run=options.dry_run,
+        warn=options.warn,
+        own=options.own,
+    )
