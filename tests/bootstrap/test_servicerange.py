@@ -41,7 +41,10 @@ async def test_it_is_there_and_ready(client: Client) -> None:
         (entry["manager"], entry["operation"], entry.get("subresource"))
         for entry in obj["metadata"]["managedFields"]
     }
-    assert owners == {(CONTROLLER.field_manager, "Apply", "status"), ("kube-apiserver", "Update", None)}
+    assert owners == {
+        (CONTROLLER.field_manager, "Apply", "status"),
+        ("kube-apiserver", "Update", None),
+    }
 
 
 async def test_it_comes_back(
