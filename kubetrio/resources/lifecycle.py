@@ -64,8 +64,8 @@ CLEARED_ON_CREATE = (
     "deletionGracePeriodSeconds",
     "selfLink",
 )
-# Kinds whose objects take those of another kind and the same name with them, so that who is called
-# like that next does not find them.
+# Kinds whose objects take those of another kind and the same name with them: the next Service of a
+# name must not begin with the Endpoints of the last.
 COMPANIONS = {("", "services"): ("", "v1", "endpoints")}
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
 
@@ -125,7 +125,7 @@ class Lifecycle:
             meta = obj["metadata"]
             other = builtin.registry().resources[companion]
             target = Target(other, meta.get("namespace", ""), meta["name"])
-            # Nobody asked for this, so nobody is asked whether it may be.
+            # The server's own doing, about which admission is not asked.
             with contextlib.suppress(ApiError):
                 await self._delete(target, DeleteOptions(), None)
 
