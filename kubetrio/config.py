@@ -206,9 +206,12 @@ def _port(value: Any) -> str:
     return "" if fits else f"is no whole number between 0 and {MAX_PORT}"
 
 
+def _word(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable() and value != "" and " " not in value
+
+
 def _name(value: object) -> str:
-    fits = isinstance(value, str) and value.isprintable() and value and " " not in value
-    return "" if fits else "is no text of printable characters other than spaces"
+    return "" if _word(value) else "is no text of printable characters other than spaces"
 
 
 def _durability(value: object) -> str:
@@ -248,8 +251,7 @@ def _audience(value: str) -> str:
 
 
 def _issuer(value: object) -> str:
-    fits = isinstance(value, str) and value.isprintable() and value and " " not in value
-    return "" if fits else "is no URL or name without spaces"
+    return "" if _word(value) else "is no URL or name without spaces"
 
 
 def _gates(value: object) -> str:

@@ -236,8 +236,8 @@ def seeded(seed: int, *, start: float | None = None) -> Env:
 
     Args:
         seed: seed of the random generator.
-        start: wall clock at the first look, seconds since the epoch, for certificates too.  Those
-            are made by the real clock when None, for clients have no other; `STARTED` is the rest.
+        start: wall clock at the first look, seconds since the epoch.  None: `STARTED`, but the
+            real clock for certificates, because clients check them by theirs.
     """
     origin: list[float] = []
     begin = STARTED if start is None else start

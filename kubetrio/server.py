@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from functools import partial
@@ -401,7 +401,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             authorization.basic_user(builtin.load("bootstrap")),
         ]
     )
-    quotas = StoredQuotas(store, builtin.registry(), env)
+    quotas = StoredQuotas(store, registry, env)
     api = Api(
         config=ApiConfig(
             min_request_timeout_s=config.min_request_timeout_s,
@@ -531,20 +531,19 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             listener = Listener(listening, context, api.handle, h1, env, bridge, limits)
             api.metrics.gathered.add(partial(connection_families, listener.peers))
             async with trio.open_nursery() as nursery:
+
+                def in_background(run: Callable[[], Awaitable[object]], name: str) -> None:
+                    nursery.start_soon(persevere, run, name, name=name)
+
                 nursery.start_soon(api.hub.run, name="watch hub")
                 keeper = await bootstrap(config, api, state, port, authorities)
-                name = "service range"
-                nursery.start_soon(persevere, _default_range(config, api).run, name, name=name)
+                in_background(_default_range(config, api).run, "service range")
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")
-                    name = "flow control configuration"
-                    nursery.start_soon(persevere, keeper.run, name, name=name)
+                    in_background(keeper.run, "flow control configuration")
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
-                name = "storage protection"
-                nursery.start_soon(persevere, unprotect.run, name, name=name)
-                keeper_of_quotas = QuotaKeeper(store, api.quotas, env)
-                name = "resource quotas"
-                nursery.start_soon(persevere, keeper_of_quotas.run, name, name=name)
+                in_background(unprotect.run, "storage protection")
+                in_background(QuotaKeeper(store, api.quotas, env).run, "resource quotas")
                 address = f"{_bracketed(config.public_address)}:{port}"
                 lease = IdentityLease(
                     api.registry,
@@ -555,8 +554,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                     address=address,
                 )
                 await lease.start()
-                name = "identity lease"
-                nursery.start_soon(persevere, lease.run, name, name=name)
+                in_background(lease.run, "identity lease")
                 nursery.start_soon(listener.run, name="listener")
                 server = Server(
                     config=config,

@@ -85,7 +85,7 @@ def _links(text: str) -> Iterator[tuple[int, int, str, str]]:
             if equals is None:
                 continue
             at = equals.end()
-            if text[at : at + 1] in ('"', "'") and text[at : at + 1]:
+            if text[at : at + 1] in ('"', "'"):
                 end = _past(text, text[at], at + 1)
                 value = text[at + 1 : end - 1]
             else:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from kubetrio.admission.attributes import Attributes as Write
-from kubetrio.admission.attributes import Operation
 from kubetrio.api import options
+from kubetrio.api.admitting import admit
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
@@ -76,19 +75,8 @@ async def _admit(api: Api, request: Request, resource: ResourceType) -> Object:
         check_namespace(request)
     now = format_time(api.env.now())
     FieldManager(resource, chosen.field_manager, now).created(body)
-    await api.lifecycle.admit(
-        Write(
-            operation=Operation.CREATE,
-            resource=resource,
-            subresource="",
-            namespace=request.info.namespace,
-            name=(body.get("metadata") or {}).get("name") or "",
-            user=request.user,
-            obj=body,
-            old=None,
-            dry_run=chosen.dry_run,
-        )
-    )
+    name = body["metadata"].get("name") or ""
+    await admit(api, request, resource, body, name=name, dry_run=chosen.dry_run)
     return body
 
 
@@ -224,13 +212,20 @@ def subject_of(spec: Object) -> UserInfo:
     )
 
 
+def _metadata_causes(meta: Object, allowed: str = "") -> list[Cause]:
+    """What is wrong with the metadata of an access review: there are none but its owners."""
+    if not set(meta) - {"managedFields", allowed}:
+        return []
+    detail = f"must be empty except for {allowed}" if allowed else "must be empty"
+    return [invalid_value("metadata", meta, detail)]
+
+
 async def self_access(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """May I."""
     body = await _admit(api, request, resource)
     spec = body.get("spec") or {}
     causes = spec_causes(spec, subject=False)
-    if set(body["metadata"]) - {"managedFields"}:
-        causes.append(invalid_value("metadata", body["metadata"], "must be empty"))
+    causes += _metadata_causes(body["metadata"])
     _check(causes)
     return await _answer(api, request, resource, body, verdict(api, spec, request.user))
 
@@ -240,8 +235,7 @@ async def subject_access(api: Api, request: Request, resource: ResourceType) -> 
     body = await _admit(api, request, resource)
     spec = body.get("spec") or {}
     causes = spec_causes(spec, subject=True)
-    if set(body["metadata"]) - {"managedFields"}:
-        causes.append(invalid_value("metadata", body["metadata"], "must be empty"))
+    causes += _metadata_causes(body["metadata"])
     _check(causes)
     return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
 
@@ -249,10 +243,9 @@ async def subject_access(api: Api, request: Request, resource: ResourceType) -> 
 async def local_access(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
     """May somebody, in this namespace."""
     body = await _admit(api, request, resource)
-    spec, meta = body.get("spec") or {}, body.get("metadata") or {}
+    spec = body.get("spec") or {}
     causes = spec_causes(spec, subject=True)
-    if set(meta) - {"namespace", "managedFields"}:
-        causes.append(invalid_value("metadata", meta, "must be empty except for namespace"))
+    causes += _metadata_causes(body["metadata"], "namespace")
     asked = spec.get("resourceAttributes")
     if asked is not None and (asked.get("namespace") or "") != request.info.namespace:
         detail = "must match metadata.namespace"

@@ -20,6 +20,7 @@ from kubetrio.api.proxying import stoppable
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, TunnelResponse
 from kubetrio.api.targets import Location
+from kubetrio.api.upgrading import PROTOCOL_VERSION
 from kubetrio.backend import spdy
 from kubetrio.backend.channels import ERROR, PROTOCOL, RESIZE, STDERR, STDIN, STDOUT, Channels
 from kubetrio.backend.dial import DialError
@@ -50,7 +51,6 @@ VERSIONS = (PROTOCOL, *(f"v{number}.channel.k8s.io" for number in (4, 3, 2)), "c
 WITH_STATUS = frozenset(VERSIONS[:2])
 """Those whose stream for errors carries a ``Status``; the others' carries a text."""
 WITH_SIZES = frozenset(VERSIONS[:3])
-PROTOCOL_VERSION = b"x-stream-protocol-version"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 STATUS = GroupVersionKind("", "v1", "Status")
 NON_ZERO, EXIT_CODE = "NonZeroExitCode", "ExitCode"

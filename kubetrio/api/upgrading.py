@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 TUNNELLED = "SPDY/3.1+"
 """Begins the name of a subprotocol that is SPDY in WebSocket messages."""
+PROTOCOL_VERSION = b"x-stream-protocol-version"
 WEBSOCKET_ONLY = frozenset(
     {b"sec-websocket-protocol", b"sec-websocket-key", b"sec-websocket-version", b"upgrade",
-     b"sec-websocket-extensions", b"x-stream-protocol-version"}
+     b"sec-websocket-extensions", PROTOCOL_VERSION}
 )  # fmt: skip
-PROTOCOL_VERSION = b"x-stream-protocol-version"
 FIRST_ERROR = 400
 GOODBYE_S = 10.0
 

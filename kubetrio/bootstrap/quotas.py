@@ -1,7 +1,7 @@
 """Keeps the status of resource quotas: what is used goes down when objects go.
 
-A controller manager beside this server does the same.  It comes first then: here it is waited a
-while, looked whether the status is right by now, and only written if it is not.
+A controller manager beside this server does the same.  It goes first: the task waits a while, and
+writes a status only if it is not right by then.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _shown(clause: Clause, value: Any) -> str:
     precision = PRECISION if clause.precision is None else clause.precision
     match kind:
         case "s":
-            return text_of(value)
+            return _text_of(value)
         case "f":
             return _fixed(float(value), precision)
         case "e":
@@ -219,7 +219,7 @@ _ENGINE_TYPES: Mapping[str, str] = MappingProxyType(
 """Types as the engine prints them, where that is not the name in capitals."""
 
 
-def text_of(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """A value as ``%s`` shows it.
 
     Raises:
@@ -260,18 +260,18 @@ def _quoted(value: Any) -> str:
         case str():
             return quote(value)
         case bytes() | bytearray():
-            return f"b{quote(text_of(value))}"
+            return f"b{quote(_text_of(value))}"
         case float() if math.isnan(value) or math.isinf(value):
             return quote(_shortest(value))
         case float():
             return f"{value:.{PRECISION}f}"
         case timedelta():
-            return f"duration({quote(text_of(value))})"
+            return f"duration({quote(_text_of(value))})"
         case datetime():
-            return f"timestamp({quote(text_of(value))})"
+            return f"timestamp({quote(_text_of(value))})"
     if (found := _type_of(value)) not in _TEXT:
         raise Problem(f"no formatting function for {found}")
-    return text_of(value)
+    return _text_of(value)
 
 
 def _key(key: Any) -> str:
@@ -376,24 +376,24 @@ def check(node: Node, type_of: Callable[[Node], str]) -> None:
 
 def _check_argument(clause: Clause, node: Node, type_of: Callable[[Node], str]) -> None:
     rule = RULES[clause.kind]
-    inner = walk_literals(node) if clause.kind == "s" else (node,)
+    inner = _literals(node) if clause.kind == "s" else (node,)
     for each in inner:
         name = _type_name(type_of(each))
         if name != "dyn" and name not in rule.types:
             raise Problem(f"error during formatting: {rule.refusal}, was given {name}", each)
 
 
-def walk_literals(node: Node) -> Iterator[Node]:
+def _literals(node: Node) -> Iterator[Node]:
     """A node, and what it holds if it is a literal list or map."""
     yield node
     match kind_of(node):
         case "list_expr":
             for item in node.list_expr.elements:
-                yield from walk_literals(item)
+                yield from _literals(item)
         case "struct_expr" if not node.struct_expr.message_name:
             for entry in node.struct_expr.entries:
-                yield from walk_literals(entry.map_key)
-                yield from walk_literals(entry.value)
+                yield from _literals(entry.map_key)
+                yield from _literals(entry.value)
 
 
 def _type_name(kind: str) -> str:

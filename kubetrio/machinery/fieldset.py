@@ -20,7 +20,7 @@ Sources: the API reference of ``FieldsV1``; KEP-555.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -349,14 +349,6 @@ def _parse(fields: Any, depth: int) -> tuple[bool, Node]:
         twin = below.get(step)
         below[step] = node if twin is None else _union({step: twin}, {step: node})[step]
     return member, below
-
-
-def combine(sets: Iterable[FieldSet]) -> FieldSet:
-    """The union of any number of sets."""
-    out = EMPTY
-    for each in sets:
-        out = out.union(each)
-    return out
 
 
 EMPTY: FieldSet = FieldSet({})

@@ -148,13 +148,21 @@ def not_supported(resource: GroupResource, action: str) -> ApiError:
     )
 
 
-def already_exists(resource: GroupResource, name: str) -> ApiError:
-    """409 for a create of an existing name."""
+def already_exists(resource: GroupResource, name: str, *, generated: bool = False) -> ApiError:
+    """409 for a create of an existing name.
+
+    Args:
+        resource: of what.
+        name: the name.
+        generated: whether the client left it to the server to find one.
+    """
+    why = ", the server was not able to generate a unique name for the object" if generated else ""
     return ApiError(
         409,
         "AlreadyExists",
-        f"{resource} {quote(name)} already exists",
+        f"{resource} {quote(name)} already exists{why}",
         resource_details(resource, name),
+        retry_after=1 if generated else None,
     )
 
 

@@ -31,6 +31,7 @@ from kubetrio.resources.allocators import (
     Ports,
     Taken,
     addresses_of,
+    family_of,
     node_ports_of,
 )
 from kubetrio.resources.defaults.compiling import ordered
@@ -72,7 +73,7 @@ class ServiceAllocator:
         self._store = store
         self._env = env
         self._families = tuple(
-            f"IPv{ipaddress.ip_network(cidr, strict=False).version}" for cidr in cidrs
+            family_of(ipaddress.ip_network(cidr, strict=False)) for cidr in cidrs
         )
         self._ranges = ServiceRanges()
         self._ports = Ports()
@@ -265,7 +266,7 @@ class ServiceAllocator:
                 "uid": self._env.new_uid(),
                 "creationTimestamp": now,
                 "labels": {
-                    "ipaddress.kubernetes.io/ip-family": "IPv6" if ":" in name else "IPv4",
+                    "ipaddress.kubernetes.io/ip-family": family_of(ipaddress.ip_address(name)),
                     "ipaddress.kubernetes.io/managed-by": MANAGED_BY,
                 },
             },

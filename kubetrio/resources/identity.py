@@ -48,7 +48,7 @@ def check_identity(
 
 
 def told_key(key: str, *, dry_run: bool) -> str:
-    """The key of an object as messages have it: a dry run does not come as far as the prefix.
+    """The key of an object as messages have it; those of a dry run leave out the prefix.
 
     Args:
         key: under which the object is stored.

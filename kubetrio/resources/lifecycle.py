@@ -20,11 +20,11 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
 from kubetrio.machinery import objectmeta
-from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
     ApiError,
     Cause,
+    already_exists,
     conflict,
     invalid,
     not_found,
@@ -64,8 +64,8 @@ CLEARED_ON_CREATE = (
     "deletionGracePeriodSeconds",
     "selfLink",
 )
-# Kinds whose objects take those of another kind and the same name with them, so that who is called
-# like that next does not find them.
+# Kinds whose objects take those of another kind and the same name with them: the next Service of a
+# name must not begin with the Endpoints of the last.
 COMPANIONS = {("", "services"): ("", "v1", "endpoints")}
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
 
@@ -125,7 +125,7 @@ class Lifecycle:
             meta = obj["metadata"]
             other = builtin.registry().resources[companion]
             target = Target(other, meta.get("namespace", ""), meta["name"])
-            # Nobody asked for this, so nobody is asked whether it may be.
+            # The server's own doing, about which admission is not asked.
             with contextlib.suppress(ApiError):
                 await self._delete(target, DeleteOptions(), None)
 
@@ -165,19 +165,8 @@ class Lifecycle:
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
         clear_system_fields(obj)
-        attributes = Attributes(
-            operation=Operation.CREATE,
-            resource=resource,
-            subresource="",
-            namespace=target.namespace,
-            name=meta.get("name") or "",
-            user=options.user,
-            obj=obj,
-            old=None,
-            dry_run=options.dry_run,
-            warn=options.warn,
-            own=options.own,
-        )
+        place = target._replace(name=meta.get("name") or "", subresource="")
+        attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
         await self._admission.mutate(attributes)
         drop_repeated_owners(obj, options.warn, admitted=True)
         if strategy.generation:
@@ -230,14 +219,14 @@ class Lifecycle:
     def _suffix(self) -> str:
         alphabet = objectmeta.GENERATE_NAME_ALPHABET
         choose = self._env.rng.randrange
-        return "".join(alphabet[choose(len(alphabet))] for _ in range(5))
+        size = objectmeta.GENERATE_NAME_SUFFIX
+        return "".join(alphabet[choose(len(alphabet))] for _ in range(size))
 
     async def _exists(self, target: Target, meta: Object) -> ApiError:
         resource, name = target.resource, meta["name"]
-        if meta.get("generateName"):  # whether or not the name was made from it
-            error = _no_unique_name(target, name)
-        else:
-            error = translate(KeyExists(name), resource.group_resource, name)
+        # Whether or not the name was made from it.
+        generated = bool(meta.get("generateName"))
+        error = already_exists(resource.group_resource, name, generated=generated)
         found = await self._store.get(resource.key(target.namespace, name))
         if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
             error.message = f"object is being deleted: {error.message}"
@@ -335,19 +324,7 @@ class Lifecycle:
         stored_type = builtin.stored_type(resource)
         strategy = strategy_of(stored_type)
         context = Context(now=format_time(self._env.now()), user=options.user)
-        attributes = Attributes(
-            operation=Operation.UPDATE,
-            resource=resource,
-            subresource=target.subresource,
-            namespace=target.namespace,
-            name=target.name,
-            user=options.user,
-            obj=new,
-            old=old,
-            dry_run=options.dry_run,
-            warn=options.warn,
-            own=options.own,
-        )
+        attributes = _attributes(Operation.UPDATE, target, options, new=new, old=old)
         # Plugins see what the client sent; what counts as a change is decided behind them.
         await self._admission.mutate(attributes)
         drop_repeated_owners(new, options.warn, admitted=True)
@@ -434,7 +411,8 @@ class Lifecycle:
             obj = objects.read(resource, current.value)
             deletion.check_preconditions(resource, obj, options)
             if who is not None:
-                await self._admit_deletion(target, obj, options, who)
+                place, how = target._replace(subresource=""), who._replace(dry_run=options.dry_run)
+                await self.admit(_attributes(Operation.DELETE, place, how, new=None, old=obj))
             outcome, last = deletion.plan(resource, obj, strategy, options, self._env.now())
             if outcome is Outcome.NOTHING or options.dry_run:
                 return last, outcome is Outcome.REMOVE
@@ -452,25 +430,6 @@ class Lifecycle:
                 await self._removed(resource, last)
             return last, outcome is Outcome.REMOVE
         raise conflict(resource.group_resource, target.name, OBJECT_MODIFIED)
-
-    async def _admit_deletion(
-        self, target: Target, obj: Object, options: DeleteOptions, who: WriteOptions
-    ) -> None:
-        await self.admit(
-            Attributes(
-                operation=Operation.DELETE,
-                resource=target.resource,
-                subresource="",
-                namespace=target.namespace,
-                name=target.name,
-                user=who.user,
-                obj=None,
-                old=obj,
-                dry_run=options.dry_run,
-                warn=who.warn,
-                own=who.own,
-            )
-        )
 
     async def _carry_out(
         self, outcome: Outcome, current: KeyValue, obj: Object, last: Object
@@ -499,14 +458,25 @@ def _as_stored(stored_type: ResourceType, obj: Object) -> None:
         as_stored(stored_type.schema_name)(obj)
 
 
-def _no_unique_name(target: Target, name: str) -> ApiError:
-    resource = target.resource.group_resource
-    return ApiError(
-        409,
-        "AlreadyExists",
-        f"{resource} {quote(name)} already exists, "
-        "the server was not able to generate a unique name for the object",
-        {"name": name, **({"group": resource.group} if resource.group else {}),
-         "kind": resource.resource},
-        retry_after=1,
-    )  # fmt: skip
+def _attributes(
+    operation: Operation,
+    target: Target,
+    options: WriteOptions,
+    *,
+    new: Object | None,
+    old: Object | None,
+) -> Attributes:
+    """A write as admission sees it."""
+    return Attributes(
+        operation=operation,
+        resource=target.resource,
+        subresource=target.subresource,
+        namespace=target.namespace,
+        name=target.name,
+        user=options.user,
+        obj=new,
+        old=old,
+        dry_run=options.dry_run,
+        warn=options.warn,
+        own=options.own,
+    )

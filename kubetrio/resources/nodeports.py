@@ -13,14 +13,17 @@ from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, internal_error, invalid
 from kubetrio.resources.allocators import Claim, Full, OutOfRange, Ports, Taken
 from kubetrio.resources.defaults.compiling import ordered
-from kubetrio.resources.defaults.strategy_services import has_health_port
+from kubetrio.resources.defaults.strategy_services import (
+    has_health_port,
+    has_node_ports,
+    is_given_node_ports,
+)
 
 Object = dict[str, Any]
 
 SERVICE = GroupKind("", "Service")
 DRY_RUN_PORT = 32769
 _PORT = "io.k8s.api.core.v1.ServicePort"
-_OPEN = ("NodePort", "LoadBalancer")
 
 
 class NodePorts:
@@ -43,9 +46,9 @@ class NodePorts:
         """
         spec = new["spec"]
         chosen: dict[int, int] = {}
-        for index, port in enumerate(spec.get("ports") or ()) if spec["type"] in _OPEN else ():
+        for index, port in enumerate(spec.get("ports") or ()) if has_node_ports(spec) else ():
             asked = port.get("nodePort") or 0
-            if not _takes_node_ports(spec) and not asked:
+            if not is_given_node_ports(spec) and not asked:
                 continue
             known = chosen.get(port["port"], 0)
             if known and asked in (0, known):
@@ -76,9 +79,9 @@ class NodePorts:
         had = {port["nodePort"] for port in was.get("ports") or () if port.get("nodePort")}
         seen: set[tuple[str, int]] = set()
         mine: set[int] = set()
-        for index, port in enumerate(spec.get("ports") or ()) if spec["type"] in _OPEN else ():
+        for index, port in enumerate(spec.get("ports") or ()) if has_node_ports(spec) else ():
             asked = number = port.get("nodePort") or 0
-            if not asked and not _takes_node_ports(spec):
+            if not asked and not is_given_node_ports(spec):
                 continue
             if not asked or (asked not in had and asked not in mine):
                 number = self._claim_port(new, index, asked, claim)
@@ -125,12 +128,6 @@ class NodePorts:
             number = ports.take_any(claim, self._env.rng)
         claim.ports.append(number)
         return number
-
-
-def _takes_node_ports(spec: Object) -> bool:
-    if spec["type"] == "LoadBalancer":
-        return spec.get("allocateLoadBalancerNodePorts") is not False
-    return bool(spec["type"] == "NodePort")
 
 
 def _asked_elsewhere(spec: Object, port: int) -> int:

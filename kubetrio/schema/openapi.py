@@ -53,16 +53,16 @@ __all__ = [
 
 Json = dict[str, Any]
 
-SWAGGER_PROTOBUF: Final = (
-    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
-    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
-)
 PROTOBUF: Final = (
     "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
 )
-"""What clients ask for the v3 documents as, and the other for that of v2.  They are sent as the
-first; the second is no valid media type, and kubectl's."""
+"""What v3 documents are sent as in protobuf, and what kubectl asks for, which is no media type."""
+SWAGGER_PROTOBUF: Final = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
+"""The same for the v2 document."""
 NO_CUSTOM: Final[CustomSchemas] = MappingProxyType({})
 SECURITY_SCHEMES: Final = {
     "BearerToken": {

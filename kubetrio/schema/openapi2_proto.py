@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from kubetrio.schema.openapi_proto import EXTENSION, Fields, Messages, numbered
+from kubetrio.schema.openapi_proto import EXTENSION, Fields, Messages, numbered, shared
 
 _COMMON: Final = {
     **dict.fromkeys(("default", "example"), "Any"),
@@ -41,6 +41,7 @@ _PLACE = ["required", "in", "description", "name"]
 _OF_PRIMITIVES = {"items": "PrimitivesItems"}
 
 _MEMBERS: Final[Mapping[str, Fields]] = {
+    **shared(_COMMON),
     "Document": _fields(
         *("swagger", "info", "host", "basePath", "schemes", "consumes", "produces", "paths"),
         *("definitions", "parameters", "responses", "security", "securityDefinitions", "tags"),
@@ -58,10 +59,6 @@ _MEMBERS: Final[Mapping[str, Fields]] = {
         contact="Contact",
         license="License",
     ),
-    "Contact": _fields("name", "url", "email", EXTENSION),
-    "License": _fields("name", "url", EXTENSION),
-    "Tag": _fields("name", "description", "externalDocs", EXTENSION),
-    "ExternalDocs": _fields("description", "url", EXTENSION),
     "JsonReference": _fields("$ref", "description"),
     "PathItem": _fields(
         *("$ref", "get", "put", "post", "delete", "options", "head", "patch", "parameters"),
@@ -112,7 +109,6 @@ _MEMBERS: Final[Mapping[str, Fields]] = {
         *("externalDocs", "example", EXTENSION),
         required="[string]",
     ),
-    "Xml": _fields("name", "namespace", "prefix", "attribute", "wrapped", EXTENSION),
     "BasicAuthenticationSecurity": _fields("type", "description", EXTENSION),
     "ApiKeySecurity": _fields("type", "name", "in", "description", EXTENSION),
     "Oauth2ImplicitSecurity": _fields(

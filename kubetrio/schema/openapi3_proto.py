@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from kubetrio.schema.openapi_proto import EXTENSION, Fields, Messages, numbered
+from kubetrio.schema.openapi_proto import EXTENSION, Fields, Messages, numbered, shared
 
 _COMMON: Final = {
     **dict.fromkeys(("multipleOf", "maximum", "minimum"), "double"),
@@ -43,6 +43,7 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _SERIALIZED = ("style", "explode", "allowReserved", "schema", "example", "examples", "content")
 
 _MEMBERS: Final[Mapping[str, Fields]] = {
+    **shared(_COMMON),
     "Document": _fields(
         *("openapi", "info", "servers", "paths", "components", "security", "tags", "externalDocs"),
         EXTENSION,
@@ -57,10 +58,6 @@ _MEMBERS: Final[Mapping[str, Fields]] = {
         contact="Contact",
         license="License",
     ),
-    "Contact": _fields("name", "url", "email", EXTENSION),
-    "License": _fields("name", "url", EXTENSION),
-    "Tag": _fields("name", "description", "externalDocs", EXTENSION),
-    "ExternalDocs": _fields("description", "url", EXTENSION),
     "Server": _fields("url", "description", "variables", EXTENSION, variables="ServerVariables"),
     "ServerVariable": _fields("enum", "default", "description", EXTENSION, enum="[string]"),
     "Reference": _fields("$ref", "summary", "description"),
@@ -123,7 +120,6 @@ _MEMBERS: Final[Mapping[str, Fields]] = {
         **{"not": "Schema"},
     ),
     "Discriminator": _fields("propertyName", "mapping", EXTENSION, mapping="Strings"),
-    "Xml": _fields("name", "namespace", "prefix", "attribute", "wrapped", EXTENSION),
     "SecurityScheme": _fields(
         *("type", "description", "name", "in", "scheme", "bearerFormat", "flows"),
         *("openIdConnectUrl", EXTENSION),

@@ -157,6 +157,22 @@ def numbered(common: Mapping[str, str], *members: str, **kinds: str) -> dict[str
     }
 
 
+def shared(common: Mapping[str, str]) -> dict[str, Fields]:
+    """Messages that are the same in both versions.
+
+    Args:
+        common: kinds that a member has wherever it is not said otherwise.
+    """
+    rows = {
+        "Contact": ("name", "url", "email"),
+        "License": ("name", "url"),
+        "Tag": ("name", "description", "externalDocs"),
+        "ExternalDocs": ("description", "url"),
+        "Xml": ("name", "namespace", "prefix", "attribute", "wrapped"),
+    }
+    return {name: numbered(common, *members, EXTENSION) for name, members in rows.items()}
+
+
 def _ordered(fields: Iterable[tuple[int, bytes]]) -> bytes:
     """Fields in order of their numbers, those of one number as they come."""
     return b"".join(part for _, part in sorted(fields, key=itemgetter(0)))

@@ -7,8 +7,8 @@ status are the business of the lifecycle and only completed here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 
 import orjson
 
@@ -28,25 +28,22 @@ from kubetrio.schema.structural import Report, compile_type
 
 # Kinds that take their status from whoever creates them.
 _STATUS_IS_GIVEN = frozenset({("", "nodes")})
-# Kinds whose status writers cannot touch metadata.  Those of definitions can: kube-apiserver means
-# to undo their changes, but takes what to go back to from the new object.
-_STATUS_KEEPS_METADATA = frozenset(
-    {
-        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-        ("networking.k8s.io", "servicecidrs"),
-        ("resource.k8s.io", "resourceclaims"),
-        ("storage.k8s.io", "volumeattachments"),
-    }
-)
-# One kind means less by it: what it does not undo is checked.
-_STATUS_KEEPS_GIVEN = ("apiregistration.k8s.io", "apiservices")
-# Kinds whose status writers are not even told when they try to.
-_STATUS_IGNORES_METADATA = frozenset(
-    {
-        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
-    }
-)
+# Kinds for which writes to the status cannot change metadata, and what undoes the change.  For
+# CustomResourceDefinitions they can: kube-apiserver means to undo it, but takes what to go back to
+# from the new object.
+_STATUS_METADATA: Mapping[tuple[str, str], Callable[[Json, Json], None]] = {
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): keep_metadata_of_stored,
+    # Only what clients set is put back; other changes are refused.
+    ("apiregistration.k8s.io", "apiservices"): partial(
+        keep_metadata_of_stored, names=GIVEN_METADATA
+    ),
+    # All is put back, so that no change is refused.
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): ignore_metadata,
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): ignore_metadata,
+    ("networking.k8s.io", "servicecidrs"): keep_metadata_of_stored,
+    ("resource.k8s.io", "resourceclaims"): keep_metadata_of_stored,
+    ("storage.k8s.io", "volumeattachments"): keep_metadata_of_stored,
+}
 
 _CREATE: Mapping[tuple[str, str], Create] = {
     **strategy_kinds.CREATE,
@@ -103,12 +100,8 @@ def prepare_update(
             ``ephemeralcontainers`` and ``resize`` are separated from the rest of the object here.
     """
     key = (resource.group, resource.resource)
-    if subresource == "status" and key in _STATUS_KEEPS_METADATA:
-        keep_metadata_of_stored(new, old)
-    elif subresource == "status" and key == _STATUS_KEEPS_GIVEN:
-        keep_metadata_of_stored(new, old, GIVEN_METADATA)
-    elif subresource == "status" and key in _STATUS_IGNORES_METADATA:
-        ignore_metadata(new, old)
+    if subresource == "status" and (undo := _STATUS_METADATA.get(key)) is not None:
+        undo(new, old)
     drop_disabled(key, new, old, subresource)
     update = _UPDATE.get(key)
     if update is not None:

@@ -54,11 +54,13 @@ def _has_address(spec: Json) -> bool:
     return bool(spec["type"] != _NO_ADDRESS)
 
 
-def _has_node_ports(spec: Json) -> bool:
+def has_node_ports(spec: Json) -> bool:
+    """Whether a service of this spec may have node ports."""
     return spec["type"] in ("NodePort", "LoadBalancer")
 
 
-def _is_given_node_ports(spec: Json) -> bool:
+def is_given_node_ports(spec: Json) -> bool:
+    """Whether a service of this spec is given a node port for each of its ports."""
     if spec["type"] == "LoadBalancer":
         return spec.get("allocateLoadBalancerNodePorts") is not False
     return bool(spec["type"] == "NodePort")
@@ -78,7 +80,7 @@ def _keep_allocated(spec: Json, was: Json) -> None:
         for name in ("clusterIP", "clusterIPs"):
             if not spec.get(name) and was.get(name):
                 spec[name] = was[name]
-    if _is_given_node_ports(was) and _is_given_node_ports(spec):
+    if is_given_node_ports(was) and is_given_node_ports(spec):
         used = _node_ports(was) & _node_ports(spec)
         known = {port.get("name", ""): port.get("nodePort", 0) for port in was.get("ports") or ()}
         ports = []
@@ -112,7 +114,7 @@ def _drop_dependent(spec: Json, was: Json) -> None:
         _drop_same(spec, was, "ipFamilies")
         _drop_same(spec, was, "ipFamilyPolicy")
     no_new_ports = _node_ports(was) >= _node_ports(spec)
-    if _has_node_ports(was) and not _has_node_ports(spec) and no_new_ports:
+    if has_node_ports(was) and not has_node_ports(spec) and no_new_ports:
         for port in spec.get("ports") or ():
             port.pop("nodePort", None)
     if has_health_port(was) and not has_health_port(spec):

@@ -130,9 +130,8 @@ def validate_update(
         return _permitted(causes, allow_privileged)
     if rules.update is not None and rules.checked_last:
         rules.update(new, old, causes)
-    if rules.create is not None:
-        for _ in range(rules.revalidate):
-            rules.create(new, "", causes)
+    if rules.create is not None and rules.revalidate:
+        rules.create(new, "", causes)
     if rules.update is not None and not rules.checked_last:
         rules.update(new, old, causes)
     return _permitted(causes, allow_privileged)

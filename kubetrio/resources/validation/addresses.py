@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.machinery.status import Cause
-from kubetrio.resources.validation.library import Causes, Check, until
+from kubetrio.resources.validation.library import Causes, Check
 
 IP_EXAMPLE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _INTERFACE_EXAMPLE = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
@@ -94,14 +94,6 @@ def canonical_ip_messages(value: str) -> list[str]:
 
 
 IP = ip_check()
-
-
-def _canonical(value: str, path: str, out: Causes) -> None:
-    if value != (canonical := str(parse_ip(value))):
-        out.append(invalid(path, value, f'must be in canonical form ("{canonical}")'))
-
-
-CANONICAL_IP = until(IP, _canonical)
 
 
 def parse_cidr(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface | None:

@@ -313,13 +313,13 @@ def policy_rules(compiler: Compile) -> Tables:
         (_GROUP, "validatingadmissionpolicies"): KindRules(
             create=lambda obj, _, out: validating(obj, {}, out),
             update=validating,
-            revalidate=0,
+            revalidate=False,
             subresources={"status": _status},
         ),
         (_GROUP, "mutatingadmissionpolicies"): KindRules(
             create=lambda obj, _, out: mutating(obj, {}, out),
             update=mutating,
-            revalidate=0,
+            revalidate=False,
         ),
     }
 

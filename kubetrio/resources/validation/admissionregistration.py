@@ -126,7 +126,7 @@ def _webhooks(conditions: MatchConditions) -> KindRules:
             elif name:
                 seen.add(name)
 
-    return KindRules(create=lambda obj, _, out: check(obj, {}, out), update=check, revalidate=0)
+    return KindRules(create=lambda obj, _, out: check(obj, {}, out), update=check, revalidate=False)
 
 
 # --- bindings ---

@@ -446,7 +446,7 @@ def rules(compiler: CompileRules) -> Tables:
         ("apiextensions.k8s.io", "customresourcedefinitions"): KindRules(
             create=create,
             update=update,
-            revalidate=0,
+            revalidate=False,
             subresources={"status": lambda new, _, out: _accepted_names(new, out)},
             warnings=format_warnings,
         )

@@ -282,7 +282,7 @@ TABLES: Tables = MappingProxyType(
         ("autoscaling", "horizontalpodautoscalers"): KindRules(
             create=_create,
             update=_update,
-            revalidate=0,
+            revalidate=False,
             subresources={"status": _status},
             adapt={"v1": as_v2},
         ),

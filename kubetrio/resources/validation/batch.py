@@ -297,7 +297,7 @@ TABLES: Tables = MappingProxyType(
         ("batch", "cronjobs"): KindRules(
             create=_cron_job,
             update=_cron_job_update,
-            revalidate=0,
+            revalidate=False,
             warnings=_cron_job_warnings,
         ),
     }

@@ -269,7 +269,7 @@ TABLES: Tables = {
     ("certificates.k8s.io", "certificatesigningrequests"): KindRules(
         create=_create,
         update=_update(),
-        revalidate=0,
+        revalidate=False,
         subresources={
             "status": _update(certificate=True),
             "approval": _update(approval=True),

@@ -15,7 +15,6 @@ from kubetrio.resources.validation.formats import SUBDOMAIN
 from kubetrio.resources.validation.library import (
     IMMUTABLE,
     Causes,
-    Check,
     Json,
     KindRules,
     member,
@@ -105,30 +104,18 @@ def _data_sources(spec: Mapping[str, Any], path: str, out: Causes) -> None:
     out.append(invalid(path, {}, detail))
 
 
-def claim_spec(*, modes: bool = True) -> Check:
-    """A check of the spec of a claim.
-
-    Args:
-        modes: whether an access mode is required.
-    """
-    return table(
-        row(
-            "accessModes",
-            access_modes,
-            missing="at least 1 access mode is required" if modes else None,
-        ),
-        row("selector", label_selector),
-        _storage,
-        row("storageClassName", unless_empty(SUBDOMAIN)),
-        row("volumeMode", VOLUME_MODE),
-        row("dataSource", _data_source),
-        row("dataSourceRef", _data_source),
-        _data_sources,
-        row("volumeAttributesClassName", unless_empty(SUBDOMAIN)),
-    )
-
-
-CLAIM_SPEC = claim_spec()
+CLAIM_SPEC = table(
+    row("accessModes", access_modes, missing="at least 1 access mode is required"),
+    row("selector", label_selector),
+    _storage,
+    row("storageClassName", unless_empty(SUBDOMAIN)),
+    row("volumeMode", VOLUME_MODE),
+    row("dataSource", _data_source),
+    row("dataSourceRef", _data_source),
+    _data_sources,
+    row("volumeAttributesClassName", unless_empty(SUBDOMAIN)),
+)
+"""The check of the spec of a claim."""
 
 
 def _annotations(claim: Json) -> Mapping[str, Any]:

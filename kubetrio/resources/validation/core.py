@@ -113,7 +113,7 @@ TABLES: Tables = MappingProxyType(
         ("", "endpoints"): ENDPOINTS,
         ("", "namespaces"): KindRules(
             create=_namespace,
-            revalidate=0,
+            revalidate=False,
             subresources={"status": _phase, "finalize": _finalize},
         ),
         ("", "nodes"): NODES,

@@ -381,7 +381,7 @@ def _class(compiler: Compile) -> KindRules:
     def create(obj: Mapping[str, Any], _: str, out: Causes) -> None:
         check(obj, {}, out)
 
-    return KindRules(create=create, update=check, revalidate=0)
+    return KindRules(create=create, update=check, revalidate=False)
 
 
 def claim_rules(compiler: Compile) -> Tables:
@@ -396,11 +396,11 @@ def claim_rules(compiler: Compile) -> Tables:
         (_GROUP, "resourceclaims"): KindRules(
             create=lambda obj, _, out: claim(member(obj, "spec"), "spec", out),
             update=_same_spec,
-            revalidate=0,
+            revalidate=False,
             subresources={"status": _status},
         ),
         (_GROUP, "resourceclaimtemplates"): KindRules(
-            create=template, update=changes(unchanged(template), _same_template), revalidate=0
+            create=template, update=changes(unchanged(template), _same_template), revalidate=False
         ),
         (_GROUP, "deviceclasses"): _class(compiler),
     }

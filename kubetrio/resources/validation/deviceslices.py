@@ -373,7 +373,7 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 SLICES = KindRules(
     create=lambda obj, _, out: _slice(obj, {}, out),
     update=_slice,
-    revalidate=0,
+    revalidate=False,
     warnings=_warnings,
 )
 """The rules of ``resourceslices``."""

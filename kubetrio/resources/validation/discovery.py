@@ -185,6 +185,6 @@ def _warnings(new: Json, old: Json | None) -> list[str]:
 
 TABLES: Tables = {
     ("discovery.k8s.io", "endpointslices"): KindRules(
-        create=_create, update=_update, revalidate=0, warnings=_warnings
+        create=_create, update=_update, revalidate=False, warnings=_warnings
     ),
 }

@@ -70,7 +70,7 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 ENDPOINTS = KindRules(
     create=lambda obj, _, out: _subsets(obj, out),
     update=_update,
-    revalidate=0,
+    revalidate=False,
     warnings=_warnings,
 )
 """The rules of Endpoints."""

@@ -141,5 +141,5 @@ def _update(new: Json, old: Json, out: Causes) -> None:
 
 
 TABLES: Tables = {
-    ("events.k8s.io", "events"): KindRules(create=_create, update=_update, revalidate=0)
+    ("events.k8s.io", "events"): KindRules(create=_create, update=_update, revalidate=False)
 }

@@ -243,7 +243,7 @@ def _warnings(new: Json, old: Json | None) -> list[str]:
 INGRESSES = KindRules(
     create=_create,
     update=_update,
-    revalidate=0,
+    revalidate=False,
     subresources={"status": _status},
     warnings=_warnings,
 )

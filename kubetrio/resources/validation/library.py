@@ -29,7 +29,6 @@ from kubetrio.machinery.fielderrors import (
     invalid,
     not_supported,
     required,
-    too_many,
 )
 from kubetrio.resources.validation.model import (
     IMMUTABLE,
@@ -262,20 +261,6 @@ def unique(*, by: str = "", at: str = "", skip_empty: bool = True) -> Check:
                 out.append(duplicate(f"{path}[{index}]{suffix}", value))
             elif value or not skip_empty:
                 seen.add(value)
-
-    return run
-
-
-def at_most(maximum: int) -> Check:
-    """A check of the length of a list.
-
-    Args:
-        maximum: number of items allowed.
-    """
-
-    def run(items: Sequence[Any], path: str, out: Causes) -> None:
-        if len(items) > maximum:
-            out.append(too_many(path, len(items), maximum))
 
     return run
 

@@ -308,7 +308,7 @@ LIMIT_RANGES = KindRules(create=_limit_range)
 RESOURCE_QUOTAS = KindRules(
     create=_quota,
     update=_quota_update,
-    revalidate=0,
+    revalidate=False,
     subresources={"status": lambda new, _, out: _quota_status(new, out)},
 )
 """The rules of ResourceQuotas."""

@@ -184,12 +184,8 @@ RULES: Mapping[tuple[str, str], MetadataRules] = MappingProxyType(
 """Rules by (group, plural name), of the kinds that do not check metadata once in every way."""
 
 
-def metadata_rules(resource: ResourceType) -> MetadataRules:
-    """How a kind checks metadata.
-
-    Args:
-        resource: the resource in any of its versions, of the group whose rules count.
-    """
+def _rules_of(resource: ResourceType) -> MetadataRules:
+    """How a kind checks metadata, of the group whose rules count."""
     return RULES.get((resource.group, resource.resource), _USUAL)
 
 
@@ -205,7 +201,7 @@ def with_metadata_of_new(resource: ResourceType, obj: Json, causes: list[Cause])
         obj: the object, its name generated.
         causes: what is wrong with everything but its metadata.
     """
-    rules, meta = metadata_rules(resource), obj["metadata"]
+    rules, meta = _rules_of(resource), obj["metadata"]
     if rules.created:
         check = _name_check(rules, resource, obj)
         found = validate_object_meta(
@@ -235,7 +231,7 @@ def metadata_of_change(
         old: the object as it is stored.
         subresource: where it is written, empty for the object itself.
     """
-    rules, meta = metadata_rules(resource), new["metadata"]
+    rules, meta = _rules_of(resource), new["metadata"]
     rounds = rules.subresources.get(subresource, SUBRESOURCE) if subresource else rules.updated
     causes = validate_object_meta_update(
         meta, old["metadata"], standard_finalizers=rules.standard_finalizers

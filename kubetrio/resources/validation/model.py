@@ -31,9 +31,8 @@ class KindRules:
     Args:
         create: check of a whole object; its path is empty.
         update: check of a change, besides ``create``.
-        revalidate: how often ``create`` also checks the new object of an update: kube-apiserver
-            checks some kinds twice, which shows in the details of its answer.
-        checked_last: whether those checks come after ``update``.
+        revalidate: whether ``create`` also checks the new object of an update.
+        checked_last: whether it does so after ``update``.
         subresources: checks of changes written there, by name (``status``, ``scale``, ...);
             nothing else is checked then.
         warnings: texts for ``Warning`` headers from (new object, old one or None).
@@ -43,7 +42,7 @@ class KindRules:
 
     create: Check | None = None
     update: UpdateCheck | None = None
-    revalidate: int = 1
+    revalidate: bool = True
     checked_last: bool = False
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
     warnings: Callable[[Json, Json | None], list[str]] | None = None

@@ -283,13 +283,15 @@ TABLES: Tables = {
     (_GROUP, "networkpolicies"): KindRules(
         create=_create_policy,
         update=_update_policy,
-        revalidate=0,
+        revalidate=False,
         warnings=_policy_warnings,
     ),
     (_GROUP, "ipaddresses"): KindRules(
         create=_parent,
         update=changes(unchanged(_parent), _same_parent),
-        revalidate=0,
+        revalidate=False,
     ),
-    (_GROUP, "servicecidrs"): KindRules(create=_create_range, update=_update_range, revalidate=0),
+    (_GROUP, "servicecidrs"): KindRules(
+        create=_create_range, update=_update_range, revalidate=False
+    ),
 }

@@ -77,7 +77,7 @@ TABLES: Tables = {
     ("node.k8s.io", "runtimeclasses"): KindRules(
         create=_CREATE,
         update=changes(unchanged(_CREATE), immutable("handler")),
-        revalidate=0,
+        revalidate=False,
         warnings=_warnings,
     ),
 }

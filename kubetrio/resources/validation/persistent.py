@@ -361,7 +361,7 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 VOLUMES = KindRules(
     create=_create_volume,
     update=_update,
-    revalidate=0,
+    revalidate=False,
     warnings=_warnings,
 )
 """The rules of PersistentVolumes."""

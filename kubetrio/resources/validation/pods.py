@@ -127,14 +127,14 @@ def _status_warnings(pod: Json) -> list[str]:
     ]
 
 
-_BINDING = KindRules(create=binding, revalidate=0)
+_BINDING = KindRules(create=binding, revalidate=False)
 
 TABLES: Tables = MappingProxyType(
     {
         ("", "pods"): KindRules(
             create=_create,
             update=_changed(update_pod),
-            revalidate=0,
+            revalidate=False,
             subresources={
                 "status": _status,
                 "ephemeralcontainers": _changed(update_ephemeral),

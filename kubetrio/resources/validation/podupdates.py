@@ -30,9 +30,7 @@ _RESTART = "RestartContainer"
 _RESIZABLE = ("cpu", "memory")
 _ONLY_COMPUTE = "only cpu and memory resources are mutable"
 _ONLY_COMPUTE_EARLY = "only cpu and memory resources for init or sidecar containers are mutable"
-_RESTARTED = (
-    "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-)
+_RESTARTED = f"non-sidecar init containers with a resize policy of {_RESTART} cannot be resized"
 
 
 def _spec(pod: Mapping[str, Any]) -> Json:
@@ -336,7 +334,7 @@ def _restored_container(mine: Json, theirs: Json, place: str, out: Causes) -> Js
         out.append(forbidden(path, detail))
     if place and theirs.get("restartPolicy") != "Always" and not _equal(mine, theirs):
         policies = [item.get("restartPolicy") for item in mine.get("resizePolicy") or ()]
-        refused = policies.count("RestartContainer")
+        refused = policies.count(_RESTART)
         out.extend(forbidden(f"spec.{place}", _RESTARTED) for _ in range(refused))
     return theirs
 

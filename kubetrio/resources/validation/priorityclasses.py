@@ -63,6 +63,6 @@ TABLES: Tables = {
             row("preemptionPolicy", one_of("PreemptLowerPriority", "Never"), missing=""),
         ),
         update=changes(_same_value, immutable("preemptionPolicy")),
-        revalidate=0,
+        revalidate=False,
     ),
 }

@@ -115,7 +115,7 @@ def _role_ref(*kinds: str) -> Check:
 
 
 def _rules(create: Check, *more: UpdateCheck) -> KindRules:
-    return KindRules(create=create, update=changes(unchanged(create), *more), revalidate=0)
+    return KindRules(create=create, update=changes(unchanged(create), *more), revalidate=False)
 
 
 def _binding(*kinds: str, namespaced: bool) -> KindRules:

@@ -402,31 +402,17 @@ def _update(new: Json, old: Json, out: Causes) -> None:
     _service(new, out, old)
 
 
-def load_balancer_status(
-    status: Mapping[str, Any],
-    path: str,
-    out: Causes,
-    *,
-    modes: bool = True,
-    known: Collection[str] = (),
+def _load_balancer_status(
+    status: Mapping[str, Any], path: str, out: Causes, known: Collection[str]
 ) -> None:
-    """Check where a load balancer listens.
-
-    Args:
-        status: with ``ingress``.
-        path: its path.
-        out: receives causes.
-        modes: whether ``ipMode`` goes with every address, as in services.
-        known: addresses that were stored already and may be written loosely.
-    """
+    """Check where a load balancer listens; known addresses may be written loosely."""
     check = ip_check(known)
     for index, ingress in enumerate(status.get("ingress") or ()):
         where = f"{path}.ingress[{index}]"
         address, mode = ingress.get("ip") or "", ingress.get("ipMode")
         if address:
             check(address, f"{where}.ip", out)
-        if modes:
-            _ip_mode(address, mode, f"{where}.ipMode", out)
+        _ip_mode(address, mode, f"{where}.ipMode", out)
         if name := ingress.get("hostname"):
             for message in dns1123_subdomain(name):
                 out.append(invalid(f"{where}.hostname", name, message))
@@ -454,7 +440,7 @@ def _status(new: Json, old: Json, out: Causes) -> None:
         out.append(forbidden(f"{path}.ingress", detail))
     else:
         known = [ingress["ip"] for ingress in before if ingress.get("ip")]
-        load_balancer_status(balancer, path, out, known=known)
+        _load_balancer_status(balancer, path, out, known)
 
 
 def _warnings(new: Json, _: Json | None) -> list[str]:
@@ -498,7 +484,7 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 SERVICES = KindRules(
     create=lambda service, _, out: _service(service, out, None),
     update=_update,
-    revalidate=0,
+    revalidate=False,
     subresources={"status": _status},
     warnings=_warnings,
 )

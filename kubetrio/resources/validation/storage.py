@@ -358,7 +358,7 @@ TABLES: Tables = {
             unchanged(_CLASS),
             immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
         ),
-        revalidate=0,
+        revalidate=False,
         warnings=_class_warnings,
     ),
     (_GROUP, "volumeattributesclasses"): KindRules(
@@ -369,23 +369,23 @@ TABLES: Tables = {
         update=changes(
             unchanged(_create_driver), _same_attach, immutable("spec.volumeLifecycleModes")
         ),
-        revalidate=0,
+        revalidate=False,
     ),
     (_GROUP, "csinodes"): KindRules(
         create=_NODE,
         update=changes(unchanged(_NODE), _same_node_drivers),
-        revalidate=0,
+        revalidate=False,
     ),
     (_GROUP, "volumeattachments"): KindRules(
         create=_new_attachment,
         update=_update_attachment,
-        revalidate=0,
+        revalidate=False,
         subresources={"status": _update_attachment},
     ),
     (_GROUP, "csistoragecapacities"): KindRules(
         create=_CAPACITY,
         update=changes(unchanged(_CAPACITY), _same_capacity),
-        revalidate=0,
+        revalidate=False,
         warnings=_capacity_warnings,
     ),
 }

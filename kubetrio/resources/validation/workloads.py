@@ -456,12 +456,12 @@ TABLES: Tables = MappingProxyType(
         ("apps", "statefulsets"): KindRules(
             create=_stateful_set,
             update=_stateful_update,
-            revalidate=0,
+            revalidate=False,
             subresources={"status": _stateful_status, "scale": scale},
             warnings=_stateful_warnings,
         ),
         ("apps", "controllerrevisions"): KindRules(
-            create=_revision, update=_revision_update, revalidate=0
+            create=_revision, update=_revision_update, revalidate=False
         ),
     }
 )
