@@ -142,13 +142,24 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     """A new object."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
+    fields = _field_manager(api, request, resource, chosen)
+    new = await api.off_loop.run(request, _created, request, resource, fields)
+    written = await api.lifecycle.create(_target(request, resource), new, chosen)
+    return _written(request, encoder, written)
+
+
+def _created(request: Request, resource: ResourceType, fields: FieldManager) -> Object:
+    """The object of a request as it is stored at first, but for what admission makes of it."""
+    body = _defaulted(request, resource)
+    fields.created(body)
+    return stored_version(body, resource)
+
+
+def _defaulted(request: Request, resource: ResourceType) -> Object:
     body: Object = request.body
     drop_repeated_owners(body, request.warn, admitted=False)
     apply_defaults(resource, body)
-    _field_manager(api, request, resource, chosen).created(body)
-    target = _target(request, resource)
-    written = await api.lifecycle.create(target, stored_version(body, resource), chosen)
-    return _written(request, encoder, written)
+    return body
 
 
 @_followed
@@ -157,18 +168,19 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "UpdateOptions")
     patching.check_named(request, resource, request.body)
-    body: Object = request.body
-    drop_repeated_owners(body, request.warn, admitted=False)
-    apply_defaults(resource, body)
+    body = await api.off_loop.run(request, _defaulted, request, resource)
     fields = _field_manager(api, request, resource, chosen)
 
-    async def change(old: Object | None) -> Object:
+    def changed(old: Object | None) -> Object:
         new = {**body, "metadata": dict(body.get("metadata") or {})}
         if old is None:
             fields.created(new)
         else:
             fields.updated(request_version(old, resource), new)
         return stored_version(new, resource)
+
+    async def change(old: Object | None) -> Object:
+        return await api.off_loop.run(request, changed, old)
 
     written = await api.lifecycle.update(_target(request, resource), change, chosen)
     return _written(request, encoder, written)
@@ -185,7 +197,7 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     target = _target(request, resource)
     written = await api.lifecycle.update(
         target,
-        make(request, resource, fields),
+        make(request, resource, fields, api.off_loop),
         chosen,
         uid_is_precondition=False,
         create_missing=applying,

@@ -36,9 +36,9 @@ def test_order(header: str, expected: list[str]) -> None:
 
 
 def test_many_clauses() -> None:
-    """A long header is sorted by weight, then by how wild it is, in little time."""
+    """A long header is sorted by weight, then by how wild it is; its first clauses count."""
     header = ",".join(["*/*", "a/*", "a/b;q=0.5"] * 5000)
-    assert order(header) == ["a/*"] * 5000 + ["*/*"] * 5000 + ["a/b"] * 5000
+    assert order(header) == ["a/*"] * 33 + ["*/*"] * 34 + ["a/b"] * 33
 
 
 def test_parameters() -> None:
