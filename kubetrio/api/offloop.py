@@ -18,6 +18,7 @@ import trio
 
 from kubetrio.api.request import Request
 from kubetrio.env import RunBlocking
+from kubetrio.resources.writes import Work
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -54,6 +55,14 @@ class OffLoop:
             return await self._thread(fn, *args)
         finally:
             self._pass_turn()
+
+    def of(self, request: Request) -> Work:
+        """The same for one request, for rooms that know of none."""
+
+        async def work(fn: Callable[[*Args], T], *args: *Args) -> T:
+            return await self.run(request, fn, *args)
+
+        return work
 
     async def _take_turn(self, user: str) -> None:
         if not self._busy:

@@ -144,7 +144,9 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     chosen = options.write_options(request, "CreateOptions")
     fields = _field_manager(api, request, resource, chosen)
     new = await api.off_loop.run(request, _created, request, resource, fields)
-    written = await api.lifecycle.create(_target(request, resource), new, chosen)
+    written = await api.lifecycle.create(
+        _target(request, resource), new, _working(api, request, chosen)
+    )
     return _written(request, encoder, written)
 
 
@@ -182,7 +184,9 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     async def change(old: Object | None) -> Object:
         return await api.off_loop.run(request, changed, old)
 
-    written = await api.lifecycle.update(_target(request, resource), change, chosen)
+    written = await api.lifecycle.update(
+        _target(request, resource), change, _working(api, request, chosen)
+    )
     return _written(request, encoder, written)
 
 
@@ -198,11 +202,16 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     written = await api.lifecycle.update(
         target,
         make(request, resource, fields, api.off_loop),
-        chosen,
+        _working(api, request, chosen),
         uid_is_precondition=False,
         create_missing=applying,
     )
     return _written(request, encoder, written)
+
+
+def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
+    """Options of a write whose object is worked over beside the event loop, if it is large."""
+    return chosen._replace(work=api.off_loop.of(request)) if request.heavy else chosen
 
 
 def _field_manager(

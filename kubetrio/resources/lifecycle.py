@@ -165,7 +165,7 @@ class Lifecycle:
         if strategy.generation:
             meta["generation"] = 1
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
-        prepare_create(stored_type, obj, context)
+        await options.work(prepare_create, stored_type, obj, context)
         allocator = self._allocator(resource)
         if allocator is None:
             return await self._store_new(target, attributes, obj, options)
@@ -180,21 +180,20 @@ class Lifecycle:
         stored_type = builtin.stored_type(resource)
         if not options.own:
             causes = await admin_access(self._store, target, obj, None)
-            causes += self._validate_create(target, strategy_of(stored_type), obj)
-            self._check(target, causes, meta.get("name") or "")
+            strategy = strategy_of(stored_type)
+            await options.work(self._check_new, target, strategy, obj, causes)
         await self._admission.validate(attributes)
-        advice = warnings(stored_type, obj, None)
+        advice = await options.work(_finish_new, stored_type, obj)
         key = resource.key(target.namespace, meta["name"])
-        apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
-        _as_stored(stored_type, obj)
         if options.dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return Written(unversioned(obj), created=True, warnings=advice)
+            shown = await options.work(unversioned, obj)
+            return Written(shown, created=True, warnings=advice)
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
-            stored = await self._store.create(key, stamp(obj))
+            stored = await self._store.create(key, await options.work(stamp, obj))
         except KeyExists:
             raise
         except StoreError as error:
@@ -212,6 +211,16 @@ class Lifecycle:
         if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
             return deletion.being_deleted(resource.group_resource, name)
         return translate(KeyExists(name), resource.group_resource, name)
+
+    def _check_new(
+        self, target: Target, strategy: Strategy, obj: Object, causes: list[Cause]
+    ) -> None:
+        causes += self._validate_create(target, strategy, obj)
+        self._check(target, causes, obj["metadata"].get("name") or "")
+
+    def _check_changed(self, target: Target, new: Object, old: Object, causes: list[Cause]) -> None:
+        causes += self._validate_update(target, new, old)
+        self._check(target, causes, target.name)
 
     def _validate_create(self, target: Target, strategy: Strategy, obj: Object) -> list[Cause]:
         causes = objectmeta.validate_object_meta(
@@ -323,7 +332,9 @@ class Lifecycle:
         # Plugins see what the client sent; what counts as a change is decided behind them.
         await self._admission.mutate(attributes)
         drop_repeated_owners(new, options.warn, admitted=True)
-        new = attributes.obj = self._prepare_update(target, new, old, strategy, context)
+        new = attributes.obj = await options.work(
+            self._prepare_update, target, new, old, strategy, context
+        )
         allocator = self._allocator(resource)
         if target.subresource or allocator is None:
             return await self._store_changed(target, attributes, new, current, options)
@@ -343,19 +354,15 @@ class Lifecycle:
         stored_type = builtin.stored_type(resource)
         if not options.own:
             causes = await admin_access(self._store, target, new, old)
-            causes += self._validate_update(target, new, old)
-            self._check(target, causes, target.name)
+            await options.work(self._check_changed, target, new, old, causes)
         await self._admission.validate(attributes)
-        advice = warnings(stored_type, new, old, target.subresource)
-        _as_stored(stored_type, new)
-        new["metadata"] = order_metadata(new["metadata"])
+        advice = await options.work(_finish_changed, stored_type, new, old, target.subresource)
         remove = deletion.finished(new, resource)
-        if not remove and unchanged(new, old):
+        if not remove and await options.work(unchanged, new, old):
             return Written(current.value, created=False, warnings=advice)
+        value = await options.work(stamp, new)
         if options.dry_run:
-            shown = stamp(new).at(current.revision)
-            return Written(shown, created=False, warnings=advice)
-        value = stamp(new)
+            return Written(value.at(current.revision), created=False, warnings=advice)
         if remove:
             # Watchers see the last state that was stored, the client what it asked for.
             gone = restamp(current.value)
@@ -448,6 +455,23 @@ def _checked(resource: ResourceType, obj: Object) -> tuple[ResourceType, Object]
     if resource.group == stored_type.group:
         return stored_type, obj
     return resource, convert(obj, stored_type.group_version, resource.group_version)
+
+
+def _finish_new(stored_type: ResourceType, obj: Object) -> list[str]:
+    """What is done to a new object that was admitted; what there is to warn of."""
+    advice = warnings(stored_type, obj, None)
+    apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
+    _as_stored(stored_type, obj)
+    return advice
+
+
+def _finish_changed(
+    stored_type: ResourceType, new: Object, old: Object, subresource: str
+) -> list[str]:
+    advice = warnings(stored_type, new, old, subresource)
+    _as_stored(stored_type, new)
+    new["metadata"] = order_metadata(new["metadata"])
+    return advice
 
 
 def _as_stored(stored_type: ResourceType, obj: Object) -> None:

@@ -148,13 +148,13 @@ class _Source:
         self.begun = False
         """Whether the document has begun; directives come before."""
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         """The next bytes.
 
         Raises:
             YamlError: too many directives.
         """
-        piece = self._data[self._at : self._at + size]
+        piece = self._data[self._at : self._at + size if size >= 0 else None]
         self._at += len(piece)
         if not self.begun:
             self._directives += sum(piece.count(word) for word in _TAG_DIRECTIVE)
