@@ -18,13 +18,14 @@ import trio
 
 from kubetrio.api.request import Request
 from kubetrio.env import RunBlocking
-from kubetrio.resources.writes import Work
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
 INLINE_BYTES = 16 * 1024
 """Bodies up to this size are worked over in place: at the worst some 20 ms."""
+INLINE_OBJECT_BYTES = 64 * 1024
+"""And so are changes of stored objects up to this size."""
 
 
 class OffLoop:
@@ -56,13 +57,9 @@ class OffLoop:
         finally:
             self._pass_turn()
 
-    def of(self, request: Request) -> Work:
+    def of(self, request: Request) -> ForOne:
         """The same for one request, for rooms that know of none."""
-
-        async def work(fn: Callable[[*Args], T], *args: *Args) -> T:
-            return await self.run(request, fn, *args)
-
-        return work
+        return ForOne(self, request)
 
     async def _take_turn(self, user: str) -> None:
         if not self._busy:
@@ -91,3 +88,31 @@ class OffLoop:
         queue.popleft().set()
         if queue:
             self._waiting[user] = queue  # behind the others
+
+
+class ForOne:
+    """Work for one request.
+
+    Args:
+        off_loop: where it is done.
+        request: the request.
+    """
+
+    __slots__ = ("_off_loop", "_request")
+
+    def __init__(self, off_loop: OffLoop, request: Request) -> None:
+        self._off_loop = off_loop
+        self._request = request
+
+    async def work(self, fn: Callable[[*Args], T], *args: *Args) -> T:
+        """See `OffLoop.run`."""
+        return await self._off_loop.run(self._request, fn, *args)
+
+    def weigh(self, size: int) -> None:
+        """A small request for a large object is heavy too.
+
+        Args:
+            size: bytes of the stored object.
+        """
+        if size > INLINE_OBJECT_BYTES:
+            self._request.heavy = True

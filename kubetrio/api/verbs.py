@@ -211,7 +211,8 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
 
 def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
     """Options of a write whose object is worked over beside the event loop, if it is large."""
-    return chosen._replace(work=api.off_loop.of(request)) if request.heavy else chosen
+    one = api.off_loop.of(request)
+    return chosen._replace(work=one.work, weigh=one.weigh)
 
 
 def _field_manager(

@@ -281,6 +281,7 @@ class Lifecycle:
                 return await self._create_on_update(
                     target, change, options, create_missing=create_missing
                 )
+            options.weigh(len(current.value))
             old = orjson.loads(current.value)
             new = await change(old)
             pinned = identity.insists(

@@ -54,6 +54,10 @@ async def at_once(fn: Callable[[*Args], T], *args: *Args) -> T:
     return fn(*args)
 
 
+def unweighed(size: int) -> None:
+    """Nobody asks."""
+
+
 class WriteOptions(NamedTuple):
     """Who writes, and how.
 
@@ -65,6 +69,7 @@ class WriteOptions(NamedTuple):
         own: the server writes about itself: its address may be a loopback one, which the rules
             for everybody else's endpoints refuse.
         work: calls functions that work over the object, elsewhere if that takes long.
+        weigh: told how many bytes the object has that is there already.
     """
 
     user: UserInfo
@@ -73,6 +78,7 @@ class WriteOptions(NamedTuple):
     warn: Callable[[Iterable[str]], None] = unheard
     own: bool = False
     work: Work = at_once
+    weigh: Callable[[int], None] = unweighed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

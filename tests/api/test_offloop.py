@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from kubetrio.api.bodies import MAX_REVIEW_BYTES
-from kubetrio.api.offloop import INLINE_BYTES, OffLoop
+from kubetrio.api.offloop import INLINE_BYTES, INLINE_OBJECT_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.auth.identity import UserInfo
 from kubetrio.env import run_inline, seeded
@@ -153,6 +153,22 @@ async def test_small_bodies_of_writes_stay_here() -> None:
         body = {"metadata": {"name": "n"}, "data": {"a": "x" * (INLINE_BYTES - 200)}}
         assert (await client.request("POST", CONFIGMAPS, json=body)).status == 201
     assert thread.called == []
+
+
+async def test_small_patches_of_large_objects_are_worked_over_there() -> None:
+    """What is stored counts as what is sent does."""
+    thread = Thread()
+    env = dataclasses.replace(seeded(0), bodies=thread)
+    async with open_api(env=env) as server, server.connect() as client:
+        body = {"metadata": {"name": "n"}, "data": {"a": "x" * INLINE_OBJECT_BYTES}}
+        assert (await client.request("POST", CONFIGMAPS, json=body)).status == 201
+        thread.called.clear()
+        headers = {"content-type": "application/merge-patch+json"}
+        patch = b'{"data":{"b":"1"}}'
+        path = f"{CONFIGMAPS}/n"
+        answer = await client.request("PATCH", path, body=patch, headers=headers)
+        assert answer.status == 200
+    assert {"changed", "_prepare_update", "_check_changed", "stamp"} <= set(thread.called)
 
 
 @pytest.mark.parametrize(
