@@ -180,6 +180,7 @@ class Env:
         storage: runs those of the store, which wait for nobody else's; None: `run_blocking`.
         foreign: runs those over bytes that are not the server's own (pages of pods), which may
             keep each other waiting and nobody else; None: `run_blocking`.
+        bodies: runs those over large bodies of requests, one at a time; None: `run_blocking`.
         own_thread: makes what runs the blocking calls of one caller that has many (syncs); None:
             that is `run_blocking`, and nothing else waits for the system beside the event loop.
         clients_now: wall clock of clients, where it is another; certificates are made by it.
@@ -190,6 +191,7 @@ class Env:
     run_blocking: RunBlocking = field(default_factory=lambda: _threaded(16))
     storage: RunBlocking | None = field(default_factory=lambda: _threaded(16))
     foreign: RunBlocking | None = field(default_factory=lambda: _threaded(4))
+    bodies: RunBlocking | None = field(default_factory=lambda: _threaded(1))
     own_thread: Callable[[], AbstractContextManager[Worker]] | None = own_thread
     clients_now: Callable[[], float] | None = None
 
@@ -201,6 +203,11 @@ class Env:
     def run_foreign(self) -> RunBlocking:
         """See `foreign`."""
         return self.foreign or self.run_blocking
+
+    @property
+    def run_bodies(self) -> RunBlocking:
+        """See `bodies`."""
+        return self.bodies or self.run_blocking
 
     def for_one_caller(self) -> AbstractContextManager[Worker]:
         """See `own_thread`."""
@@ -258,6 +265,7 @@ def seeded(seed: int, *, start: float | None = None) -> Env:
         run_blocking=run_inline,
         storage=None,
         foreign=None,
+        bodies=None,
         own_thread=None,
         clients_now=time.time if start is None else None,
     )

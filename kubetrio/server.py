@@ -46,6 +46,7 @@ from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
 from kubetrio.api.health import Health
+from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
 from kubetrio.auth import authorize as authorization
@@ -428,6 +429,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         documents=Documents(registry, health, metrics, address, pages, env.now),
         metrics=metrics,
         audit_ids=AuditIds(env),
+        off_loop=OffLoop(env.run_bodies),
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from kubetrio.api import bodies
 from kubetrio.api.encoders import request_version, stored_version
+from kubetrio.api.offloop import OffLoop
 from kubetrio.api.patching import Change, check_named
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery.jsonvalues import copy_json
@@ -75,18 +76,24 @@ def _check_strict(request: Request, document: yamlwire.Document) -> None:
         bodies.warn_strict(request, [f"{CONVERTING}{document.strict_error}"])
 
 
-def applying_change(request: Request, resource: ResourceType, fields: FieldManager) -> Change:
+def applying_change(
+    request: Request, resource: ResourceType, fields: FieldManager, off_loop: OffLoop
+) -> Change:
     """The change an apply makes, for `Lifecycle.update`.
 
     Args:
         request: the request; its body is the configuration.
         resource: the resource, in the version of the request.
         fields: merges, finds conflicts and tracks who owns what.
+        off_loop: works over a large configuration.
     """
     document: yamlwire.Document | None = None
     force = truthy(request.query.get("force", "0"))
 
     async def change(stored: Object | None) -> Object:
+        return await off_loop.run(request, changed, stored)
+
+    def changed(stored: Object | None) -> Object:
         nonlocal document
         live = None if stored is None else request_version(stored, resource)
         if document is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kubetrio.api import options, serializers
 from kubetrio.api.encoders import accept, object_offer
+from kubetrio.api.offloop import INLINE_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import bad_request
@@ -17,11 +18,21 @@ from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.wire import gojson, jsonwire, negotiate, protowire
 
+OPEN_REVIEWS = frozenset(
+    {"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"}
+)
+"""What anybody who is known may send, rights or not: questions about themselves."""
+MAX_REVIEW_BYTES = 64 * 1024
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 async def decode_body(
-    request: Request, resource: ResourceType, max_bytes: int, *, cbor: bool = False
+    request: Request,
+    resource: ResourceType,
+    max_bytes: int,
+    off_loop: OffLoop,
+    *,
+    cbor: bool = False,
 ) -> None:
     """Read and decode the body of a write into ``request.body``.
 
@@ -42,10 +53,15 @@ async def decode_body(
     codec = negotiate.body_codec(media, offered) if verb == "create" else None
     if verb == "deletecollection" and request.query:
         options.list_options(request, resource)
+    if resource.resource in OPEN_REVIEWS:
+        max_bytes = min(max_bytes, MAX_REVIEW_BYTES)
     body = await request.read_body(max_bytes)
+    request.heavy = len(body) > INLINE_BYTES
     if verb in ("delete", "deletecollection"):
         # The media type of no body does not matter.
-        request.body = _delete_options(body, negotiate.body_codec(media, offered)) if body else None
+        if body:
+            codec = negotiate.body_codec(media, offered)
+            request.body = await off_loop.run(request, _delete_options, body, codec)
         return
     if request.query:
         _check_options(request)
@@ -55,12 +71,28 @@ async def decode_body(
     if codec is None:
         codec = negotiate.body_codec(media, offered)
     below = resource.subresources.get(request.info.subresource)
-    if below is None:
-        decoded = decode_object(body, resource.group_version_kind, codec)
+    gvk = resource.group_version_kind if below is None else below.kind
+    older = frozenset[GroupVersionKind]() if below is None else below.older
+    if not request.heavy:
+        decoded = decode_object(body, gvk, codec, older)
     else:
-        decoded = decode_object(body, below.kind, codec, below.older)
+        if codec == "protobuf":
+            _prepare_type(body)
+        decoded = await off_loop.run(request, decode_object, body, gvk, codec, older)
     check_fields(request, decoded)
     request.body = decoded.value
+
+
+def _prepare_type(body: bytes) -> None:
+    """Have the plan of a message made here: those who make plans must not be interrupted."""
+    try:
+        envelope = protowire.unwrap(body)
+        said = GroupVersionKind(*GroupVersion.parse(envelope.api_version), envelope.kind)
+    except ValueError:
+        return
+    name = builtin.type_name_of(said)
+    if name:
+        serializers.protobuf().prepare(name)
 
 
 def _check_options(request: Request) -> None:

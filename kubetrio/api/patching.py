@@ -13,6 +13,7 @@ from typing import Any
 
 from kubetrio.api import bodies
 from kubetrio.api.encoders import request_version, stored_version
+from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors, jsonpatch
 from kubetrio.machinery.names import GroupKind
@@ -23,7 +24,7 @@ from kubetrio.schema.annotated import read_annotations
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.structural import compile_type
 from kubetrio.wire import gojson, jsonwire, negotiate
-from kubetrio.wire.goscan import MAX_STRICT_ERRORS
+from kubetrio.wire.places import MAX_STRICT_ERRORS
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
@@ -203,7 +204,9 @@ def reason_of(error: ApiError, kind: str) -> str:
 TYPE_META = frozenset({"kind", "apiVersion"})
 
 
-def changer(request: Request, resource: ResourceType, fields: FieldManager) -> Change:
+def changer(
+    request: Request, resource: ResourceType, fields: FieldManager, off_loop: OffLoop
+) -> Change:
     """The change a PATCH makes, for `Lifecycle.update`.
 
     The patch is read when there is something to patch: whether there is comes first.
@@ -212,13 +215,17 @@ def changer(request: Request, resource: ResourceType, fields: FieldManager) -> C
         request: the request; its body is the patch.
         resource: the resource, in the version of the request.
         fields: tracks who owns what.
+        off_loop: works over a large patch.
     """
     apply: Apply | None = None
 
     async def change(stored: Object | None) -> Object:
-        nonlocal apply
         if stored is None:
             raise not_found(resource.group_resource, request.info.name)
+        return await off_loop.run(request, changed, stored)
+
+    def changed(stored: Object) -> Object:
+        nonlocal apply
         if apply is None:
             apply = _applier(request, resource.schema_name)
         old = request_version(stored, resource)

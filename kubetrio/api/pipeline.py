@@ -23,6 +23,7 @@ from kubetrio.api.cache import ByteCache
 from kubetrio.api.compress import compress, compresses
 from kubetrio.api.encoders import accept_error
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
+from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
     AnyResponse,
@@ -111,6 +112,7 @@ class Api:
         audit_ids: identities of requests.
         flow: seats.
         backends: connections to kubelets, pods and endpoints.
+        off_loop: works over large bodies.
         issuer: signs service account tokens; None when there is no key.
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches, logs and tunnels.
@@ -133,6 +135,7 @@ class Api:
     audit_ids: AuditIds
     flow: FlowControl
     backends: Backends
+    off_loop: OffLoop
     issuer: TokenIssuer | None = None
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
@@ -428,7 +431,10 @@ def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     request.resource = resource
     routing.advise(request, resource)
     if request.info.verb in BODY_VERBS and request.info.subresource not in CONNECTED:
-        decoding = decode_body(request, resource, api.config.max_body_bytes, cbor=api.config.cbor)
+        config = api.config
+        decoding = decode_body(
+            request, resource, config.max_body_bytes, api.off_loop, cbor=config.cbor
+        )
         return decoding if api.under_way < CROWD else in_step(decoding)
     return None
 

@@ -211,6 +211,7 @@ class Request:
         upgrade: whether another protocol is asked for, and the connection can become that one's.
         waited: seconds for which it waited for a seat.
         timer: bounds the request until its answer begins.
+        heavy: whether work over the body takes long (see `offloop`).
         accepted: what the client accepts of an offer, for the last offer that was asked about.
     """
 
@@ -239,6 +240,7 @@ class Request:
     gone: Callable[[], bool] | None = field(init=False, default=None)
     identified: Callable[[UserInfo], None] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
+    heavy: bool = field(init=False, default=False)
     patch_type: str = field(init=False, default="")
     started: float = field(init=False, default=0.0)
     waited: float = field(init=False, default=0.0)

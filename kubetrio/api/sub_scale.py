@@ -63,7 +63,8 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     chosen = options.patch_options(request)
     fields = _field_manager(api, request, chosen)
     make = applying_change if request.patch_type in APPLIES else patching.changer
-    return await _write(api, request, resource, make(request, SCALE, fields), chosen)
+    change = make(request, SCALE, fields, api.off_loop)
+    return await _write(api, request, resource, change, chosen)
 
 
 def _field_manager(api: Api, request: Request, chosen: WriteOptions) -> FieldManager:

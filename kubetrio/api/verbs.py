@@ -141,14 +141,27 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     """A new object."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
+    fields = _field_manager(api, request, resource, chosen)
+    new = await api.off_loop.run(request, _created, request, resource, fields)
+    if request.heavy:
+        chosen = _working(api, request, chosen)
+    written = await api.lifecycle.create(_target(request, resource), new, chosen)
+    return _written(encoder, written)
+
+
+def _created(request: Request, resource: ResourceType, fields: FieldManager) -> Object:
+    """The object of a request as it is stored at first, but for what admission makes of it."""
+    body = _defaulted(request, resource)
+    fields.created(body)
+    return stored_version(body, resource)
+
+
+def _defaulted(request: Request, resource: ResourceType) -> Object:
     body: Object = request.body
     clear_system_fields(body)  # nobody owns them
     drop_repeated_owners(body, request.warn, admitted=False)
     apply_defaults(resource, body)
-    _field_manager(api, request, resource, chosen).created(body)
-    target = _target(request, resource)
-    written = await api.lifecycle.create(target, stored_version(body, resource), chosen)
-    return _written(encoder, written)
+    return body
 
 
 @_followed
@@ -157,12 +170,10 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "UpdateOptions")
     patching.check_named(request, resource, request.body)
-    body: Object = request.body
-    drop_repeated_owners(body, request.warn, admitted=False)
-    apply_defaults(resource, body)
+    body = await api.off_loop.run(request, _defaulted, request, resource)
     fields = _field_manager(api, request, resource, chosen)
 
-    async def change(old: Object | None) -> Object:
+    def changed(old: Object | None) -> Object:
         new = {**body, "metadata": dict(body.get("metadata") or {})}
         if old is None:
             fields.created(new)
@@ -170,7 +181,12 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
             fields.updated(request_version(old, resource), new)
         return stored_version(new, resource)
 
-    written = await api.lifecycle.update(_target(request, resource), change, chosen)
+    async def change(old: Object | None) -> Object:
+        return await api.off_loop.run(request, changed, old)
+
+    written = await api.lifecycle.update(
+        _target(request, resource), change, _working(api, request, chosen)
+    )
     return _written(encoder, written)
 
 
@@ -185,12 +201,18 @@ async def patch(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     target = _target(request, resource)
     written = await api.lifecycle.update(
         target,
-        make(request, resource, fields),
-        chosen,
+        make(request, resource, fields, api.off_loop),
+        _working(api, request, chosen),
         uid_is_precondition=False,
         create_missing=applying,
     )
     return _written(encoder, written)
+
+
+def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
+    """Options of a write whose object is worked over beside the event loop, if it is large."""
+    one = api.off_loop.of(request)
+    return chosen._replace(work=one.work, weigh=one.weigh)
 
 
 def _field_manager(

@@ -38,6 +38,7 @@ from kubetrio.cel.engine import engine
 from kubetrio.cel.formatting import formatted
 from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP
 from kubetrio.cel.messages import opaque
+from kubetrio.cel.wording import BUDGET_ERROR
 
 Values = list[Any]
 FORMAT_NAMED = "format.named"
@@ -61,6 +62,14 @@ _ANY = (
     "timestamp", "uint", QUANTITY,
 )  # fmt: skip
 _NAMES = {"null": "NULL"}
+
+TOO_LARGE = "kubernetes_tooLarge"
+"""Ends an evaluation that makes too much."""
+
+
+def _too_large() -> bool:
+    raise ValueError(BUDGET_ERROR)
+
 
 # --- lists ---
 
@@ -325,6 +334,7 @@ def rows() -> list[Row]:
         ("errored", f".{DECISION}", "bool", authorizing.errored),
         ("error", f".{DECISION}", "string", authorizing.error),
         ("jsonpatch.escapeKey", "string", "string", _escape_key),
+        (TOO_LARGE, "", "dyn", _too_large),
         (PAIRS_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_pairs)),
         (ENTRIES_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_entries)),
     ]

@@ -1,7 +1,8 @@
 """Expressions that run.
 
 Limits: the engine stops a loop, nested ones counted together, after 10,000 turns.  kube-apiserver
-counts cost instead (1,000,000 a call), which is more turns for short bodies.
+counts cost instead (1,000,000 a call), which is more turns for short bodies.  What ``+`` makes is
+bounded too (see `rewriting`).
 
 Source: docs "Common Expression Language in Kubernetes" (resource constraints); KEP-3488 (variables
 are evaluated when they are asked for).
@@ -181,6 +182,8 @@ def _run(program: Any, inputs: Inputs) -> Outcome:
     try:
         result = asking(inputs.ask, lambda: program.eval(inputs.activation))
         if result.type() == _error_type():
+            if wording.BUDGET_ERROR in str(result.value()):
+                return Outcome(error=wording.OUT_OF_BUDGET, out_of_budget=True)
             return Outcome(error=wording.runtime_error(str(result.value())))
         return Outcome(_plain(result))
     except TypeError:

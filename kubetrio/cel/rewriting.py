@@ -5,18 +5,25 @@ What differs in meaning between this engine and cel-go is written out in the tre
 - ``has(a.b)`` and ``a.?b`` of something that has no members are false and none, not errors;
 - ``variables.x`` is evaluated when first asked for: the engine binds lazily;
 - ``Object{...}`` and ``JSONPatch{...}`` become maps that know their type: see `TYPE_KEY`;
-- functions that the engine dispatches otherwise get names of their own.
+- functions that the engine dispatches otherwise get names of their own;
+- what ``+`` makes of texts and lists is looked at, as the engine does not count what it costs: a
+  variable that is twice another one, forty times over, would be a terabyte.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE
+from kubetrio.cel.checking import type_text
+from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE, TOO_LARGE
 from kubetrio.cel.macros import expanded, is_loop, variables_of
-from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, path_of, text, truth
+from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, number, path_of, text, truth
+
+MAX_SIZES = {"string": 10_000_000, "bytes": 10_000_000, "list": 1_000_000}
+"""Characters, bytes and items that ``+`` may make; cel-go charges a tenth of a unit for a byte, and
+a call has a million."""
 
 TYPE_KEY = "\0type"
 """Member of a map made of ``Object{...}`` that holds the name of the type."""
@@ -26,6 +33,7 @@ MEMBERS = ("authorizer.requestResource", "device.driver", "device.attributes", "
 
 _VARIABLES = "variables."
 _HELD = "@held"
+_PLUS = "_+_"
 
 
 @dataclass(slots=True)
@@ -40,6 +48,7 @@ class _Rewriter:
     types: Mapping[int, Any]
     used: set[str]
     held: int = 0
+    chained: set[int] = field(default_factory=set)
 
     def rewrite(self, node: Node, bound: frozenset[str] = frozenset()) -> None:
         """Rewrite a node and what is below it.
@@ -94,6 +103,8 @@ class _Rewriter:
         self.rewrite(loop.iter_range, bound)
         self.rewrite(loop.accu_init, bound)
         inside = bound | {loop.iter_var, loop.accu_var}
+        if loop.loop_step.call_expr.function == _PLUS:
+            self.chained.add(loop.loop_step.id)  # a list that grows with the turns of the loop
         for part in (loop.loop_condition, loop.loop_step, loop.result):
             self.rewrite(part, inside)
 
@@ -105,6 +116,8 @@ class _Rewriter:
                 if node.call_expr.HasField("target"):
                     self.rewrite(node.call_expr.target, bound)
                 for arg in node.call_expr.args:
+                    if node.call_expr.function == arg.call_expr.function == _PLUS:
+                        self.chained.add(arg.id)  # looked at as a whole
                     self.rewrite(arg, bound)
             case "list_expr":
                 for item in node.list_expr.elements:
@@ -143,6 +156,23 @@ class _Rewriter:
         test.select_expr.test_only = True
         node.CopyFrom(bind(name, value, call("_?_:_", _is_map(name), test, truth(False))))
 
+    def _bounded(self, node: Node) -> None:
+        """A sum that is an error if it is a text or list that is too long."""
+        found = self.types.get(node.id)
+        kinds = [*MAX_SIZES]
+        if found is not None and found.WhichOneof("type_kind") == "primitive":
+            kinds = [kind for kind in kinds if kind == type_text(found)]
+        if not kinds:
+            return
+        name = self._fresh()
+        result = ident(name)
+        for kind in kinds:
+            size = call("size", ident(name))
+            long = call("_>_", size, number(MAX_SIZES[kind]))
+            test = call("_&&_", _is_of(name, kind), long)
+            result = call("_?_:_", test, call(TOO_LARGE), result)
+        node.CopyFrom(bind(name, node, result))
+
     def _chosen(self, node: Node, operand: Node, field: str, *, optional: bool) -> None:
         """``e.?f`` where ``e`` may be anything, or an optional of anything."""
         outer, inner = self._fresh(), self._fresh()
@@ -157,6 +187,9 @@ class _Rewriter:
 
     def _call(self, node: Node, *, of_message: bool, optional: bool) -> None:
         made = node.call_expr
+        if made.function == _PLUS and node.id not in self.chained:
+            self._bounded(node)
+            return
         name = path_of(made.target) + "." + made.function if made.HasField("target") else ""
         if of_message:
             made.function = STRING_OF_MESSAGE
@@ -175,7 +208,11 @@ class _Rewriter:
 
 
 def _is_map(name: str) -> Node:
-    return call("_==_", call("type", ident(name)), ident("map"))
+    return _is_of(name, "map")
+
+
+def _is_of(name: str, kind: str) -> Node:
+    return call("_==_", call("type", ident(name)), ident(kind))
 
 
 def _as_map(struct: Any) -> None:

@@ -13,6 +13,8 @@ from kubetrio.flow.report import QueueStatistics, RequestStatistics
 from kubetrio.flow.seats import GUESSED_SERVICE_TICKS
 from kubetrio.flow.ticket import Queue, Ticket
 
+SHOWN_QUEUES = 1000
+"""Up to so many queues, those that nobody uses have rows too."""
 FLOW = attrgetter("flow.schema", "flow.distinguisher")
 
 
@@ -139,13 +141,16 @@ class Backlog:
     def rows(self, size: int, now: int) -> tuple[QueueStatistics, ...]:
         """One row for each queue, in order, those of the configuration and those still in use.
 
+        Of a configuration with more than `SHOWN_QUEUES`, those in use only: each of the others
+        would be a row of zeros, ten million at the most.
+
         Args:
             size: queues of the configuration.
             now: in ticks.
         """
         return tuple(
             QueueStatistics(index=index) if queue is None else queue.row(now)
-            for index in sorted({*range(size), *self.used})
+            for index in sorted({*range(size if size <= SHOWN_QUEUES else 0), *self.used})
             for queue in (self.used.get(index),)
         )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import trio
@@ -53,10 +53,11 @@ from kubetrio.schema.convert import convert
 from kubetrio.schema.registry import ResourceType
 from kubetrio.schema.stored import JSON_STORED, as_stored
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
-from kubetrio.store.model import KeyValue, Store
+from kubetrio.store.model import KeyValue, Stamped, Store
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
+T = TypeVar("T")
 
 GENERATE_ATTEMPTS = 8
 CLEARED_ON_CREATE = (
@@ -174,7 +175,7 @@ class Lifecycle:
         if strategy.unnamed and not meta.get("name"):
             meta["name"] = self._env.new_uid()
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
-        prepare_create(stored_type, obj, context)
+        await options.work(prepare_create, stored_type, obj, context)
         allocator = self._allocator(resource)
         if allocator is None:
             return await self._store_new(target, attributes, obj, options)
@@ -187,24 +188,21 @@ class Lifecycle:
         """Validate and store what `_create_once` prepared."""
         resource, meta = target.resource, obj["metadata"]
         stored_type = builtin.stored_type(resource)
-        if not options.own:
-            causes = await admin_access(self._store, target, obj, None)
-            causes += self._validate_create(target, obj)
-            self._check(target, causes, meta.get("name") or "")
-        if advice := warnings(stored_type, obj, None):
+        causes = None if options.own else await admin_access(self._store, target, obj, None)
+        if advice := await options.work(self._check_new, target, obj, causes):
             options.warn(advice)  # before those of admission, and of a write it refuses too
         await self._admission.validate(attributes)
         key = resource.key(target.namespace, meta["name"])
-        apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
-        _as_stored(stored_type, obj)
         if options.dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return Written(unversioned(obj), created=True)
+            shown = await options.work(_finish_new, stored_type, obj, unversioned)
+            return Written(shown, created=True)
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
-            stored = await self._store.create(key, stamp(obj))
+            value = await options.work(_finish_new, stored_type, obj, stamp)
+            stored = await self._store.create(key, value)
         except KeyExists:
             raise
         except StoreError as error:
@@ -231,6 +229,21 @@ class Lifecycle:
         if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
             error.message = f"object is being deleted: {error.message}"
         return error
+
+    def _check_new(self, target: Target, obj: Object, causes: list[Cause] | None) -> list[str]:
+        """Refuse an object that is not valid, unless causes are None; what there is to warn of."""
+        if causes is not None:
+            causes += self._validate_create(target, obj)
+            self._check(target, causes, obj["metadata"].get("name") or "")
+        return warnings(builtin.stored_type(target.resource), obj, None)
+
+    def _check_changed(
+        self, target: Target, new: Object, old: Object, causes: list[Cause] | None
+    ) -> list[str]:
+        if causes is not None:
+            causes += self._validate_update(target, new, old)
+            self._check(target, causes, target.name)
+        return warnings(builtin.stored_type(target.resource), new, old, target.subresource)
 
     def _validate_create(self, target: Target, obj: Object) -> list[Cause]:
         checked, shown = _checked(target.resource, obj)
@@ -282,6 +295,7 @@ class Lifecycle:
                 return await self._create_on_update(
                     target, change, options, create_missing=create_missing
                 )
+            options.weigh(len(current.value))
             old = objects.read(target.resource, current.value)
             new = await change(old)
             pinned = identity.insists(
@@ -328,7 +342,9 @@ class Lifecycle:
         # Plugins see what the client sent; what counts as a change is decided behind them.
         await self._admission.mutate(attributes)
         drop_repeated_owners(new, options.warn, admitted=True)
-        new = attributes.obj = self._prepare_update(target, new, old, strategy, context)
+        new = attributes.obj = await options.work(
+            self._prepare_update, target, new, old, strategy, context
+        )
         allocator = self._allocator(resource)
         if target.subresource or allocator is None:
             return await self._store_changed(target, attributes, new, current, options)
@@ -346,22 +362,16 @@ class Lifecycle:
         """Validate and store what `_update_once` prepared."""
         resource, old = target.resource, attributes.old or {}
         stored_type = builtin.stored_type(resource)
-        if not options.own:
-            causes = await admin_access(self._store, target, new, old)
-            causes += self._validate_update(target, new, old)
-            self._check(target, causes, target.name)
-        if advice := warnings(stored_type, new, old, target.subresource):
+        causes = None if options.own else await admin_access(self._store, target, new, old)
+        if advice := await options.work(self._check_changed, target, new, old, causes):
             options.warn(advice)
         await self._admission.validate(attributes)
-        _as_stored(stored_type, new)
-        new["metadata"] = order_metadata(new["metadata"])
         remove = deletion.finished(new, resource)
-        if not remove and unchanged(new, old):
+        value = await options.work(_finish_changed, stored_type, new, old, remove)
+        if value is None:
             return Written(current.value, created=False)
         if options.dry_run:
-            shown = stamp(new).at(current.revision)
-            return Written(shown, created=False)
-        value = stamp(new)
+            return Written(value.at(current.revision), created=False)
         if remove:
             # Watchers see the last state that was stored, the client what it asked for: a state
             # that never was, and so without a version of its own.
@@ -450,6 +460,22 @@ def _checked(resource: ResourceType, obj: Object) -> tuple[ResourceType, Object]
     if resource.group == stored_type.group:
         return stored_type, obj
     return resource, convert(obj, stored_type.group_version, resource.group_version)
+
+
+def _finish_new(stored_type: ResourceType, obj: Object, write: Callable[[Object], T]) -> T:
+    """A new object that was admitted, as it is written."""
+    apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
+    _as_stored(stored_type, obj)
+    return write(obj)
+
+
+def _finish_changed(
+    stored_type: ResourceType, new: Object, old: Object, remove: bool
+) -> Stamped | None:
+    """A changed object that was admitted, as it is stored; None if that is what it was before."""
+    _as_stored(stored_type, new)
+    new["metadata"] = order_metadata(new["metadata"])
+    return None if not remove and unchanged(new, old) else stamp(new)
 
 
 def _as_stored(stored_type: ResourceType, obj: Object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
 from kubetrio.admission.attributes import unheard
 from kubetrio.auth.identity import UserInfo
@@ -37,6 +37,27 @@ class Target(NamedTuple):
         return self.resource.key(self.namespace, self.name)
 
 
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
+
+
+class Work(Protocol):
+    """Calls a function that works over an object and touches nothing else."""
+
+    async def __call__(self, fn: Callable[[*Args], T], *args: *Args) -> T:
+        """Call `fn(*args)`."""
+        ...
+
+
+async def at_once(fn: Callable[[*Args], T], *args: *Args) -> T:
+    """Call it here."""
+    return fn(*args)
+
+
+def unweighed(size: int) -> None:
+    """Nobody asks."""
+
+
 class WriteOptions(NamedTuple):
     """Who writes, and how.
 
@@ -47,6 +68,8 @@ class WriteOptions(NamedTuple):
         warn: takes texts for ``Warning`` headers, whatever the answer will be.
         own: the server writes about itself: its address may be a loopback one, which the rules
             for everybody else's endpoints refuse, and what users configure is not asked.
+        work: calls functions that work over the object, elsewhere if that takes long.
+        weigh: told how many bytes the object has that is there already.
     """
 
     user: UserInfo
@@ -54,6 +77,8 @@ class WriteOptions(NamedTuple):
     field_manager: str = ""
     warn: Callable[[Iterable[str]], None] = unheard
     own: bool = False
+    work: Work = at_once
+    weigh: Callable[[int], None] = unweighed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,8 @@ from kubetrio.schema import structural_values as values
 from kubetrio.schema.structural_shapes import SCHEMA_PROPS, Field, Kind, Shape, struct
 from kubetrio.schema.structural_values import WrongType, number_text
 from kubetrio.wire.gojson import GoJsonError, type_word
-from kubetrio.wire.goscan import MAX_STRICT_ERRORS, Pairs
+from kubetrio.wire.goscan import Pairs
+from kubetrio.wire.places import ROOT, Places
 
 _INT_BITS = {Kind.INT32: 31, Kind.INT64: 63}
 _PLAIN = {Kind.STRING: str, Kind.BOOL: bool}
@@ -44,7 +45,8 @@ class Walk:
     def __init__(self, repeated: Mapping[int, Pairs], strict: list[str]) -> None:
         self._repeated = repeated
         self._strict = strict
-        self._noted = set(strict)
+        self._places = Places()
+        self._known = [ROOT]  # places of the first steps of the path, as far as they were asked for
         self._wrong: WrongType | ValueError | None = None
         self._struct = ""
         self._fields: list[str] = []
@@ -78,11 +80,23 @@ class Walk:
             self._wrong = GoJsonError(self._text(error))
 
     def _note(self, what: str, name: str) -> None:
+        places, known = self._places, self._known
+        if places.full:
+            return
+        for step in self._path[len(known) - 1 :]:
+            known.append(places.inside(known[-1], step))
+        if not places.new(known[-1], f"{what} {name}"):
+            return
         path = f"{''.join(self._path)}.{name}".removeprefix(".")
         message = f'{what} field "{path}"'
-        if message not in self._noted and len(self._strict) < MAX_STRICT_ERRORS:
-            self._noted.add(message)
+        if places.take(message):
             self._strict.append(message)
+
+    def _leave(self) -> None:
+        """Come out of a member or element."""
+        self._path.pop()
+        if len(self._known) > len(self._path) + 1:
+            self._known.pop()
 
     def _value(self, shape: Shape, value: Any, before: Any) -> Any:
         """A value of a shape, or ``before`` where Go leaves the target alone."""
@@ -128,7 +142,7 @@ class Walk:
             self._fields.append(field.place)
             self._path.append(f".{name}")
             self._member(field, item, out)
-            self._path.pop()
+            self._leave()
             self._fields.pop()
             self._struct = outer
         return out
@@ -155,7 +169,7 @@ class Walk:
             seen.add(key)
             self._path.append(f".{key}")
             out[key] = self._value(shape.element, item, None)
-            self._path.pop()
+            self._leave()
         return out
 
     def _list(self, shape: Shape, value: Any, before: Any) -> Any:
@@ -166,7 +180,7 @@ class Walk:
         for index, item in enumerate(value):
             self._path.append(f"[{index}]")
             out.append(self._value(shape.element, item, None))
-            self._path.pop()
+            self._leave()
         return out
 
     def _integer(self, shape: Shape, value: Any, before: Any) -> Any:

@@ -17,6 +17,7 @@ _QUOTED = r'"(?:[^"\\\r\n]|\\.)*"'
 _media_type = re.compile(
     rf"\s*({_WORD}/{_WORD})\s*(?:;\s*{_WORD}\s*=\s*(?:{_WORD}|{_QUOTED})\s*)*(?:;\s*)?"
 ).fullmatch
+_MAX_CHARS = 4096  # of a Content-Type
 _parameter = re.compile(rf";\s*({_WORD})\s*=").findall
 
 
@@ -55,7 +56,10 @@ _INSERTION_SORTED = 12
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """Clauses of a header, the preferred ones first; what is malformed is skipped."""
+    """Clauses of a header, the preferred ones first; what is malformed is skipped.
+
+    Of a longer list the first clauses count.
+    """
     clauses = list(_clauses(header))
     if len(clauses) > _INSERTION_SORTED:
         return sorted(clauses, key=Clause.rank)
@@ -68,9 +72,18 @@ def parse_accept(header: str) -> list[Clause]:
     return ordered
 
 
+# Nobody has as many; kube-apiserver has no limit of its own but that of all headers together.
+_MAX_CLAUSES = 100
+_MAX_PARAMETERS = 100
+
+
+def _parts(header: str) -> list[str]:
+    return header.split(",", _MAX_CLAUSES)[:_MAX_CLAUSES]
+
+
 def _clauses(header: str) -> Iterator[Clause]:
-    for part in header.split(","):
-        media, *parameters = part.split(";")
+    for part in _parts(header):
+        media, *parameters = part.split(";")[: _MAX_PARAMETERS + 1]
         type_, *subtypes = media.split("/")
         type_ = type_.strip(_SPACE)
         if len(subtypes) == 1 and subtypes[0]:
@@ -103,13 +116,13 @@ def _weight(value: str) -> float:
 
 def names(header: str) -> Iterator[str]:
     """Media ranges of a header without parameters, in order, as the router sees them."""
-    for part in header.split(","):
+    for part in _parts(header):
         yield part.partition(";")[0].strip(" ")
 
 
 def media_type(content_type: str) -> str:
     """Media type of a ``Content-Type`` in lower case, or empty if the header is malformed."""
-    match = _media_type(content_type)
+    match = _media_type(content_type) if len(content_type) <= _MAX_CHARS else None
     if not match:
         return ""
     parameters = [name.lower() for name in _parameter(content_type)]

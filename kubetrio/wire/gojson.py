@@ -68,24 +68,33 @@ def parse(body: bytes) -> Parsed:
     Raises:
         GoJsonError: malformed JSON, trailing data, or nesting over 10000; Go's message.
     """
+    vouched, value = _vouched(body)
+    if not vouched or type(value) is float:
+        return _exact(body)
+    if _has_fraction(value):
+        # Valid, without duplicates: the standard library can keep the text of numbers.
+        value = json.loads(body.decode(), parse_float=Float, parse_int=integer)
+    return Parsed(value, [], _NOTHING_REPEATED)
+
+
+def parse_plain(body: bytes) -> Any:
+    """The value of a JSON text without repeated keys and fractions; None for any other text."""
+    vouched, value = _vouched(body)
+    return value if vouched and not _has_fraction(value) else None
+
+
+def _vouched(body: bytes) -> tuple[bool, Any]:
+    """Whether the fast half can be trusted but for fractions, and what it reads."""
     try:
         value = orjson.loads(body)
         printed = orjson.dumps(value)
     except (ValueError, TypeError):
         # Malformed, not UTF-8, or nested deeper than orjson goes.
-        return _exact(body)
-    if printed != body and (
-        body.count(b":") != printed.count(b":")
-        or (b"\\" in body and (b"\\u003a" in body or b"\\u003A" in body))
-    ):
-        return _exact(body)
-    kind = type(value)
-    if kind is float:
-        return _exact(body)
-    if (kind is dict or kind is list) and _has_fraction(value):
-        # Valid, without duplicates: the standard library can keep the text of numbers.
-        value = json.loads(body.decode(), parse_float=Float, parse_int=integer)
-    return Parsed(value, [], _NOTHING_REPEATED)
+        return False, None
+    return printed == body or (
+        body.count(b":") == printed.count(b":")
+        and (b"\\" not in body or (b"\\u003a" not in body and b"\\u003A" not in body))
+    ), value
 
 
 def parse_printed(body: bytes) -> Any:
@@ -117,7 +126,10 @@ def _exact(body: bytes) -> Parsed:
 
 
 def _has_fraction(value: Any) -> bool:
-    """Whether a float is anywhere inside a container."""
+    """Whether a value is a float or has one inside."""
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return kind is float
     waiting = [value]
     while waiting:
         container = waiting.pop()

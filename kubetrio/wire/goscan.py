@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 from typing import Any, Self
 
+from kubetrio.wire.places import ROOT, Places
+
 MAX_DEPTH = 10_000
-# Go's strict decoder stops collecting after this many messages.
-MAX_STRICT_ERRORS = 100
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _space = re.compile(r"[ \t\r\n]*").match
@@ -105,13 +105,14 @@ class Scanner:
         repeated: for each object with a repeated key, by ``id``, all its members in order.
     """
 
-    __slots__ = ("duplicates", "repeated", "text")
+    __slots__ = ("_places", "duplicates", "repeated", "text")
 
     def __init__(self, body: bytes) -> None:
         # Each undecodable byte becomes one surrogate; strings turn it into U+FFFD.
         self.text = body.decode("utf-8", "surrogateescape")
         self.duplicates: list[str] = []
         self.repeated: dict[int, Pairs] = {}
+        self._places = Places()
 
     def _fail(self, at: int, context: str, *, at_end: bool = False) -> GoJsonError:
         char = self.text[at : at + 1]
@@ -279,12 +280,22 @@ class Scanner:
         if frame.pairs is None:
             frame.pairs = list(frame.container.items())
             self.repeated[id(frame.container)] = frame.pairs
-        if len(self.duplicates) < MAX_STRICT_ERRORS:
-            path = "".join(
-                f"[{len(f.container)}]" if type(f.container) is list else f".{f.key}" for f in stack
-            ).removeprefix(".")
-            if path not in self.duplicates:
-                self.duplicates.append(path)
+        places = self._places
+        if places.full or not places.new(self._place(stack), frame.key):
+            return
+        path = "".join(f.step() for f in stack).removeprefix(".")
+        if places.take(path):
+            self.duplicates.append(path)
+
+    def _place(self, stack: list[_Frame]) -> int:
+        """The number of the innermost container; of those around it most are known already."""
+        known = len(stack) - 1
+        while known and stack[known].place is None:
+            known -= 1
+        place = stack[known].place or ROOT
+        for above, frame in zip(stack[known:], stack[known + 1 :], strict=False):
+            place = frame.place = self._places.inside(place, above.step())
+        return place
 
     def _finish(self, value: Any, at: int) -> Any:
         at = self._skip(at)
@@ -296,9 +307,16 @@ class Scanner:
 class _Frame:
     """A container being read, the key whose value is next, and all members once one repeats."""
 
-    __slots__ = ("container", "key", "pairs")
+    __slots__ = ("container", "key", "pairs", "place")
 
     def __init__(self, container: Any) -> None:
         self.container = container
         self.key = ""
         self.pairs: Pairs | None = None
+        self.place: int | None = None
+
+    def step(self) -> str:
+        """The way to the value that is next, as messages print it."""
+        if type(self.container) is list:
+            return f"[{len(self.container)}]"
+        return f".{self.key}"

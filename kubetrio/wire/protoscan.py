@@ -17,6 +17,7 @@ MAX_DEPTH = 100
 """Nesting the runtime accepts."""
 
 _MESSAGE_COST = 4
+TOO_MANY = "proto: message has too many fields"
 _TRUNCATED = "unexpected EOF"
 _FIXED = {1: 8, 5: 4}
 _VARINT_BYTES = 10
@@ -95,6 +96,6 @@ def check(data: bytes, layout: Layout) -> None:
             else:
                 raise ValueError(f"proto: illegal wireType {wire_type}")
             if budget < 0:
-                raise ValueError("proto: message has too many fields")
+                raise ValueError(TOO_MANY)
         if position > end:
             raise ValueError(_TRUNCATED)

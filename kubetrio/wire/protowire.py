@@ -29,6 +29,9 @@ STATUS = f"{META}Status"
 PARTIAL_METADATA = f"{META}PartialObjectMetadata"
 """Type of the metadata of an object, in either version of its group."""
 
+MAX_ENVELOPE_FIELDS = 1000
+"""Fields of an envelope: it has four, and each beyond them costs time for nothing."""
+
 _LIST_META = f"{META}ListMeta"
 # Field numbers of metadata and items; one list has them the other way round.
 _LIST_FIELDS = {("meta.k8s.io/v1beta1", "PartialObjectMetadataList"): (2, 1)}
@@ -110,8 +113,12 @@ def unwrap(data: bytes) -> Envelope:
 def _parts(data: bytes, position: int, end: int) -> dict[int, bytes]:
     """Delimited fields of a message that has no others of interest; of repeated ones the last."""
     parts: dict[int, bytes] = {}
+    budget = MAX_ENVELOPE_FIELDS
     while position < end:
         tag, position = read_varint(data, position)
+        budget -= 1
+        if budget < 0:
+            raise ValueError(protoscan.TOO_MANY)
         match tag & 7:
             case 2:
                 start, position = read_length(data, position, end)
@@ -172,6 +179,15 @@ class ProtobufCodec:
             kind = self._compiler.plan(message)
             known = self._known[type_name] = (self.descriptors.message_class(message), kind)
         return known
+
+    def prepare(self, type_name: str) -> None:
+        """Have what a type needs made now, so that another thread finds all of it.
+
+        Raises:
+            KeyError: no such type.
+        """
+        self._type(type_name)
+        self._layout(message_name(type_name))
 
     def encode(self, obj: Json, type_name: str) -> bytes:
         """The message of an object, without envelope.

@@ -11,6 +11,7 @@ import base64
 import binascii
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,10 @@ MAX_DEPTH = 200
 """Nesting of collections; printing as JSON must stay within orjson's 254."""
 MAX_ALIASED_NODES = 100_000
 """How many nodes all aliases of a document may stand for."""
+MAX_DUPLICATES = 1000
+"""How many repeated keys are told, the first ones; Go tells all."""
+MAX_TAG_DIRECTIVES = 5000
+"""How often a document may say ``%TAG``: libyaml compares each with all others."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -41,12 +46,10 @@ class Duplicate:
     """A key that was there before in the same mapping; the last one counts.
 
     Args:
-        path: where, such as ``metadata.labels`` and ``spec.list[0]``, the key included.
         key: the key.
         line: line of its value, from 1.
     """
 
-    path: str
     key: str
     line: int
 
@@ -63,7 +66,7 @@ class Document:
 
     Args:
         value: the JSON value; None for an empty body.
-        duplicates: keys given twice, in order.
+        duplicates: keys given twice, in order; at most `MAX_DUPLICATES`.
     """
 
     value: Any
@@ -96,13 +99,8 @@ def _as_json(data: bytes) -> Document | None:
     """
     if not data.startswith(b"{") or _PRINTABLE(data) is None or _FAR_COLON(data) is not None:
         return None
-    try:
-        parsed = gojson.parse(data)
-    except gojson.GoJsonError:
-        return None
-    if parsed.duplicates or not _reads_alike(parsed.value, MAX_DEPTH):
-        return None
-    return Document(parsed.value)
+    value = gojson.parse_plain(data)
+    return None if value is None or not _reads_alike(value, MAX_DEPTH) else Document(value)
 
 
 _PRINTABLE = re.compile(rb"[\n\r -\[\]-~]*").fullmatch
@@ -125,13 +123,47 @@ def _reads_alike(value: Any, depth: int) -> bool:
 
 def _as_yaml(data: bytes) -> Document:
     builder = _Builder()
+    source = _Source(data)
     try:
-        for event in yaml.parse(data, Loader=_Loader):
+        for event in yaml.parse(source, Loader=_Loader):
+            source.begun = type(event) is not yaml.StreamStartEvent
             if builder.take(event):
                 break
     except yaml.YAMLError as error:
         raise YamlError(f"yaml: {_go_message(error)}") from error
     return Document(builder.result, tuple(builder.duplicates))
+
+
+class _Source:
+    """Gives the parser its text in pieces, so that it can be stopped before its first event.
+
+    Args:
+        data: the text.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+        self._directives = 0
+        self.begun = False
+        """Whether the document has begun; directives come before."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes.
+
+        Raises:
+            YamlError: too many directives.
+        """
+        piece = self._data[self._at : self._at + size if size >= 0 else None]
+        self._at += len(piece)
+        if not self.begun:
+            self._directives += sum(piece.count(word) for word in _TAG_DIRECTIVE)
+            if self._directives > MAX_TAG_DIRECTIVES:
+                raise YamlError("yaml: document contains excessive %TAG directives")
+        return piece
+
+
+_TAG_DIRECTIVE = tuple("%TAG".encode(coding) for coding in ("utf-8", "utf-16-le", "utf-16-be"))
 
 
 def _go_message(error: yaml.YAMLError) -> str:
@@ -178,26 +210,25 @@ class _Builder:
         self.duplicates: list[Duplicate] = []
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
+        self._inside: Counter[str] = Counter()  # anchors of the collections being read
         self._nodes = 0
         self._aliased = 0
 
     def take(self, event: Any) -> bool:
         """Take the next event; True at the end of the document."""
-        match event:
-            case yaml.ScalarEvent():
-                self._nodes += 1
-                self._scalar(event)
-            case yaml.MappingStartEvent():
-                self._start({}, event)
-            case yaml.SequenceStartEvent():
-                self._start([], event)
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                self._end()
-            case yaml.AliasEvent():
-                self._alias(event)
-            case yaml.DocumentEndEvent():
-                return True
-        return False
+        kind = type(event)  # a chain of `match` takes as long as the parser
+        if kind is yaml.ScalarEvent:
+            self._nodes += 1
+            self._scalar(event)
+        elif kind is yaml.MappingStartEvent:
+            self._start({}, event)
+        elif kind is yaml.SequenceStartEvent:
+            self._start([], event)
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            self._end()
+        elif kind is yaml.AliasEvent:
+            self._alias(event)
+        return kind is yaml.DocumentEndEvent
 
     def _wants_key(self) -> bool:
         top = self._open[-1] if self._open else None
@@ -225,18 +256,20 @@ class _Builder:
             raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
         if event.anchor:
             self._anchors.pop(event.anchor, None)
+            self._inside[event.anchor] += 1
         line = event.start_mark.line + 1
         self._open.append(_Open(container, event.anchor, line, self._nodes - 1))
 
     def _end(self) -> None:
         done = self._open.pop()
         if done.anchor:
+            self._inside[done.anchor] -= 1
             self._anchors[done.anchor] = (done.container, self._nodes - done.first_node)
         self._put(done.container, done.line)
 
     def _alias(self, event: Any) -> None:
         name, line = event.anchor, event.start_mark.line + 1
-        if any(collection.anchor == name for collection in self._open):
+        if self._inside[name]:
             raise YamlError(f"yaml: anchor '{name}' value contains itself")
         if name not in self._anchors:
             raise YamlError(f"yaml: unknown anchor '{name}' referenced")
@@ -270,18 +303,9 @@ class _Builder:
                 self._set(top.container, inner_key, inner, line)
 
     def _set(self, container: dict[str, Any], key: str, value: Any, line: int) -> None:
-        if key in container:
-            self.duplicates.append(Duplicate(self._path(key), key, line))
+        if key in container and len(self.duplicates) < MAX_DUPLICATES:
+            self.duplicates.append(Duplicate(key, line))
         container[key] = value
-
-    def _path(self, last: str) -> str:
-        path = ""
-        for collection in self._open[:-1]:
-            if isinstance(collection.container, list):
-                path += f"[{len(collection.container)}]"
-            elif isinstance(collection.key, str):
-                path += f".{collection.key}"
-        return f"{path}.{last}".removeprefix(".")
 
 
 def _copy(value: Any, depth: int) -> Any:

@@ -206,3 +206,24 @@ def test_a_nul_hides_nothing() -> None:
     assert evaluated("object.v.endsWith('bad') && object.v.size() == 8", object=value).value
     assert evaluated("object.all(k, k == 'v' || k.size() == 4)", object=value).value
     assert value["v"] == "good\0bad"
+
+
+@pytest.mark.parametrize(
+    "first", ["'ab'", "object.metadata.name", "b'ab'", "[1]", "object.spec.containers"]
+)
+def test_what_grows_without_end_is_stopped(first: str) -> None:
+    """Variables that are each twice another one cost memory, which is out of budget."""
+    variables = [("v0", first)]
+    variables += [(f"v{n}", f"variables.v{n - 1} + variables.v{n - 1}") for n in range(1, 28)]
+    outcome = composed(*variables, source="size(variables.v27) > 0")
+    assert outcome.out_of_budget
+    assert outcome.error == OUT_OF_BUDGET
+    assert composed(*variables[:12], source="size(variables.v11) > 2000") == Outcome(True)
+
+
+def test_sums_of_many_parts() -> None:
+    """A long sum is looked at once, and a list that a loop collects not at all."""
+    source = " + ".join(["'a'", "object.metadata.name"] * 14)
+    assert evaluated(source) == Outcome("aweb" * 14)
+    items = {"l": list(range(2000))}
+    assert evaluated("object.l.map(x, x + 1).size()", object=items) == Outcome(2000)

@@ -539,3 +539,12 @@ def test_shortcut_changes_nothing(limit: int, history: list[tuple[int, int, Widt
         assert [one.state for one, _ in pairs] == [two.state for _, two in pairs]
         assert plain.queues() == detour.queues()
         assert plain._r == detour._r
+
+
+def test_rows_of_many_queues() -> None:
+    """A dump takes time and memory for the queues in use, not for those that could be."""
+    many = Queuing(queues=10_000_000, hand_size=2, queue_length_limit=50)
+    server = QueueSet(0.0, "x", 1, many)
+    assert server.queues() == ()
+    arrive(server, 0, A)
+    assert [row.executing for row in server.queues()] == [1]

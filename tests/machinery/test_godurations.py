@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubetrio.machinery.godurations import parse_duration
+from kubetrio.testing.effort import calls
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,16 @@ def test_what_is_no_duration(text: str, why: str) -> None:
     with pytest.raises(ValueError, match="time: ") as caught:
         parse_duration(text)
     assert str(caught.value) == f"time: {why}"
+
+
+def test_parts_are_bounded() -> None:
+    """Nobody means a thousand of them."""
+    assert parse_duration("1s" * 1000) == 1000
+    with pytest.raises(ValueError, match="invalid duration"):
+        parse_duration("1s" * 1001)
+
+
+def test_parts_are_read_in_place() -> None:
+    """A long text is not copied for each part."""
+    made = calls(lambda: parse_duration("0h" * 100_000))
+    assert sum(made.values()) < 20_000

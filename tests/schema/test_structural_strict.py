@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.schema.structural import Report, compile_type
+from kubetrio.testing.effort import calls
 from kubetrio.wire.gojson import GoJsonError, parse
 
 CORE = "io.k8s.api.core.v1."
@@ -359,3 +360,22 @@ def test_bytes_may_be_written_as_a_list() -> None:
     """Of their values, null for zero."""
     found, _ = decode(f"{CORE}Secret", '{"data":{"a":[1,2],"b":[null],"c":[]}}')
     assert found["data"] == {"a": "AQI=", "b": "AA==", "c": ""}
+
+
+def test_a_mistake_is_spelled_once() -> None:
+    """Below a long key, a mistake that repeats costs no more than itself."""
+    schemas = ",".join(['"b":{"x":1,"x":2}'] * 500)
+    text = f'{{"properties":{{"{"k" * 10_000}":{{"properties":{{{schemas}}}}}}}}}'
+    report, parsed = Report(), parse(text.encode())
+    decoder = compile_type(f"{EXTENSIONS}JSONSchemaProps")
+    made = calls(lambda: decoder.decode(parsed.value, report, parsed.repeated))
+    assert made["join"] < 10
+    assert len(report.strict) == 2
+
+
+def test_messages_are_bounded_in_length() -> None:
+    """A hundred paths of a long key are not all told."""
+    unknown = ",".join(f'"x{number}":1' for number in range(100))
+    text = f'{{"properties":{{"{"k" * 300_000}":{{{unknown}}}}}}}'
+    _, report = decode(f"{EXTENSIONS}JSONSchemaProps", text)
+    assert len(report.strict) == 4

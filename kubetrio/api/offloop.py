@@ -1,0 +1,118 @@
+"""Work over large bodies, beside the event loop.
+
+What a client sends may take seconds to read: three megabytes of YAML are a million nodes.  A body
+of some kilobytes is read in place; the work over a larger one is done in a thread, so that the
+loop waits for no more than Python's switch between threads.  There is one such thread at a time,
+since they would only take turns at the interpreter, and its users take turns too: somebody with a
+hundred large bodies under way delays another user's by one of them, not by a hundred.  Each of
+them keeps its seat (API Priority and Fairness) until it is answered.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TypeVar, TypeVarTuple
+
+import trio
+
+from kubetrio.api.request import Request
+from kubetrio.env import RunBlocking
+
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
+
+INLINE_BYTES = 16 * 1024
+"""Bodies up to this size are worked over in place: at the worst some 20 ms."""
+INLINE_OBJECT_BYTES = 64 * 1024
+"""And so are changes of stored objects up to this size."""
+
+
+class OffLoop:
+    """Runs functions over the bodies of requests.
+
+    Args:
+        thread: runs a blocking call without stalling the event loop.
+    """
+
+    def __init__(self, thread: RunBlocking) -> None:
+        self._thread = thread
+        self._busy = False
+        self._waiting: dict[str, deque[trio.Event]] = {}
+        """By user, the one whose turn is next first."""
+
+    async def run(self, request: Request, fn: Callable[[*Args], T], *args: *Args) -> T:
+        """Call a function that works over the body of a request: at once, unless that is large.
+
+        Args:
+            request: the request.
+            fn: touches nothing that another task might change.
+            args: what it is called with.
+        """
+        if not request.heavy:
+            return fn(*args)
+        await self._take_turn(request.user.name)
+        try:
+            return await self._thread(fn, *args)
+        finally:
+            self._pass_turn()
+
+    def of(self, request: Request) -> ForOne:
+        """The same for one request, for rooms that know of none."""
+        return ForOne(self, request)
+
+    async def _take_turn(self, user: str) -> None:
+        if not self._busy:
+            self._busy = True
+            return
+        mine = trio.Event()
+        self._waiting.setdefault(user, deque()).append(mine)
+        try:
+            await mine.wait()
+        except trio.Cancelled:
+            if mine.is_set():
+                self._pass_turn()
+            else:
+                queue = self._waiting[user]
+                queue.remove(mine)
+                if not queue:
+                    del self._waiting[user]
+            raise
+
+    def _pass_turn(self) -> None:
+        if not self._waiting:
+            self._busy = False
+            return
+        user = next(iter(self._waiting))
+        queue = self._waiting.pop(user)
+        queue.popleft().set()
+        if queue:
+            self._waiting[user] = queue  # behind the others
+
+
+class ForOne:
+    """Work for one request.
+
+    Args:
+        off_loop: where it is done.
+        request: the request.
+    """
+
+    __slots__ = ("_off_loop", "_request")
+
+    def __init__(self, off_loop: OffLoop, request: Request) -> None:
+        self._off_loop = off_loop
+        self._request = request
+
+    async def work(self, fn: Callable[[*Args], T], *args: *Args) -> T:
+        """See `OffLoop.run`."""
+        return await self._off_loop.run(self._request, fn, *args)
+
+    def weigh(self, size: int) -> None:
+        """A small request for a large object is heavy too.
+
+        Args:
+            size: bytes of the stored object.
+        """
+        if size > INLINE_OBJECT_BYTES:
+            self._request.heavy = True
