@@ -412,6 +412,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             authorization.Masters(),
             authorization.bootstrap_paths(builtin.load("bootstrap")),
             authorization.basic_user(builtin.load("bootstrap")),
+            authorization.kubelet_admins(builtin.load("bootstrap")),
         ]
     )
     quotas = StoredQuotas(store, builtin.registry(), env)

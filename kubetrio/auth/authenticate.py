@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Protocol
 
-from kubetrio.auth.identity import ANONYMOUS, UserInfo, authenticated
+from kubetrio.auth.identity import ANONYMOUS, UNUSABLE, UserInfo, authenticated
 from kubetrio.auth.tokens import BadProtocol, StaticTokens, parse_bearer, protocol_token
 from kubetrio.machinery.status import unauthorized
 
@@ -24,7 +24,7 @@ class Presented(Protocol):
     """What is seen of a request.
 
     Attributes:
-        certificate: user of a verified client certificate, or None.
+        certificate: user of a verified client certificate, `UNUSABLE`, or None without one.
         headers: lower-case name to value.
     """
 
@@ -65,14 +65,15 @@ class Authenticator:
         Raises:
             ApiError: 401, credentials were given and none is good.
         """
-        if request.certificate is not None:
-            return authenticated(request.certificate)
+        certificate = request.certificate
+        if certificate is not None and certificate is not UNUSABLE:
+            return authenticated(certificate)
         headers = request.headers
         authorization = headers.get(b"authorization", b"")
         known = self._known.get(authorization)
         if known is not None:
             return known
-        given = False
+        given = certificate is UNUSABLE  # a token may still be good
         if authorization:
             token, warning = parse_bearer(authorization)
             if warning:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kubetrio.auth.authenticate import KNOWN_HEADERS, Authenticator
-from kubetrio.auth.identity import ANONYMOUS, AUTHENTICATED, UserInfo
+from kubetrio.auth.identity import ANONYMOUS, AUTHENTICATED, UNUSABLE, UserInfo
 from kubetrio.auth.tokens import EXTRA_SPACE_WARNING, TOKEN_PROTOCOL, parse_token_file
 from kubetrio.machinery.status import ApiError
 
@@ -51,6 +51,16 @@ def test_a_certificate_comes_first(authenticator: Authenticator) -> None:
     for header in (b"", b"Bearer secret", b"Bearer wrong"):
         user = authenticator.authenticate(asked(CERTIFICATE, header))
         assert (user.name, user.groups) == ("carol", ("ops", AUTHENTICATED))
+
+
+def test_an_unusable_certificate_is_401(authenticator: Authenticator) -> None:
+    """Nobody becomes anonymous by a certificate that contradicts itself; a good token helps."""
+    for header in (b"", b"Bearer wrong", b"Basic YTpi"):
+        with pytest.raises(ApiError) as caught:
+            authenticator.authenticate(asked(UNUSABLE, header))
+        assert (caught.value.code, caught.value.message) == (401, "Unauthorized")
+    for _ in range(2):
+        assert authenticator.authenticate(asked(UNUSABLE, b"Bearer secret")).name == "alice"
 
 
 def test_a_token_is_its_user(authenticator: Authenticator) -> None:
