@@ -301,7 +301,7 @@ def test_a_useless_stamp_is_replaced(tmp_path: Path, stamp: bytes) -> None:
     _ensure(tmp_path)
     (tmp_path / "pki.json").write_bytes(stamp)
     assert _ensure(tmp_path).issued == ()
-    assert json.loads((tmp_path / "pki.json").read_bytes())["version"] == 1
+    assert json.loads((tmp_path / "pki.json").read_bytes())["version"] == 2
 
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:

@@ -24,10 +24,7 @@ from kubetrio.http.serve import bind
 from kubetrio.testing.server import listening
 
 H2_GET = (  # preface, SETTINGS, HEADERS: GET https / of authority h
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    + b"\0\0\0\4\0\0\0\0\0"
-    + b"\0\0\6\1\5\0\0\0\1"
-    + b"\x82\x87\x84\x41\x01h"
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0\0\0\6\1\5\0\0\0\1\x82\x87\x84\x41\x01h"
 )
 REQUEST = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -118,7 +115,11 @@ async def dial_12(port: int, made: pki.Pki, suite: str) -> trio.SSLStream[trio.S
     context.set_ciphers(f"{suite}:@SECLEVEL=0")
     tcp = await trio.open_tcp_stream("127.0.0.1", port)
     stream = trio.SSLStream(tcp, context, server_hostname="127.0.0.1", https_compatible=True)
-    await stream.do_handshake()
+    try:
+        await stream.do_handshake()
+    except trio.BrokenResourceError:
+        await trio.aclose_forcefully(stream)
+        raise
     return stream
 
 
