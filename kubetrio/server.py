@@ -446,6 +446,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         backends=_backends(config, env, port),
     )
     _gather(metrics, store, hub)
+    metrics.gathered.add(api.authenticator.attempts.families)
     _observe_flow(api)
     return api
 
@@ -546,6 +547,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             api.metrics.gathered.add(partial(connection_families, listener.peers))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
+                nursery.start_soon(api.authenticator.attempts.run, name="bad credentials")
                 keeper = await bootstrap(config, api, state, port, authorities)
                 name = "service range"
                 nursery.start_soon(persevere, _default_range(config, api).run, name, name=name)

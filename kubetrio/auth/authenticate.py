@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Protocol
 
+from kubetrio.auth.attempts import Attempts
 from kubetrio.auth.identity import ANONYMOUS, UNUSABLE, UserInfo, authenticated
 from kubetrio.auth.tokens import BadProtocol, StaticTokens, parse_bearer, protocol_token
 from kubetrio.machinery.status import unauthorized
@@ -26,10 +27,12 @@ class Presented(Protocol):
     Attributes:
         certificate: user of a verified client certificate, `UNUSABLE`, or None without one.
         headers: lower-case name to value.
+        peer: address of the client.
     """
 
     certificate: UserInfo | None
     headers: Mapping[bytes, bytes]
+    peer: str
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers to the answer."""
@@ -48,11 +51,15 @@ class Authenticator:
     Args:
         tokens: static tokens.
         anonymous: whether requests without credentials get a user.
+
+    Attributes:
+        attempts: how often credentials were good or bad.
     """
 
     def __init__(self, tokens: StaticTokens, *, anonymous: bool = True) -> None:
         self._users = {digest: authenticated(user) for digest, user in tokens.users.items()}
         self._anonymous = anonymous
+        self.attempts = Attempts()
         # Headers that were good, by their bytes: at most as many as there are tokens and schemes.
         self._known: dict[bytes, UserInfo] = {}
 
@@ -65,6 +72,11 @@ class Authenticator:
         Raises:
             ApiError: 401, credentials were given and none is good.
         """
+        user = self._user(request)
+        self.attempts.succeeded(user.name)
+        return user
+
+    def _user(self, request: Presented) -> UserInfo:
         certificate = request.certificate
         if certificate is not None and certificate is not UNUSABLE:
             return authenticated(certificate)
@@ -89,13 +101,18 @@ class Authenticator:
             try:
                 token = protocol_token(headers[b"sec-websocket-protocol"])
             except BadProtocol:
+                self.attempts.failed(request.peer)
                 raise unauthorized() from None
             if token:
                 given = True
                 user = self.user_of(token)
                 if user is not None:
                     return user
-        if given or not self._anonymous:
+        if given:
+            self.attempts.failed(request.peer)
+            raise unauthorized()
+        if not self._anonymous:
+            self.attempts.missing()
             raise unauthorized()
         return ANONYMOUS
 

@@ -24,6 +24,7 @@ class Asked:
     certificate: UserInfo | None
     headers: dict[bytes, bytes]
     told: list[str] = field(default_factory=list)
+    peer: str = "192.0.2.1"
 
     def warn(self, texts: Iterable[str]) -> None:
         self.told += texts
@@ -120,3 +121,22 @@ def test_what_is_remembered_is_bounded(authenticator: Authenticator) -> None:
         user = authenticator.authenticate(asked(None, b"Bearer secret" + b" " * (number + 1)))
         assert user.name == "alice"
     assert len(authenticator._known) <= KNOWN_HEADERS
+
+
+def test_attempts_are_counted() -> None:
+    """Good, bad and none, as kube-apiserver counts them."""
+    made = Authenticator(TOKENS, anonymous=False)
+    made.authenticate(asked(None, b"Bearer secret"))
+    made.authenticate(asked(CERTIFICATE))
+    bad = (asked(None, b"Bearer wrong"), asked(UNUSABLE), asked(None, b"", b"base64url.bearer.a,"))
+    for each in (*bad, asked(None, b"Basic YTpi")):
+        with suppress(ApiError):
+            made.authenticate(each)
+    attempts, users = made.attempts.families()
+    counts = {sample.labels["result"]: sample.value for sample in attempts.samples}
+    assert counts["success"] == 2
+    assert counts["error"] >= 2
+    assert counts["error"] + counts["failure"] == 4
+    assert [(sample.name, sample.labels, sample.value) for sample in users.samples] == [
+        ("authenticated_user_requests", {"username": "other"}, 2)
+    ]
