@@ -87,11 +87,11 @@ def test_the_servers_own_addresses(kubelet: bool) -> None:
 def test_addresses_of_this_machine() -> None:
     """Every one of an interface; none of the networks kept for documentation."""
     assert is_local("127.0.0.1")
-    assert not is_local("192.0.2.1")
+    assert not is_local("198.51.100.1")
     assert not is_local("2001:db8::1")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
-            sock.connect(("192.0.2.1", 9))
+            sock.connect(("198.51.100.1", 9))
         except OSError:
             return  # a machine without a network
         assert is_local(sock.getsockname()[0])
