@@ -35,11 +35,16 @@ _DNS_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?")
 _NUMBERS = re.compile(r"[0-9.]+")  # an address that is none
 _PEM = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
+KUBELET_CLIENT = "kube-apiserver-kubelet-client"
+"""Common name of what a server shows to kubelets; nobody is that user at a server."""
+KUBELET_ADMINS = "kubetrio:kubelet-api-admins"
+"""Organization of the same: it may do everything at kubelets, and nothing else anywhere."""
+
 SUBJECTS = {
     "ca": ("kubetrio-ca", ""),
     "apiserver": ("kube-apiserver", ""),
     "admin": ("kubernetes-admin", "system:masters"),
-    "apiserver-kubelet-client": ("kube-apiserver-kubelet-client", "system:masters"),
+    "apiserver-kubelet-client": (KUBELET_CLIENT, KUBELET_ADMINS),
 }
 """Common name and organization by the name of the file."""
 
@@ -66,7 +71,7 @@ def sign(
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
 
-    subject = _subject(name)
+    subject = subject_of(name)
     ends = now + (CA_LIFETIME if ca is None else LEAF_LIFETIME)
     # Clients built on Python 3.13 and later insist on what RFC 5280 asks for, hence both key
     # identifiers and the critical marks.
@@ -98,7 +103,8 @@ def renewal(leaf: x509.Certificate, ca: x509.Certificate) -> dt.datetime:
     return last if end >= last else end - RENEW_BEFORE
 
 
-def _subject(name: str) -> x509.Name:
+def subject_of(name: str) -> x509.Name:
+    """The subject of a certificate, by the name of its file."""
     from cryptography import x509
 
     common, organization = SUBJECTS[name]

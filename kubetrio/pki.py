@@ -35,7 +35,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubetrio.certificates import host_name, names_of, renewal, sign
+from kubetrio.certificates import host_name, names_of, renewal, sign, subject_of
 from kubetrio.files import exclusive, write_atomic
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ _FILES = (
     "sa.pub",
 )  # fmt: skip
 _STAMP = "pki.json"
-_STAMP_VERSION = 1
+_STAMP_VERSION = 2  # 1: certificates for kubelets were of system:masters
+_KUBELET_CLIENT = "apiserver-kubelet-client"
 
 
 class PkiError(Exception):
@@ -153,7 +154,7 @@ def ensure_kubelet_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
     Raises:
         PkiError: it has to be issued and the authority's key is missing or cannot be used.
     """
-    name = "apiserver-kubelet-client"
+    name = _KUBELET_CLIENT
     now = now.astimezone(dt.UTC).replace(microsecond=0)
     try:
         with exclusive(cert_dir):
@@ -216,6 +217,10 @@ class _Issuer:
         self._service_account_key()
         ca = self._authority()
         leaves = (self._leaf("apiserver", ca, names), self._leaf("admin", ca, frozenset()))
+        if (self._directory / f"{_KUBELET_CLIENT}.crt").exists():
+            # One of an earlier release is replaced before anybody is shown it again.
+            with contextlib.suppress(PkiError):  # told when a kubelet is connected to
+                self._leaf(_KUBELET_CLIENT, ca, frozenset())
         return min(renewal(leaf, ca) for leaf in leaves)
 
     def client(self, name: str) -> None:
@@ -253,7 +258,8 @@ class _Issuer:
             # Damage can be repaired as absence can; a file that may not be read is an error.
             with contextlib.suppress(_DamagedError):
                 cert, key = _load_cert(cert_path, step), _load_key(key_path, step)
-                if cert.public_key() == key.public_key() and self._fits(cert, ca, names):
+                pair = cert.public_key() == key.public_key()
+                if pair and self._fits(cert, ca, names) and not self._outdated(name, cert):
                     return cert
         if self._ca_key is None:
             raise PkiError(
@@ -272,6 +278,11 @@ class _Issuer:
             return False
         valid = cert.not_valid_before_utc <= self._now < renewal(cert, ca)
         return valid and names <= names_of(cert)
+
+    def _outdated(self, name: str, cert: x509.Certificate) -> bool:
+        """Whether a certificate for kubelets is of another group and can be made again."""
+        made = name == _KUBELET_CLIENT and self._ca_key is not None
+        return made and cert.subject != subject_of(name)
 
     def _service_account_key(self) -> None:
         from cryptography.hazmat.primitives import serialization as form

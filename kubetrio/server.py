@@ -11,7 +11,7 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import partial
 
@@ -54,6 +54,7 @@ from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.backend.backends import Backends, KubeletConfig
+from kubetrio.backend.guard import Guard
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
@@ -89,6 +90,7 @@ from kubetrio.supervise import persevere
 from kubetrio.watch.hub import Hub
 
 log = Log("kubetrio.server")
+SERVICE_PORT = 443  # of the Service ``kubernetes``
 
 
 class StartError(Exception):
@@ -281,7 +283,7 @@ LOOKED_UP = (
 )
 
 
-def _backends(config: Config, env: Env) -> Backends:
+def _backends(config: Config, env: Env, port: int) -> Backends:
     certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
     for flag, file in (
         ("--kubelet-client-certificate", certificate),
@@ -298,8 +300,20 @@ def _backends(config: Config, env: Env) -> Backends:
         timeout_s=config.kubelet_timeout_s,
     )
     return Backends(
-        kubelets, env, lambda: pki.ensure_kubelet_client(config.pki_dir, now=env.utcnow())
+        kubelets,
+        env,
+        lambda: pki.ensure_kubelet_client(config.pki_dir, now=env.utcnow()),
+        guard=_guard(config, port),
     )
+
+
+def _guard(config: Config, port: int) -> Guard:
+    """Where users must not lead the server: to itself, under any of its addresses."""
+    places = {(ipaddress.ip_address(service_ip(config.service_ranges[0])), SERVICE_PORT)}
+    for host in (config.public_address, config.bind_address, *config.extra_hosts):
+        with suppress(ValueError):  # a name: what it resolves to is judged
+            places.add((ipaddress.ip_address(host), port))
+    return Guard(port=port, places=frozenset(places))
 
 
 def _number(read: Callable[[], tuple[int, int]], at: int) -> int:
@@ -400,6 +414,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             authorization.Masters(),
             authorization.bootstrap_paths(builtin.load("bootstrap")),
             authorization.basic_user(builtin.load("bootstrap")),
+            authorization.kubelet_admins(builtin.load("bootstrap")),
         ]
     )
     quotas = StoredQuotas(store, registry, env)
@@ -431,9 +446,10 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
         flow=_flow_control(config, env, registry, hub),
-        backends=_backends(config, env),
+        backends=_backends(config, env, port),
     )
     _gather(metrics, store, hub)
+    metrics.gathered.add(api.authenticator.attempts.families)
     _observe_flow(api)
     return api
 
@@ -538,6 +554,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                     nursery.start_soon(persevere, run, name, name=name)
 
                 nursery.start_soon(api.hub.run, name="watch hub")
+                in_background(api.authenticator.attempts.run, "bad credentials")
                 keeper = await bootstrap(config, api, state, port, authorities)
                 in_background(_default_range(config, api).run, "service range")
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:

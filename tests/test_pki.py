@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from kubetrio import certificates
 from kubetrio.auth.certificates import Subject, user_of_peer
 from kubetrio.certificates import LEAF_LIFETIME
 from kubetrio.files import write_atomic
 from kubetrio.pki import (
+    KeyPair,
     Pki,
     PkiError,
     ensure,
@@ -299,7 +301,7 @@ def test_a_useless_stamp_is_replaced(tmp_path: Path, stamp: bytes) -> None:
     _ensure(tmp_path)
     (tmp_path / "pki.json").write_bytes(stamp)
     assert _ensure(tmp_path).issued == ()
-    assert json.loads((tmp_path / "pki.json").read_bytes())["version"] == 1
+    assert json.loads((tmp_path / "pki.json").read_bytes())["version"] == 2
 
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
@@ -372,7 +374,7 @@ def test_a_certificate_for_kubelets_is_made_when_asked_for(tmp_path: Path) -> No
     first = pair.cert.read_bytes()
     certificate = x509.load_pem_x509_certificate(first)
     assert certificate.subject.rfc4514_string() == (
-        "CN=kube-apiserver-kubelet-client,O=system:masters"
+        "CN=kube-apiserver-kubelet-client,O=kubetrio:kubelet-api-admins"
     )
     ensure_kubelet_client(tmp_path, now=now)
     assert pair.cert.read_bytes() == first
@@ -389,3 +391,43 @@ def test_a_certificate_for_kubelets_needs_the_authority(tmp_path: Path) -> None:
     (tmp_path / "ca.key").unlink()
     with pytest.raises(PkiError, match=r"ca\.key is missing"):
         ensure_kubelet_client(tmp_path, now=now)
+
+
+def _as_before(directory: Path, monkeypatch: pytest.MonkeyPatch) -> KeyPair:
+    """A data directory of a release whose certificate for kubelets was a master's."""
+    ensure(directory, now=NOW, hosts=[])
+    with monkeypatch.context() as patch:
+        former = ("kube-apiserver-kubelet-client", "system:masters")
+        patch.setitem(certificates.SUBJECTS, "apiserver-kubelet-client", former)
+        pair = ensure_kubelet_client(directory, now=NOW)
+    stamp = json.loads((directory / "pki.json").read_bytes())
+    (directory / "pki.json").write_text(json.dumps(stamp | {"version": 1}))
+    assert "system:masters" in _subject(pair)
+    return pair
+
+
+def _subject(pair: KeyPair) -> str:
+    return x509.load_pem_x509_certificate(pair.cert.read_bytes()).subject.rfc4514_string()
+
+
+def test_a_masters_certificate_for_kubelets_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the next start, by the same authority, which kubelets trust already."""
+    pair = _as_before(tmp_path, monkeypatch)
+    made = ensure(tmp_path, now=NOW, hosts=[])
+    assert set(made.issued) == {"apiserver-kubelet-client.crt", "apiserver-kubelet-client.key"}
+    assert "system:masters" not in _subject(pair)
+    cert = x509.load_pem_x509_certificate(pair.cert.read_bytes())
+    cert.verify_directly_issued_by(x509.load_pem_x509_certificate(made.ca.cert.read_bytes()))
+
+
+def test_a_masters_certificate_for_kubelets_stays_without_the_authority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Starting and kubelets go on; nobody is that user at this server in any case."""
+    pair = _as_before(tmp_path, monkeypatch)
+    (tmp_path / "ca.key").unlink()
+    assert not ensure(tmp_path, now=NOW, hosts=[]).issued
+    ensure_kubelet_client(tmp_path, now=NOW)
+    assert "system:masters" in _subject(pair)

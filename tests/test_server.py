@@ -167,3 +167,33 @@ async def test_the_kubeconfig_is_an_administrators(config: Config) -> None:
         made = server.kubeconfig()
     assert made["current-context"] == context_name("dev")
     assert orjson.dumps(made)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::ffff:127.0.0.1", "192.0.2.10"])
+async def test_it_is_no_kubelet_of_its_own(config: Config, address: str) -> None:
+    """Who may write nodes does not become the server by naming one of its addresses."""
+    config = replace(config, advertise_address="192.0.2.10")
+    async with open_server(config) as server, administrator(server) as client:
+        status = {
+            "addresses": [{"type": "InternalIP", "address": address}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": server.listener.port}},
+        }
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": status}
+        pods = "/api/v1/namespaces/default/pods"
+        spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+        assert (await client.request("POST", "/api/v1/nodes", json=node)).status == 201
+        assert (await client.request("POST", pods, json=pod)).status == 201
+        for path in (f"{pods}/p/log", "/api/v1/nodes/n/proxy/api/v1/secrets"):
+            answer = await client.request("GET", path)
+            assert (answer.status, answer.json()["message"]) == (400, "address not allowed")
+        assert not server.listener.peers.statistics().strangers
+
+
+async def test_bad_credentials_are_counted(config: Config) -> None:
+    """As kube-apiserver counts them."""
+    async with open_server(config) as server, administrator(server) as client:
+        server.api.authenticator.attempts.failed("192.0.2.1")
+        page = (await client.request("GET", "/metrics")).body
+        assert b'\nauthentication_attempts{result="error"} 1.0\n' in page
+        assert b'\nauthenticated_user_requests{username="other"} ' in page

@@ -16,7 +16,7 @@ from kubetrio.api.encoders import accept
 from kubetrio.api.proxying import Relay, closing_on_error, stoppable, unknown_error
 from kubetrio.api.request import Request, truthy
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
-from kubetrio.api.targets import Location, kubelet_of
+from kubetrio.api.targets import Location, connected, kubelet_of
 from kubetrio.backend.backends import Trust
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import AnswerHead, BackendError, Exchange, encode_head
@@ -186,7 +186,7 @@ async def log(api: Api, request: Request, resource: ResourceType) -> AnyResponse
 async def _read(api: Api, request: Request, where: Location) -> AnyResponse:
     head = encode_head("GET", where.target, [(b"host", where.authority.encode("latin-1"))])
     try:
-        transport = await api.backends.connect(where.host, where.dial_port, where.trust)
+        transport = await connected(api, where)
         with closing_on_error(transport):
             exchange = Exchange(transport, "GET", head)
             answer = await exchange.head(request.gone)

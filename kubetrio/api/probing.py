@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kubetrio.api.targets import Location
+from kubetrio.api.targets import Location, connected
 from kubetrio.backend.backends import Trust
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError, Exchange, encode_head
@@ -34,7 +34,7 @@ async def probe(api: Api, port: str) -> tuple[bool | None, str]:
     Returns:
         Whether it is well, None when that is open, and what it said or why it is not well.
     """
-    where = Location("127.0.0.1", port, Trust.ANY, "/healthz")
+    where = Location("127.0.0.1", port, Trust.COMPONENT, "/healthz")
     try:
         with trio.fail_after(TIMEOUT_S):
             status, said = await _get(api, where)
@@ -57,9 +57,7 @@ async def _get(api: Api, where: Location) -> tuple[int, str]:
         (b"connection", b"close"),
     ]
     head = encode_head("GET", where.target, headers)
-    with contextlib.closing(
-        await api.backends.connect(where.host, where.dial_port, where.trust)
-    ) as transport:
+    with contextlib.closing(await connected(api, where)) as transport:
         exchange = Exchange(transport, "GET", head)
         answer = await exchange.head()
         body = b""

@@ -26,7 +26,7 @@ from kubetrio.api.response import (
     Response,
     StreamResponse,
 )
-from kubetrio.api.targets import PATH_SAFE, Location, clean_path
+from kubetrio.api.targets import PATH_SAFE, Location, clean_path, connected
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import (
     BODILESS,
@@ -259,7 +259,7 @@ async def forward(api: Api, request: Request, location: Location) -> AnyResponse
     headers += _framing(request, upload)
     head = encode_head(request.method, location.target, headers)
     try:
-        transport = await api.backends.connect(location.host, location.dial_port, location.trust)
+        transport = await connected(api, location)
         with closing_on_error(transport):
             exchange = Exchange(transport, request.method, head, upload)
             answer = await exchange.head(request.gone)

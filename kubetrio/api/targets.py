@@ -6,21 +6,20 @@ name and port in one path element) and the API reference of Node (addresses, dae
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as percent
 
-import trio
-
 from kubetrio.backend.backends import Trust
-from kubetrio.backend.dial import join_host_port
+from kubetrio.backend.dial import DialError, NotAllowed, join_host_port
+from kubetrio.backend.guard import proxyable
 from kubetrio.machinery import gonumbers
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.resources import revising
+from kubetrio.transport import Transport
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -44,6 +43,8 @@ class Location:
         trust: whose certificates count there; says the scheme, too.
         path: decoded path.
         query: text behind the question mark.
+        addresses: of the host, found and judged; what is dialled, so that a name cannot be
+            another address's the second time.
     """
 
     host: str
@@ -51,6 +52,7 @@ class Location:
     trust: Trust
     path: str = ""
     query: str = ""
+    addresses: tuple[str, ...] = ()
 
     @property
     def scheme(self) -> str:
@@ -92,15 +94,17 @@ class Kubelet:
         host: preferred address of the node.
         port: where it listens.
         features: what it says it can do (``status.declaredFeatures``).
+        addresses: of the host, found and judged.
     """
 
     host: str
     port: str
     features: tuple[str, ...]
+    addresses: tuple[str, ...] = ()
 
     def location(self, path: str, query: str = "", trust: Trust = Trust.KUBELET) -> Location:
         """A path of its API."""
-        return Location(self.host, self.port, trust, path, query)
+        return Location(self.host, self.port, trust, path, query, self.addresses)
 
 
 async def kubelet_of(api: Api, name: str, asked: GroupResource) -> Kubelet:
@@ -112,8 +116,40 @@ async def kubelet_of(api: Api, name: str, asked: GroupResource) -> Kubelet:
         asked: what the request is about; a 404 names that, as kube-apiserver's does.
 
     Raises:
-        ApiError: 404 without the node, 500 when it has no address of a preferred type.
+        ApiError: 404 without the node, 500 when it has no address of a preferred type, 400 when
+            the server must not connect to its address.
     """
+    kubelet = await _kubelet(api, name, asked)
+    where = await _judged(api, kubelet.location(""))
+    return replace(kubelet, addresses=where.addresses)
+
+
+async def _judged(api: Api, where: Location) -> Location:
+    """A location with its addresses; without, when there are none: connecting tells why.
+
+    Raises:
+        ApiError: 400, the server must not connect to one of them.
+    """
+    try:
+        found = await api.backends.lookup(where.host, where.dial_port, where.trust)
+    except NotAllowed as error:
+        raise bad_request(str(error)) from None
+    except DialError:
+        return where
+    return replace(where, addresses=found)
+
+
+async def connected(api: Api, where: Location) -> Transport:
+    """A connection to a location.
+
+    Raises:
+        DialError: there is none.
+    """
+    return await api.backends.connect(where.host, where.dial_port, where.trust, where.addresses)
+
+
+async def _kubelet(api: Api, name: str, asked: GroupResource) -> Kubelet:
+    """See `kubelet_of`; its address is not looked at."""
     kind = api.registry.resources["", "v1", "nodes"]
     node = await revising.read(api.store, kind, "", name, asked=asked)
     status = node.get("status") or {}
@@ -152,25 +188,19 @@ async def node_location(api: Api, text: str) -> Location:
         ApiError: 400, 404 or 500.
     """
     scheme, name, port = _named("node", text)
-    kubelet = await kubelet_of(api, name, NODES)
-    await _check_host(kubelet.host)
+    kubelet = await _kubelet(api, name, NODES)
     if port in ("", kubelet.port):
-        return kubelet.location("")
-    return Location(kubelet.host, port, _trust(scheme))
-
-
-async def _check_host(host: str) -> None:
-    """Refuse a node that would lead a proxy to the server's own machine."""
+        where = kubelet.location("")
+    else:
+        where = Location(kubelet.host, port, _trust(scheme))
+    # A proxy leads away from this machine, also when it leads to a kubelet.
     try:
-        addresses = [str(ipaddress.ip_address(host))]
-    except ValueError:
-        try:
-            found = await trio.socket.getaddrinfo(host, None)
-        except (OSError, UnicodeError):
-            raise bad_request(f"lookup {host}: no such host") from None
-        addresses = [str(each[4][0]) for each in found]
-    if not all(map(proxyable, addresses)):
-        raise bad_request("address not allowed")
+        found = await api.backends.lookup(where.host, where.dial_port, Trust.ANY)
+    except NotAllowed as error:
+        raise bad_request(str(error)) from None
+    except DialError as error:
+        raise bad_request(str(error).removeprefix("dial tcp: ")) from None
+    return replace(where, addresses=found)
 
 
 # ---------------------------------------------------------------------- pods and services
@@ -207,16 +237,6 @@ def _trust(scheme: str) -> Trust:
     return Trust.ANY if scheme == "https" else Trust.PLAIN
 
 
-def proxyable(address: str) -> bool:
-    """Whether a proxy may connect to an address: no loopback, link-local or multicast one."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    local = parsed.is_loopback or parsed.is_link_local or parsed.is_multicast
-    return not (local or parsed.is_unspecified or address == "255.255.255.255")
-
-
 def pod_addresses(pod: Object) -> list[str]:
     """Addresses of a pod, the first one first."""
     status = pod.get("status") or {}
@@ -239,7 +259,7 @@ async def pod_location(api: Api, namespace: str, text: str) -> Location:
     address = next(iter(pod_addresses(pod)), "")
     if not proxyable(address):
         raise bad_request("address not allowed")
-    return Location(address, port, _trust(scheme))
+    return await _judged(api, Location(address, port, _trust(scheme)))
 
 
 def _unavailable(message: str) -> ApiError:
@@ -280,7 +300,8 @@ async def service_location(api: Api, namespace: str, text: str) -> Location:
         for number in ports:
             for address in _shuffled(api, subset.get("addresses") or ()):
                 if await _is_pod(api, namespace, address):
-                    return Location(address["ip"], str(number), _trust(scheme))
+                    where = Location(address["ip"], str(number), _trust(scheme))
+                    return await _judged(api, where)
     raise _unavailable(f"no endpoints available for service {quote(text)}")
 
 

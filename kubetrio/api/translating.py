@@ -19,7 +19,7 @@ import trio
 from kubetrio.api.proxying import stoppable
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, TunnelResponse
-from kubetrio.api.targets import Location
+from kubetrio.api.targets import Location, connected
 from kubetrio.api.upgrading import PROTOCOL_VERSION
 from kubetrio.backend import spdy
 from kubetrio.backend.channels import ERROR, PROTOCOL, RESIZE, STDERR, STDIN, STDOUT, Channels
@@ -172,9 +172,7 @@ class _Translation:
         """
         location = self._location
         try:
-            transport = await self._api.backends.connect(
-                location.host, location.dial_port, location.trust
-            )
+            transport = await connected(self._api, location)
         except DialError as error:
             raise _unsent(location.url, error) from None
         try:

@@ -15,7 +15,7 @@ from kubetrio.api.hops import forwarded_for, without_secrets
 from kubetrio.api.proxying import Owner, answered, closing_on_error, stoppable, unknown_error
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, TunnelResponse, text_response
-from kubetrio.api.targets import Location
+from kubetrio.api.targets import Location, connected
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import (
     SWITCHING,
@@ -102,7 +102,7 @@ async def _upgraded(
     """A backend's answer to the wish for another protocol: a switch or an error."""
     request.take_time()
     try:
-        transport = await api.backends.connect(location.host, location.dial_port, location.trust)
+        transport = await connected(api, location)
     except DialError as error:
         raise unknown_error(f"error dialing backend: {error}") from None
     with closing_on_error(transport):

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Protocol
 
-from kubetrio.auth.identity import ANONYMOUS, UserInfo, authenticated
+from kubetrio.auth.attempts import Attempts
+from kubetrio.auth.identity import ANONYMOUS, UNUSABLE, UserInfo, authenticated
 from kubetrio.auth.tokens import BadProtocol, StaticTokens, parse_bearer, protocol_token
 from kubetrio.machinery.status import unauthorized
 
@@ -24,12 +25,14 @@ class Presented(Protocol):
     """What is seen of a request.
 
     Attributes:
-        certificate: user of a verified client certificate, or None.
+        certificate: user of a verified client certificate, `UNUSABLE`, or None without one.
         headers: lower-case name to value.
+        peer: address of the client.
     """
 
     certificate: UserInfo | None
     headers: Mapping[bytes, bytes]
+    peer: str
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers to the answer."""
@@ -48,11 +51,15 @@ class Authenticator:
     Args:
         tokens: static tokens.
         anonymous: whether requests without credentials get a user.
+
+    Attributes:
+        attempts: how often credentials were good or bad.
     """
 
     def __init__(self, tokens: StaticTokens, *, anonymous: bool = True) -> None:
         self._users = {digest: authenticated(user) for digest, user in tokens.users.items()}
         self._anonymous = anonymous
+        self.attempts = Attempts()
         # Headers that were good, by their bytes: at most as many as there are tokens and schemes.
         self._known: dict[bytes, UserInfo] = {}
 
@@ -65,14 +72,20 @@ class Authenticator:
         Raises:
             ApiError: 401, credentials were given and none is good.
         """
-        if request.certificate is not None:
-            return authenticated(request.certificate)
+        user = self._user(request)
+        self.attempts.succeeded(user.name)
+        return user
+
+    def _user(self, request: Presented) -> UserInfo:
+        certificate = request.certificate
+        if certificate is not None and certificate is not UNUSABLE:
+            return authenticated(certificate)
         headers = request.headers
         authorization = headers.get(b"authorization", b"")
         known = self._known.get(authorization)
         if known is not None:
             return known
-        given = False
+        given = certificate is UNUSABLE  # a token may still be good
         if authorization:
             token, warning = parse_bearer(authorization)
             if warning:
@@ -88,13 +101,18 @@ class Authenticator:
             try:
                 token = protocol_token(headers[b"sec-websocket-protocol"])
             except BadProtocol:
+                self.attempts.failed(request.peer)
                 raise unauthorized() from None
             if token:
                 given = True
                 user = self.user_of(token)
                 if user is not None:
                     return user
-        if given or not self._anonymous:
+        if given:
+            self.attempts.failed(request.peer)
+            raise unauthorized()
+        if not self._anonymous:
+            self.attempts.missing()
             raise unauthorized()
         return ANONYMOUS
 

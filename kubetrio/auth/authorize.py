@@ -19,6 +19,7 @@ from kubetrio.auth.identity import (
     Decision,
     Verdict,
 )
+from kubetrio.certificates import KUBELET_ADMINS
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, resource_details
 
@@ -66,14 +67,16 @@ class PathRules:
         return NO_OPINION
 
 
-class BasicUser:
-    """What every authenticated user may ask about itself, read from a bootstrap role.
+class RoleRules:
+    """What a role allows the members of a group.
 
     Args:
-        rules: rules of the role.
+        group: name of the group.
+        rules: rules of the role, about resources without names.
     """
 
-    def __init__(self, rules: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, group: str, rules: Sequence[Mapping[str, Any]]) -> None:
+        self._group = group
         self._allowed = frozenset(
             (verb, group, resource)
             for rule in rules
@@ -83,22 +86,34 @@ class BasicUser:
         )
 
     def authorize(self, attributes: Attributes) -> Verdict:
-        """Allow reviews of oneself."""
-        if not attributes.resource_request or attributes.subresource:
+        """Allow what the role does."""
+        if not attributes.resource_request or self._group not in attributes.user.groups:
             return NO_OPINION
-        asked = (attributes.verb, attributes.api_group, attributes.resource)
-        if asked in self._allowed and AUTHENTICATED in attributes.user.groups:
-            return ALLOWED
-        return NO_OPINION
+        resource = attributes.resource
+        if attributes.subresource:
+            resource = f"{resource}/{attributes.subresource}"
+        group = attributes.api_group
+        if self._allowed.isdisjoint({(attributes.verb, group, resource), ("*", group, resource)}):
+            return NO_OPINION
+        return ALLOWED
 
 
-def basic_user(objects: Mapping[str, Any]) -> BasicUser:
-    """The authorizer of a fresh cluster's ``system:basic-user``.
+def basic_user(objects: Mapping[str, Any]) -> RoleRules:
+    """The authorizer of a fresh cluster's ``system:basic-user``: reviews of oneself.
 
     Args:
         objects: bootstrap objects by ``Kind name``.
     """
-    return BasicUser(objects["ClusterRole system:basic-user"]["rules"])
+    return RoleRules(AUTHENTICATED, objects["ClusterRole system:basic-user"]["rules"])
+
+
+def kubelet_admins(objects: Mapping[str, Any]) -> RoleRules:
+    """What kubelets are answered that ask about the server itself, which connects to them.
+
+    Args:
+        objects: bootstrap objects by ``Kind name``.
+    """
+    return RoleRules(KUBELET_ADMINS, objects["ClusterRole system:kubelet-api-admin"]["rules"])
 
 
 def bootstrap_paths(objects: Mapping[str, Any]) -> PathRules:

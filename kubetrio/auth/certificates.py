@@ -4,6 +4,9 @@ The common name is the user, every organization a group in the order of the subj
 attribute 1.3.6.1.4.1.57683.2 the uid (feature ``AllowParsingUserUIDFromCertAuth``).  The extra
 key ``authentication.kubernetes.io/credential-id`` says which certificate it was.
 
+What a server shows to kubelets is nobody's identity here: a user who had the server connect to
+itself would otherwise be that server.
+
 Nothing here verifies a certificate: the TLS handshake did, against the client CA and for the
 purpose of client authentication, before these functions may be called.
 
@@ -16,6 +19,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from kubetrio.auth.identity import UserInfo
+from kubetrio.certificates import KUBELET_ADMINS, KUBELET_CLIENT
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 """Extra key that identifies the credential used."""
@@ -28,7 +32,7 @@ Subject = tuple[tuple[tuple[str, str], ...], ...]
 
 
 class CertificateError(ValueError):
-    """A verified certificate whose subject is contradictory; the request is a 401."""
+    """A verified certificate whose subject is nobody's; the request is a 401 without a token."""
 
 
 def user_of_peer(subject: Subject, der: bytes) -> UserInfo | None:
@@ -42,7 +46,7 @@ def user_of_peer(subject: Subject, der: bytes) -> UserInfo | None:
         The user without ``system:authenticated``, or None when the subject has no common name.
 
     Raises:
-        CertificateError: more than one uid, or an empty one.
+        CertificateError: more than one uid, an empty one, or made to be shown to kubelets.
     """
     return _user((pair for rdn in subject for pair in rdn), der)
 
@@ -56,7 +60,7 @@ def user_of_der(der: bytes) -> UserInfo | None:
         der: a certificate that was verified.
 
     Raises:
-        CertificateError: not a certificate, more than one uid, or an empty one.
+        CertificateError: not a certificate, and see `user_of_peer`.
     """
     from cryptography import x509
 
@@ -85,6 +89,8 @@ def _user(subject: Iterable[tuple[str, str]], der: bytes) -> UserInfo | None:
             uids.append(value)
     if not name:
         return None
+    if name == KUBELET_CLIENT or KUBELET_ADMINS in groups:
+        raise CertificateError("the certificate is for kubelets, not for this server")
     if len(uids) > 1:
         raise CertificateError(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
     if uids == [""]:

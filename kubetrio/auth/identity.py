@@ -42,6 +42,9 @@ class UserInfo:
 ANONYMOUS = UserInfo("system:anonymous", groups=(UNAUTHENTICATED,))
 """The subject of a request without credentials."""
 
+UNUSABLE = UserInfo("")
+"""Stands for a client certificate that was verified and says nobody in particular."""
+
 
 def user_info(user: UserInfo) -> dict[str, Any]:
     """A user as the API shows one: a ``UserInfo`` of group authentication.k8s.io."""

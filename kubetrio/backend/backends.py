@@ -11,14 +11,26 @@ from __future__ import annotations
 
 import enum
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import trio
 
 from kubetrio import pki
-from kubetrio.backend.dial import CONNECT_TIMEOUT_S, Dial, DialError, dial
+from kubetrio.backend.dial import (
+    CONNECT_TIMEOUT_S,
+    Dial,
+    DialError,
+    HandshakeError,
+    NotAllowed,
+    Tls,
+    addresses_of,
+    dial,
+    join_host_port,
+    port_number,
+)
+from kubetrio.backend.guard import Guard
 from kubetrio.config import ADDRESS_TYPES
 from kubetrio.env import Env
 from kubetrio.transport import Transport
@@ -34,6 +46,10 @@ class Trust(enum.Enum):
     ANY = "TLS with whomever answers"
     KUBELET = "TLS with a kubelet"
     KUBELET_UNVERIFIED = "TLS with a kubelet, whatever its certificate"
+    COMPONENT = "TLS with whomever answers on this machine, at a port that no user chooses"
+
+
+KUBELETS = frozenset({Trust.KUBELET, Trust.KUBELET_UNVERIFIED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +80,19 @@ class Backends:
         env: threads and the wall clock.
         own: makes, or finds, the server's own client certificate for kubelets; blocking.
         dial: opens connections.
+        guard: which addresses they may lead to.
     """
 
     config: KubeletConfig
     env: Env
     own: Callable[[], pki.KeyPair]
     dial: Dial = dial
+    guard: Guard = field(default_factory=Guard)
     _contexts: dict[Trust, tuple[float, ssl.SSLContext]] = field(init=False, default_factory=dict)
     _lock: trio.Lock = field(init=False, default_factory=trio.Lock)
 
-    async def connect(self, host: str, port: str, trust: Trust) -> Transport:
-        """An open connection.
+    async def lookup(self, host: str, port: str, trust: Trust) -> tuple[str, ...]:
+        """The addresses of a host, all of which may be connected to.
 
         Args:
             host: address or name.
@@ -82,12 +100,60 @@ class Backends:
             trust: whose certificates count.
 
         Raises:
+            NotAllowed: one of them may not.
+            DialError: there are none.
+        """
+        number = port_number(port)
+        timeout_s = self._timeout_s(trust)
+        with trio.move_on_after(timeout_s) as timer:
+            addresses = await addresses_of(host)
+        if timer.cancelled_caught:
+            raise DialError(f"dial tcp: lookup {host}: i/o timeout")
+        self._judge(addresses, number, trust)
+        return addresses
+
+    async def connect(
+        self, host: str, port: str, trust: Trust, addresses: Sequence[str] = ()
+    ) -> Transport:
+        """An open connection.
+
+        Args:
+            host: address or name.
+            port: decimal TCP port.
+            trust: whose certificates count.
+            addresses: what `lookup` found for the host: it is not asked for again.
+
+        Raises:
             DialError: there is none; certificates that cannot be used are such a reason too.
         """
-        kubelet = trust in (Trust.KUBELET, Trust.KUBELET_UNVERIFIED)
-        timeout_s = self.config.timeout_s if kubelet else CONNECT_TIMEOUT_S
-        context = None if trust is Trust.PLAIN else await self._context(trust)
-        return await self.dial(host, port, context, timeout_s)
+        if addresses:
+            self._judge(addresses, port_number(port), trust)
+        else:
+            addresses = await self.lookup(host, port, trust)
+        tls = None if trust is Trust.PLAIN else Tls(await self._context(trust), host)
+        until = trio.current_time() + self._timeout_s(trust)
+        problem = DialError(f"dial tcp {join_host_port(host, port)}: i/o timeout")
+        for address in addresses:
+            left_s = until - trio.current_time()
+            if left_s <= 0:
+                break
+            try:
+                return await self.dial(address, port, tls, left_s)
+            except HandshakeError:
+                raise
+            except DialError as error:
+                problem = error
+        raise problem
+
+    def _judge(self, addresses: Sequence[str], port: int, trust: Trust) -> None:
+        if trust is Trust.COMPONENT:
+            return
+        kubelet = trust in KUBELETS
+        if not all(self.guard.allows(each, port, kubelet=kubelet) for each in addresses):
+            raise NotAllowed("address not allowed")
+
+    def _timeout_s(self, trust: Trust) -> float:
+        return self.config.timeout_s if trust in KUBELETS else CONNECT_TIMEOUT_S
 
     async def _context(self, trust: Trust) -> ssl.SSLContext:
         async with self._lock:
@@ -111,7 +177,7 @@ class Backends:
             context.verify_mode = ssl.CERT_NONE
         else:
             context.load_verify_locations(authority)
-        if trust is not Trust.ANY:
+        if trust in KUBELETS:
             given, key = self.config.certificate, self.config.key
             if given is not None:
                 context.load_cert_chain(given, key)

@@ -11,7 +11,7 @@ import ipaddress
 import os
 import socket
 import ssl
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import trio
 
@@ -28,18 +28,39 @@ class DialError(Exception):
     """No connection to a backend; the text says why."""
 
 
+class HandshakeError(DialError):
+    """Somebody is there, and TLS with them failed."""
+
+
+class NotAllowed(DialError):
+    """A user had the server connect to where it must not."""
+
+
+class Tls(NamedTuple):
+    """TLS on a connection.
+
+    Args:
+        context: of a client.
+        name: who the certificate of the other side must be for.
+    """
+
+    context: ssl.SSLContext
+    name: str
+
+
 class Dial(Protocol):
     """Opens connections; tests bring another one."""
 
     async def __call__(
-        self, host: str, port: str, tls: ssl.SSLContext | None, timeout_s: float
+        self, address: str, port: str, tls: Tls | None, timeout_s: float, /
     ) -> Transport:
         """A connection, its TLS handshake done.
 
         Args:
-            host: address or name, without brackets.
+            address: IP address, without brackets; never a name, which could be another address's
+                by the time it is dialled.
             port: decimal TCP port.
-            tls: client context, None for plain TCP.
+            tls: None for plain TCP.
             timeout_s: seconds for all of it.
 
         Raises:
@@ -53,36 +74,43 @@ def join_host_port(host: str, port: str) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def dial(host: str, port: str, tls: ssl.SSLContext | None, timeout_s: float) -> Transport:
-    """See `Dial`; every address of a name is tried, in the resolver's order."""
+def port_number(port: str) -> int:
+    """A TCP port.
+
+    Raises:
+        DialError: it is none.
+    """
     if not (port.isascii() and port.isdigit() and int(port) <= MAX_PORT):
         raise DialError(f"dial tcp: lookup tcp/{port}: unknown port")
-    problem = DialError(f"dial tcp {join_host_port(host, port)}: i/o timeout")
-    with trio.move_on_after(timeout_s):
-        for family, address in await _addresses(host, int(port)):
-            try:
-                sock = await _connect(family, address, join_host_port(address[0], port))
-            except DialError as error:
-                problem = error
-                continue
-            if tls is None:
-                return PlainTransport(sock)
-            return await _secure(sock, tls, host)
-    raise problem
+    return int(port)
 
 
-async def _addresses(host: str, port: int) -> list[tuple[int, tuple[str, int]]]:
+async def addresses_of(host: str) -> tuple[str, ...]:
+    """The addresses of a name, in the resolver's order; an address is its own.
+
+    Raises:
+        DialError: there are none.
+    """
     try:
-        ip = ipaddress.ip_address(host)
+        return (str(ipaddress.ip_address(host)),)
     except ValueError:
         pass
-    else:
-        return [(socket.AF_INET6 if ip.version == 6 else socket.AF_INET, (str(ip), port))]
     try:
-        found = await trio.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = await trio.socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise DialError(f"dial tcp: lookup {host}: no such host") from None
-    return [(family, (str(address[0]), port)) for family, _, _, _, address in found]
+    return tuple(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+async def dial(address: str, port: str, tls: Tls | None, timeout_s: float) -> Transport:
+    """See `Dial`."""
+    number = port_number(port)
+    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    shown = join_host_port(address, port)
+    with trio.move_on_after(timeout_s):
+        sock = await _connect(family, (address, number), shown)
+        return PlainTransport(sock) if tls is None else await _secure(sock, tls)
+    raise DialError(f"dial tcp {shown}: i/o timeout")
 
 
 async def _connect(family: int, address: tuple[str, int], shown: str) -> socket.socket:
@@ -103,9 +131,11 @@ async def _connect(family: int, address: tuple[str, int], shown: str) -> socket.
     return sock
 
 
-async def _secure(sock: socket.socket, tls: ssl.SSLContext, host: str) -> Transport:
+async def _secure(sock: socket.socket, tls: Tls) -> Transport:
     try:
-        wrapped = tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+        wrapped = tls.context.wrap_socket(
+            sock, server_hostname=tls.name, do_handshake_on_connect=False
+        )
     except BaseException:
         sock.close()
         raise
@@ -114,7 +144,7 @@ async def _secure(sock: socket.socket, tls: ssl.SSLContext, host: str) -> Transp
         await transport.handshake()
     except OSError as error:
         transport.close()
-        raise DialError(tls_words(error, host)) from error
+        raise HandshakeError(tls_words(error, tls.name)) from error
     except BaseException:
         transport.close()
         raise

@@ -46,6 +46,7 @@ from kubetrio.transport import Transport, keep_alive, peer_closed
 
 log = Log("kubetrio.http")
 DRAIN_BYTES = 256 * 1024  # unread body that is cheaper to read than to reconnect for
+DRAIN_S = 0.5  # the same in time: an answer does not wait for what nobody reads
 LINGER_S = 0.5  # a socket closed on unread bytes resets, and the client may lose the answer
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 NO_CONTENT = frozenset({204, 304})
@@ -275,10 +276,9 @@ class Connection:
         if message.waiting():
             if message.expects_continue and message.size == 0:
                 await self._write(CONTINUE)
-            self._enter(Phase.BODY)
+            self._enter(Phase.BODY)  # as long as the request may take: the pipeline answers 504
             while message.waiting():
                 await self._more_body(message)
-                self.since = self._clock.now
                 if message.broken:
                     raise bad_request("the request body is not complete")
                 if message.size > limit:
@@ -330,12 +330,14 @@ class Connection:
         declared = message.headers.get(b"content-length")
         if declared is not None and int(declared) > DRAIN_BYTES:
             return False  # the answer must not wait for it
-        self._enter(Phase.BODY)  # its time is for the whole of it: nobody vouches for this client
-        while message.waiting():
-            if message.broken or message.size > DRAIN_BYTES:
-                return False
-            await self._more_body(message)
-        return True
+        self._enter(Phase.BODY)
+        with trio.move_on_after(DRAIN_S):
+            while message.waiting():
+                if message.broken or message.size > DRAIN_BYTES:
+                    return False
+                await self._more_body(message)
+            return True
+        return False
 
     async def _linger(self) -> None:
         """Let the client read the answer before the socket is closed on what it still sends."""

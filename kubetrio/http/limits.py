@@ -32,7 +32,6 @@ class H1Config:
         max_body_bytes: request body.
         idle_timeout_s: seconds a connection may wait for its next request.
         head_timeout_s: seconds for a request head.
-        body_timeout_s: seconds without progress in a request body.
         write_timeout_s: seconds without progress in a response.
     """
 
@@ -40,7 +39,6 @@ class H1Config:
     max_body_bytes: int = 3 * 1024 * 1024
     idle_timeout_s: float = 300.0
     head_timeout_s: float = 32.0
-    body_timeout_s: float = 30.0
     write_timeout_s: float = 30.0
 
     def limit(self, phase: Phase) -> float:
@@ -50,8 +48,6 @@ class H1Config:
                 return self.idle_timeout_s
             case Phase.HEAD:
                 return self.head_timeout_s
-            case Phase.BODY:
-                return self.body_timeout_s
             case Phase.WRITING:
                 return self.write_timeout_s
             case _:

@@ -20,7 +20,7 @@ from typing import NoReturn
 import trio
 
 from kubetrio.auth.certificates import CertificateError, user_of_peer
-from kubetrio.auth.identity import UserInfo, authenticated
+from kubetrio.auth.identity import UNUSABLE, UserInfo, authenticated
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.clientcas import name_authorities
@@ -38,6 +38,10 @@ BACKLOG = 1024
 # Out of file descriptors and the like: wait until an idle connection has given up its own.
 ACCEPT_RETRY_S = 0.1
 ACCEPT_RETRY = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+# Of TLS 1.2 what has forward secrecy and authenticated encryption; TLS 1.3 has nothing else.
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,7 @@ def tls_context(config: TlsConfig) -> ssl.SSLContext:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(CIPHERS)
     context.load_cert_chain(config.certificate, config.key)
     if config.client_ca is not None:
         context.load_verify_locations(config.client_ca)
@@ -191,13 +196,15 @@ class Listener:
 
     async def _serve_transport(self, transport: TlsTransport | PlainTransport, peer: Peer) -> None:
         certificate: UserInfo | None = None
+        known = False
         if isinstance(transport, TlsTransport):
             with trio.move_on_after(HANDSHAKE_TIMEOUT_S) as timer:
                 await transport.handshake()
             if timer.cancelled_caught:
                 return
             certificate = _certificate_user(transport.socket)
-            if certificate is not None:
+            if certificate is not None and certificate is not UNUSABLE:
+                known = True
                 self.peers.identified(peer, certificate)
             if transport.socket.selected_alpn_protocol() == "h2":
                 with self._counted():
@@ -212,7 +219,7 @@ class Listener:
             peer.address,
             certificate,
             self.clock,
-            partial(self.peers.identified, peer) if certificate is None else None,
+            None if known else partial(self.peers.identified, peer),
         )
         peer.busy = connection.busy
         self.connections.add(connection)
@@ -274,7 +281,7 @@ class Listener:
 
 
 def _certificate_user(sock: ssl.SSLSocket) -> UserInfo | None:
-    """The user of a verified client certificate, None without one or without a usable name."""
+    """The user of a verified client certificate; None without one or without a name."""
     peer = sock.getpeercert()
     if not peer:
         return None
@@ -283,6 +290,6 @@ def _certificate_user(sock: ssl.SSLSocket) -> UserInfo | None:
         user = user_of_peer(peer.get("subject", ()), der or b"")  # type: ignore[arg-type]
     except CertificateError as error:
         log.warning("client certificate without a usable identity", reason=str(error))
-        return None
+        return UNUSABLE
     # Said once a connection, so that each of its requests need not.
     return None if user is None else authenticated(user)

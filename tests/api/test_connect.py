@@ -14,6 +14,7 @@ from kubetrio.auth.authorize import Chain
 from kubetrio.auth.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.dial import dial
+from kubetrio.backend.guard import Guard
 from kubetrio.pki import Pki
 from kubetrio.testing.backend import Asked, FakeBackend, open_backend, tls_of
 from kubetrio.testing.client import Client, encode_request
@@ -537,6 +538,48 @@ async def test_refusals(cluster: Cluster, path: str, message: str) -> None:
     assert not cluster.dialled
 
 
+LEADING_HOME = ("127.0.0.1", "::ffff:127.0.0.1", "localhost", "64:ff9b::127.0.0.1")
+
+
+@pytest.mark.parametrize("address", LEADING_HOME)
+@pytest.mark.parametrize(
+    "path",
+    [
+        POD + "/log",
+        POD + "/exec?command=ls",
+        POD + "/attach",
+        POD + "/portforward",
+        "/api/v1/nodes/n/proxy/",
+        "/api/v1/nodes/https:n:6443/proxy/",
+    ],
+)
+async def test_the_server_is_no_kubelet(cluster: Cluster, path: str, address: str) -> None:
+    """A node whose kubelet would be this server is refused, before anything is sent."""
+    cluster.server.api.backends.guard = Guard(port=6443)
+    status = {
+        "addresses": [{"type": "InternalIP", "address": address}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 6443}},
+    }
+    where = "/api/v1/nodes/n/status"
+    await cluster.client.request("PATCH", where, headers=MERGE, json={"status": status})
+    got = await cluster.client.request("GET", path)
+    assert (got.status, got.json()["message"]) == (400, "address not allowed")
+    assert not cluster.dialled
+
+
+@pytest.mark.parametrize("address", ["10.0.0.9", "64:ff9b::7f00:1", "2002:7f00:1::1"])
+async def test_the_server_is_no_pod(cluster: Cluster, address: str) -> None:
+    """Its own address, and what is another spelling of the loopback."""
+    cluster.server.api.backends.guard = Guard(port=6443, local=lambda each: each == "10.0.0.9")
+    await create(cluster.client, PODS, pod("q"))
+    looped = {"status": {"podIPs": [{"ip": address}]}}
+    done = await cluster.client.request("PATCH", PODS + "/q/status", headers=MERGE, json=looped)
+    assert done.status == 200, done.body
+    got = await cluster.client.request("GET", PODS + "/https:q:6443/proxy/")
+    assert (got.status, got.json()["message"]) == (400, "address not allowed")
+    assert not cluster.dialled
+
+
 async def test_a_port_of_a_pod(cluster: Cluster) -> None:
     """By number; a scheme may stand in front."""
 
@@ -577,6 +620,7 @@ async def test_a_node(cluster: Cluster) -> None:
         cluster.dialled.append(f"{host}:{port}")
         kubelet = str(cluster.kubelet.port)
         port = kubelet if port == kubelet else str(cluster.web.port)
+        tls = tls and tls._replace(name="127.0.0.1")
         return await dial("127.0.0.1", port, tls, timeout_s)
 
     cluster.kubelet.answer = cluster.web.answer = stats

@@ -6,9 +6,10 @@ import re
 
 import pytest
 import trio
+import trio.testing
 
 from kubetrio.api.deadlines import named_limit
-from kubetrio.testing.client import Client
+from kubetrio.testing.client import Client, encode_request
 
 PODS = "/api/v1/namespaces/default/pods"
 WORDS = "invalid timeout specified in the request URL - time: "
@@ -73,3 +74,40 @@ async def test_a_limit_is_kept(client: Client, autojump_clock: trio.testing.Mock
     text = (await client.request("GET", "/metrics")).body.decode()
     (line,) = re.findall(r"^apiserver_request_terminations_total{(.*)} 1.0$", text, re.MULTILINE)
     assert {'code="504"', 'resource="pods"', 'verb="LIST"'} <= set(line.split(","))
+
+
+@pytest.mark.parametrize(("query", "limit_s"), [("?timeout=3s", 3.0), ("", 60.0)])
+@pytest.mark.parametrize("beat_s", [0.9, 1000.0])
+async def test_a_slow_body_is_504(
+    client: Client,
+    autojump_clock: trio.testing.MockClock,
+    query: str,
+    limit_s: float,
+    beat_s: float,
+) -> None:
+    """When the request's time is up: a body that drips in gains none, one that stops loses none."""
+    target = f"/api/v1/namespaces/default/configmaps{query}"
+    head = {"Content-Type": "application/json", "Content-Length": "1000"}
+
+    async def drip() -> None:
+        while True:
+            await trio.sleep(beat_s)
+            await client.send(b" ")
+
+    async def swept() -> None:
+        while True:
+            await trio.sleep(1)
+            if client.connection.overdue(client.connection._clock.tick()):
+                client.connection.scope.cancel()
+
+    began = trio.current_time()
+    await client.send(encode_request("POST", target, head))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(drip)
+        nursery.start_soon(swept)
+        answer = await client.receive()
+        nursery.cancel_scope.cancel()
+    assert limit_s <= trio.current_time() - began <= limit_s + 1
+    status = answer.json()
+    assert (answer.status, status["reason"]) == (504, "Timeout")
+    assert status["message"].endswith("request did not complete within the allotted timeout")

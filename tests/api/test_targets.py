@@ -11,7 +11,6 @@ from kubetrio.api.targets import (
     behind_proxy,
     clean_path,
     node_address,
-    proxyable,
     split_target,
 )
 from kubetrio.backend.backends import Trust
@@ -32,26 +31,6 @@ from kubetrio.machinery.status import ApiError
 def test_proxy_targets(text: str, found: tuple[str, str, str] | None) -> None:
     """Name, port and scheme in one path element."""
     assert split_target(text) == found
-
-
-@pytest.mark.parametrize(
-    ("address", "fine"),
-    [
-        ("10.0.0.1", True),
-        ("fd00::1", True),
-        ("127.0.0.1", False),
-        ("::1", False),
-        ("169.254.169.254", False),
-        ("fe80::1", False),
-        ("224.0.0.1", False),
-        ("255.255.255.255", False),
-        ("0.0.0.0", False),
-        ("", False),
-    ],
-)
-def test_proxies_go_to_pods_only(address: str, fine: bool) -> None:
-    """Not to the server's own machine or link."""
-    assert proxyable(address) is fine
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kubetrio.auth.authenticate import KNOWN_HEADERS, Authenticator
-from kubetrio.auth.identity import ANONYMOUS, AUTHENTICATED, UserInfo
+from kubetrio.auth.identity import ANONYMOUS, AUTHENTICATED, UNUSABLE, UserInfo
 from kubetrio.auth.tokens import EXTRA_SPACE_WARNING, TOKEN_PROTOCOL, parse_token_file
 from kubetrio.machinery.status import ApiError
 
@@ -24,6 +24,7 @@ class Asked:
     certificate: UserInfo | None
     headers: dict[bytes, bytes]
     told: list[str] = field(default_factory=list)
+    peer: str = "192.0.2.1"
 
     def warn(self, texts: Iterable[str]) -> None:
         self.told += texts
@@ -51,6 +52,16 @@ def test_a_certificate_comes_first(authenticator: Authenticator) -> None:
     for header in (b"", b"Bearer secret", b"Bearer wrong"):
         user = authenticator.authenticate(asked(CERTIFICATE, header))
         assert (user.name, user.groups) == ("carol", ("ops", AUTHENTICATED))
+
+
+def test_an_unusable_certificate_is_401(authenticator: Authenticator) -> None:
+    """Nobody becomes anonymous by a certificate that contradicts itself; a good token helps."""
+    for header in (b"", b"Bearer wrong", b"Basic YTpi"):
+        with pytest.raises(ApiError) as caught:
+            authenticator.authenticate(asked(UNUSABLE, header))
+        assert (caught.value.code, caught.value.message) == (401, "Unauthorized")
+    for _ in range(2):
+        assert authenticator.authenticate(asked(UNUSABLE, b"Bearer secret")).name == "alice"
 
 
 def test_a_token_is_its_user(authenticator: Authenticator) -> None:
@@ -110,3 +121,22 @@ def test_what_is_remembered_is_bounded(authenticator: Authenticator) -> None:
         user = authenticator.authenticate(asked(None, b"Bearer secret" + b" " * (number + 1)))
         assert user.name == "alice"
     assert len(authenticator._known) <= KNOWN_HEADERS
+
+
+def test_attempts_are_counted() -> None:
+    """Good, bad and none, as kube-apiserver counts them."""
+    made = Authenticator(TOKENS, anonymous=False)
+    made.authenticate(asked(None, b"Bearer secret"))
+    made.authenticate(asked(CERTIFICATE))
+    bad = (asked(None, b"Bearer wrong"), asked(UNUSABLE), asked(None, b"", b"base64url.bearer.a,"))
+    for each in (*bad, asked(None, b"Basic YTpi")):
+        with suppress(ApiError):
+            made.authenticate(each)
+    attempts, users = made.attempts.families()
+    counts = {sample.labels["result"]: sample.value for sample in attempts.samples}
+    assert counts["success"] == 2
+    assert counts["error"] >= 2
+    assert counts["error"] + counts["failure"] == 4
+    assert [(sample.name, sample.labels, sample.value) for sample in users.samples] == [
+        ("authenticated_user_requests", {"username": "other"}, 2)
+    ]

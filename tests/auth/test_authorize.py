@@ -13,6 +13,7 @@ from kubetrio.auth.authorize import (
     basic_user,
     bootstrap_paths,
     forbidden,
+    kubelet_admins,
 )
 from kubetrio.auth.identity import ANONYMOUS, MASTERS, Attributes, Decision, UserInfo, Verdict
 from kubetrio.schema import builtin
@@ -156,3 +157,27 @@ def test_the_words_of_a_refusal(attributes: Attributes, message: str) -> None:
     assert (error.code, error.reason, error.message) == (403, "Forbidden", message)
     assert forbidden(attributes, "why").message == message + ": why"
     assert (b"X-Content-Type-Options", b"nosniff") in error.headers
+
+
+@pytest.mark.parametrize(
+    ("resource", "subresource", "verb", "decision"),
+    [
+        ("nodes", "log", "get", Decision.ALLOW),
+        ("nodes", "proxy", "create", Decision.ALLOW),
+        ("nodes", "", "get", Decision.ALLOW),
+        ("nodes", "", "update", Decision.NO_OPINION),
+        ("nodes", "status", "get", Decision.NO_OPINION),
+        ("secrets", "", "get", Decision.NO_OPINION),
+    ],
+)
+def test_what_the_server_may_do_at_kubelets(
+    resource: str, subresource: str, verb: str, decision: Decision
+) -> None:
+    """All that kubelets ask about, and nothing else."""
+    chain = kubelet_admins(OBJECTS)
+    user = UserInfo("kube-apiserver-kubelet-client", groups=("kubetrio:kubelet-api-admins",))
+    asked = Attributes(
+        user=user, verb=verb, resource=resource, subresource=subresource, name="n", api_version="v1"
+    )
+    assert chain.authorize(asked).decision is decision
+    assert chain.authorize(replace(asked, user=ALICE)).decision is Decision.NO_OPINION

@@ -94,6 +94,21 @@ def test_contradictory_uids(uids: tuple[str, ...], message: str) -> None:
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("kube-apiserver-kubelet-client", "kubetrio:kubelet-api-admins"),
+        ("kube-apiserver-kubelet-client", "system:masters"),
+        ("jane", "kubetrio:kubelet-api-admins"),
+    ],
+)
+def test_what_is_shown_to_kubelets_is_nobody(name: str, group: str) -> None:
+    """Also what earlier releases showed them: whoever relays it is not its owner."""
+    subject: Subject = ((("organizationName", group),), (("commonName", name),))
+    with pytest.raises(CertificateError, match="for kubelets"):
+        user_of_peer(subject, b"")
+
+
 @pytest.mark.parametrize("der", [b"", b"\x30\x00", b"not der"])
 def test_garbage_is_refused(der: bytes) -> None:
     """Bytes that are no certificate are an error of this module."""

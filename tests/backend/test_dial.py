@@ -11,7 +11,15 @@ import trio.testing
 
 from kubetrio import pki
 from kubetrio.backend.backends import FRESH_S, Backends, KubeletConfig, Trust
-from kubetrio.backend.dial import DialError, dial, io_words, join_host_port, tls_words
+from kubetrio.backend.dial import (
+    DialError,
+    NotAllowed,
+    Tls,
+    io_words,
+    join_host_port,
+    tls_words,
+)
+from kubetrio.backend.guard import Guard
 from kubetrio.env import seeded
 from kubetrio.testing.backend import Asked, open_backend, tls_of
 from kubetrio.transport import TlsTransport, Transport
@@ -42,16 +50,35 @@ async def names() -> None:
     trio.socket.set_custom_hostname_resolver(Resolver())
 
 
+class Anywhere(Guard):
+    """Lets tests connect to this machine."""
+
+    def allows(self, address: str, port: int, *, kubelet: bool) -> bool:
+        return True
+
+
+async def connect(host: str, port: str, tls: ssl.SSLContext | None = None) -> Transport:
+    made = Backends(KubeletConfig(timeout_s=5.0), seeded(0), unused, guard=Anywhere())
+    if tls is None:
+        return await made.connect(host, port, Trust.PLAIN)
+    made._contexts[Trust.KUBELET] = (trio.current_time(), tls)
+    return await made.connect(host, port, Trust.KUBELET)
+
+
+def unused() -> pki.KeyPair:
+    raise AssertionError("nobody is shown a certificate")
+
+
 async def refusal(host: str, port: str, tls: ssl.SSLContext | None = None) -> str:
     with pytest.raises(DialError) as caught:
-        await dial(host, port, tls, 5.0)
+        await connect(host, port, tls)
     return str(caught.value)
 
 
 async def test_every_address_of_a_name_is_tried(names: None) -> None:
     """The one that answers is taken."""
     async with open_backend(silence) as backend:
-        transport = await dial("node.test", str(backend.port), None, 5.0)
+        transport = await connect("node.test", str(backend.port))
         await backend.wait_connections(1)
         transport.close()
         await backend.wait_connections(0)
@@ -86,7 +113,7 @@ async def test_certificates_are_checked(names: None, certificates: pki.Pki) -> N
         assert await refusal("node.test", port, trusting) == (
             words + "certificate is not valid for node.test"
         )
-        transport = await dial("127.0.0.1", port, trusting, 5.0)
+        transport = await connect("127.0.0.1", port, trusting)
         assert isinstance(transport, TlsTransport)
         transport.close()
 
@@ -118,12 +145,12 @@ def test_words() -> None:
 # ---------------------------------------------------------------------- whose certificates
 
 
-async def test_trust(certificates: pki.Pki) -> None:
+async def test_trust(certificates: pki.Pki, mock_clock: trio.testing.MockClock) -> None:
     """Kubelets are shown a certificate and checked against an authority; others are neither."""
     seen: list[tuple[ssl.SSLContext | None, float]] = []
 
-    async def look(host: str, port: str, tls: ssl.SSLContext | None, timeout_s: float) -> Transport:
-        seen.append((tls, timeout_s))
+    async def look(address: str, port: str, tls: Tls | None, timeout_s: float) -> Transport:
+        seen.append((tls.context if tls else None, timeout_s))
         raise DialError("no")
 
     made = 0
@@ -137,15 +164,16 @@ async def test_trust(certificates: pki.Pki) -> None:
     backends = Backends(config, seeded(0), own, look)
     for trust in Trust:
         with pytest.raises(DialError):
-            await backends.connect("h", "1", trust)
-    (none, _), (anyone, patience), (kubelet, limit), (unverified, _) = seen
+            await backends.connect("10.0.0.1", "1", trust)
+    (none, _), (anyone, patience), (kubelet, limit), (unverified, _), (component, _) = seen
     assert none is None
     assert anyone is not None
     assert kubelet is not None
     assert unverified is not None
+    assert component is not None
     assert (patience, limit) == (30.0, 3.0)
     assert (kubelet.verify_mode, kubelet.check_hostname) == (ssl.CERT_REQUIRED, True)
-    assert anyone.verify_mode == unverified.verify_mode == ssl.CERT_NONE
+    assert anyone.verify_mode == component.verify_mode == unverified.verify_mode == ssl.CERT_NONE
     assert made == 2
 
 
@@ -160,14 +188,14 @@ async def test_certificates_are_read_again(
         made += 1
         return certificates.admin
 
-    async def look(host: str, port: str, tls: ssl.SSLContext | None, timeout_s: float) -> Transport:
+    async def look(address: str, port: str, tls: Tls | None, timeout_s: float) -> Transport:
         raise DialError("no")
 
     backends = Backends(KubeletConfig(), seeded(0), own, look)
     for jump, expected in ((0.0, 1), (FRESH_S - 1, 1), (2.0, 2)):
         mock_clock.jump(jump)
         with pytest.raises(DialError):
-            await backends.connect("h", "1", Trust.KUBELET)
+            await backends.connect("10.0.0.1", "1", Trust.KUBELET)
         assert made == expected
 
 
@@ -186,3 +214,71 @@ async def test_certificates_that_cannot_be_used(certificates: pki.Pki, tmp_path:
     backends = Backends(config, seeded(0), lambda: certificates.admin)
     with pytest.raises(DialError, match="cannot load certificates"):
         await backends.connect("127.0.0.1", "1", Trust.KUBELET)
+
+
+# ---------------------------------------------------------------------- whose addresses
+
+
+class Turncoat(trio.abc.HostnameResolver):
+    """Has another address for a name each time it is asked."""
+
+    def __init__(self, *addresses: str) -> None:
+        self._addresses = list(addresses)
+
+    async def getaddrinfo(self, host, port, family=0, type=0, proto=0, flags=0):  # noqa: A002
+        address = self._addresses.pop(0)
+        return [(trio.socket.AF_INET, trio.socket.SOCK_STREAM, 6, "", (address, 0))]
+
+    async def getnameinfo(self, sockaddr, flags):
+        raise NotImplementedError
+
+
+class Dialled(list[str]):
+    """Where a dialler was sent; nobody is there."""
+
+    async def __call__(
+        self, address: str, port: str, tls: Tls | None, timeout_s: float, /
+    ) -> Transport:
+        self.append(f"{address}:{port}")
+        raise DialError("nobody there")
+
+
+async def test_what_is_judged_is_dialled(certificates: pki.Pki) -> None:
+    """A name that is somebody else's the second time is not asked for a second time."""
+    trio.socket.set_custom_hostname_resolver(Turncoat("10.0.0.9", "127.0.0.1"))
+    dialled = Dialled()
+    made = Backends(KubeletConfig(), seeded(0), lambda: certificates.admin, dialled)
+    found = await made.lookup("node.test", "80", Trust.ANY)
+    with pytest.raises(DialError, match="nobody there"):
+        await made.connect("node.test", "80", Trust.ANY, found)
+    assert dialled == ["10.0.0.9:80"]
+    with pytest.raises(NotAllowed):
+        await made.connect("node.test", "80", Trust.ANY)
+    assert dialled == ["10.0.0.9:80"]
+
+
+async def test_addresses_that_are_brought_are_judged(certificates: pki.Pki) -> None:
+    """Whoever found them, and before any of them is dialled."""
+    dialled = Dialled()
+    made = Backends(KubeletConfig(), seeded(0), lambda: certificates.admin, dialled)
+    with pytest.raises(NotAllowed, match="address not allowed"):
+        await made.connect("node.test", "80", Trust.PLAIN, ["10.0.0.9", "::ffff:127.0.0.1"])
+    assert not dialled
+
+
+async def test_the_server_does_not_connect_to_itself(certificates: pki.Pki) -> None:
+    """Not as to a kubelet either; a kubelet beside it is another port."""
+    dialled = Dialled()
+    guard = Guard(port=6443, local=lambda address: address == "10.0.0.9")
+    made = Backends(KubeletConfig(), seeded(0), lambda: certificates.admin, dialled, guard)
+    for host in ("127.0.0.1", "::1", "127.1", "::ffff:127.0.0.1", "10.0.0.9", "::ffff:a00:9"):
+        with pytest.raises(NotAllowed):
+            await made.connect(host, "6443", Trust.KUBELET)
+        with pytest.raises(NotAllowed):
+            await made.connect(host, "06443", Trust.KUBELET_UNVERIFIED)
+    assert not dialled
+    with pytest.raises(DialError, match="nobody there"):
+        await made.connect("10.0.0.9", "10250", Trust.KUBELET)
+    with pytest.raises(DialError, match="nobody there"):
+        await made.connect("127.0.0.1", "10250", Trust.KUBELET)
+    assert dialled == ["10.0.0.9:10250", "127.0.0.1:10250"]

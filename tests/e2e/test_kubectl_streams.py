@@ -115,7 +115,7 @@ async def test_logs(cluster: Cluster) -> None:
     assert await cluster.ok("logs", "p") == "one\ntwo\nthree\n"
     assert await cluster.ok("logs", "p", "--tail=1") == "three\n"
     names = {asked.certificate for asked in cluster.node.asked}
-    assert names == {"system:masters/kube-apiserver-kubelet-client"}
+    assert names == {"kubetrio:kubelet-api-admins/kube-apiserver-kubelet-client"}
     cluster.kubelet.log = []
     assert await cluster.ok("logs", "p") == ""
 

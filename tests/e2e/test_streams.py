@@ -92,7 +92,8 @@ async def cluster(certificates: pki.Pki) -> AsyncIterator[Cluster]:
     ):
 
         async def here(host: str, port: str, tls: Any, timeout_s: float) -> Any:
-            return await dial("127.0.0.1", str(node.port), tls, timeout_s)
+            there = tls._replace(name="127.0.0.1")
+            return await dial("127.0.0.1", str(node.port), there, timeout_s)
 
         trusted = KubeletConfig(authority=certificates.ca.cert)
         own = certificates.admin

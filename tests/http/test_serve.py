@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import socket
 import ssl
 from contextlib import suppress
+from dataclasses import replace
 
 import h2.connection
 import pytest
@@ -13,7 +15,7 @@ import trio
 from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
-from kubetrio.auth.identity import UserInfo
+from kubetrio.auth.identity import UNUSABLE, UserInfo
 from kubetrio.env import seeded
 from kubetrio.http import serve
 from kubetrio.http.connections import ConnectionLimits
@@ -21,6 +23,9 @@ from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import bind
 from kubetrio.testing.server import listening
 
+H2_GET = (  # preface, SETTINGS, HEADERS: GET https / of authority h
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0\0\0\6\1\5\0\0\0\1\x82\x87\x84\x41\x01h"
+)
 REQUEST = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
@@ -64,6 +69,58 @@ async def test_client_certificates_are_identities(
         await stream.send_all(REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         assert (await drained(stream)).endswith(name + b" 127.0.0.1")
         await trio.aclose_forcefully(stream)
+
+
+@pytest.mark.parametrize("alpn", ["http/1.1", "h2"])
+async def test_a_certificate_for_kubelets_is_nobody(certificates: pki.Pki, alpn: str) -> None:
+    """Its bearer is neither a master nor anonymous, over HTTP/2 neither."""
+    seen: list[UserInfo | None] = []
+
+    async def look(request: Request) -> AnyResponse:
+        seen.append(request.certificate)
+        return Response(200, b"")
+
+    own = pki.ensure_kubelet_client(certificates.ca.cert.parent, now=dt.datetime.now(dt.UTC))
+    shown = replace(certificates, admin=own)
+    async with listening(look, seeded(0), certificates) as listener:
+        stream = await dial(listener.port, shown, alpn=alpn)
+        await stream.send_all(H2_GET if alpn == "h2" else REQUEST)
+        await stream.receive_some()
+        with trio.fail_after(5):
+            while not seen:
+                await trio.lowlevel.checkpoint()
+        await trio.aclose_forcefully(stream)
+    assert seen == [UNUSABLE]
+    assert seen[0] is UNUSABLE
+
+
+WEAK = ("ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-ECDSA-AES128-CCM8")
+
+
+@pytest.mark.parametrize("suite", WEAK)
+async def test_weak_suites_are_refused(certificates: pki.Pki, suite: str) -> None:
+    """Of TLS 1.2 only forward secrecy with authenticated encryption."""
+    async with listening(who, seeded(0), certificates) as listener:
+        with pytest.raises(trio.BrokenResourceError):
+            await dial_12(listener.port, certificates, suite)
+        stream = await dial_12(listener.port, certificates, "ECDHE-ECDSA-AES128-GCM-SHA256")
+        assert stream.cipher()[0] == "ECDHE-ECDSA-AES128-GCM-SHA256"
+        await trio.aclose_forcefully(stream)
+
+
+async def dial_12(port: int, made: pki.Pki, suite: str) -> trio.SSLStream[trio.SocketStream]:
+    """A client of TLS 1.2 with one cipher suite."""
+    context = ssl.create_default_context(cafile=str(made.ca.cert))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(f"{suite}:@SECLEVEL=0")
+    tcp = await trio.open_tcp_stream("127.0.0.1", port)
+    stream = trio.SSLStream(tcp, context, server_hostname="127.0.0.1", https_compatible=True)
+    try:
+        await stream.do_handshake()
+    except trio.BrokenResourceError:
+        await trio.aclose_forcefully(stream)
+        raise
+    return stream
 
 
 async def test_certificates_of_strangers_are_refused(
