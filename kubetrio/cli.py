@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import os
 import signal
@@ -44,7 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logs.setup(form, options.verbosity, sys.stderr)
     for name in ignored:
         log.warning("flag has no meaning here and is ignored", flag=f"--{name}")
-    return serve(flags.to_config(options), options)
+    try:
+        return serve(flags.to_config(options), options)
+    finally:
+        _let_go_of_output()
 
 
 def serve(config: Config, options: argparse.Namespace) -> int:
@@ -91,13 +95,18 @@ async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with open_server(config) as server:
             written = server.kubeconfig()
-            kubeconfig.write(kubeconfig_path, written)
-            print(f"kubetrio {__version__} is ready at {server.url}", flush=True)
-            print(f"export KUBECONFIG={kubeconfig_path}", flush=True)
+            try:
+                kubeconfig.write(kubeconfig_path, written)
+            except kubeconfig.KubeconfigError as error:
+                if not server.api.store.statistics().full:
+                    raise
+                log.error(error, "the kubeconfig waits for room on the disk and the next start")
+            _print(f"kubetrio {__version__} is ready at {server.url}")
+            _print(f"export KUBECONFIG={kubeconfig_path}")
             if merge:
                 target = kubeconfig.default_path(os.environ)
                 kubeconfig.merge(target, written)
-                print(f"context {kubeconfig.context_name(config.name)} is in {target}", flush=True)
+                _print(f"context {kubeconfig.context_name(config.name)} is in {target}")
             _settle_memory()
             async for number in signals:
                 log.info("stopping", signal=signal.Signals(number).name)
@@ -106,6 +115,23 @@ async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
                 nursery.start_soon(_second_signal, signals)
                 await server.stop()
                 nursery.cancel_scope.cancel()
+
+
+def _print(text: str) -> None:
+    """Print a line; where the output is on a full disk, go on without."""
+    with contextlib.suppress(OSError):
+        print(text, flush=True)
+
+
+def _let_go_of_output() -> None:
+    """Give up what cannot be written: else the interpreter ends with a code of its own for it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def _settle_memory() -> None:

@@ -29,6 +29,7 @@ class Config:
         allow_privileged: whether containers may be privileged.
         anonymous_auth: whether requests without credentials are served as ``system:anonymous``.
         durability: ``full`` or ``normal`` (see `store.revisions.StoreConfig`).
+        accept_data_loss: start although writes that were answered are missing.
         history_window_s: seconds of history kept for watches and exact reads.
         compact_interval_s: seconds between compactions.
         request_timeout_s: seconds for requests that are not watches and the like.
@@ -68,6 +69,7 @@ class Config:
     allow_privileged: bool = False
     anonymous_auth: bool = True
     durability: str = "full"
+    accept_data_loss: bool = False
     history_window_s: float = 300.0
     compact_interval_s: float = 60.0
     request_timeout_s: float = 60.0

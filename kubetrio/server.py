@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from functools import partial
@@ -53,6 +53,7 @@ from kubetrio.bootstrap.quotas import QuotaKeeper
 from kubetrio.bootstrap.unprotect import Unprotect
 from kubetrio.config import Config
 from kubetrio.env import Env
+from kubetrio.files import exposed
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.http import descriptors
@@ -61,6 +62,7 @@ from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.logs import Log
+from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.metrics import Metrics, gauge, object_families
 from kubetrio.resources.allocation import ServiceAllocator
@@ -72,12 +74,14 @@ from kubetrio.resources.quotas import StoredQuotas
 from kubetrio.resources.writes import Allocator
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import Registry
+from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 from kubetrio.store.revisions import StoreConfig, open_store
 from kubetrio.supervise import persevere
 from kubetrio.watch.hub import Hub
 
 log = Log("kubetrio.server")
+WRITES_AGAIN_S = 1.0
 
 
 class StartError(Exception):
@@ -90,6 +94,7 @@ class State:
 
     bootstrapped: bool = False
     stopping: bool = False
+    unwritten: Callable[[], Awaitable[None]] | None = None  # waits for room on the disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +152,16 @@ def _certificates(config: Config, env: Env) -> pki.Pki:
     return made
 
 
+def _warn_of_exposed(config: Config) -> None:
+    """Say what holds secrets and is not only the owner's, as ssh says of keys."""
+    given = (config.token_auth_file, config.tls_private_key_file, config.kubelet_client_key)
+    own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
+    for path in [config.data_dir, *own, *filter(None, given)]:
+        mend = exposed(path)
+        if mend is not None:
+            log.warning("others can use what holds secrets", path=str(path), mend=mend)
+
+
 def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
     serving = made.serving
     if config.tls_cert_file is not None or config.tls_private_key_file is not None:
@@ -188,6 +203,9 @@ def _health(state: State, store: Store) -> Health:
     def storage() -> str | None:
         return None if store.revision >= 0 else "not open"
 
+    def space() -> str | None:
+        return "the disk is full: only deletions are taken" if store.statistics().full else None
+
     health.add("ping", lambda: None)
     health.add("log", lambda: None)
     health.add("etcd", storage)
@@ -196,6 +214,7 @@ def _health(state: State, store: Store) -> Health:
     health.add("poststarthook/bootstrap-controller", bootstrapped)
     health.add("poststarthook/start-system-namespaces-controller", bootstrapped)
     health.add("poststarthook/storage-readiness", storage)
+    health.add("storage-space", space, ["readyz"])
     health.add("shutdown", stopping, ["readyz"])
     return health
 
@@ -211,6 +230,7 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
             ("kubetrio_storage_commits", "Transactions since start.", numbers.commits),
             ("kubetrio_storage_writes", "Revisions made since start.", numbers.writes),
             ("kubetrio_storage_queued_writes", "Writes waiting.", numbers.queued),
+            ("kubetrio_storage_full", "1 while the disk is full.", numbers.full),
             ("kubetrio_watchers", "Open watches.", watching.watchers),
             ("kubetrio_watchers_live", "Watches that are up to date.", watching.live),
             ("kubetrio_watch_window_bytes", "Bytes of recent events.", watching.window_bytes),
@@ -345,6 +365,7 @@ def store_config(config: Config) -> StoreConfig:
         durability=config.durability,
         history_window_s=config.history_window_s,
         compact_interval_s=config.compact_interval_s,
+        accept_data_loss=config.accept_data_loss,
     )
 
 
@@ -430,15 +451,41 @@ async def bootstrap(config: Config, api: Api, state: State, port: int) -> FlowCo
     )
     for allocator in api.lifecycle.allocators.values():
         await allocator.start()
-    await objects.run()
+    if await _written(objects.run, api.store):
+        state.bootstrapped = True
     keeper: FlowConfig | None = None
     if isinstance(api.flow, PriorityAndFairness):
         kinds = api.registry.resources.values()
         await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
         keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
-        await keeper.start()
-    state.bootstrapped = True
+        await _written(keeper.produce, api.store)
+        await keeper.consume()
+    if not state.bootstrapped:
+        state.unwritten = objects.run
     return keeper
+
+
+async def _written(write: Callable[[], Awaitable[None]], store: Store) -> bool:
+    """Write objects of the server itself; False where there is no room on the disk for them."""
+    done = True
+    try:
+        await write()
+    except* (ApiError, StoreError):  # of several tasks
+        if not store.statistics().full:
+            raise
+        log.warning("objects of the server itself wait for room on the disk")
+        done = False
+    return done
+
+
+async def _write_later(state: State, store: Store) -> None:
+    """Write what there was no room for, when there is; then wait until cancelled."""
+    while state.unwritten is not None and not state.bootstrapped:
+        await trio.sleep(WRITES_AGAIN_S)
+        if not store.statistics().full:
+            await state.unwritten()
+            state.bootstrapped = True
+    await trio.sleep_forever()
 
 
 @asynccontextmanager
@@ -460,6 +507,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
         made = _certificates(config, env)
+        _warn_of_exposed(config)
         context = _tls(config, made)
     except pki.PkiError as error:
         raise StartError(str(error)) from error
@@ -489,6 +537,8 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                     await nursery.start(api.flow.gate.run, name="flow control")
                     name = "flow control configuration"
                     nursery.start_soon(persevere, keeper.run, name, name=name)
+                name = "objects of the server"
+                nursery.start_soon(persevere, partial(_write_later, state, store), name, name=name)
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
                 name = "storage protection"
                 nursery.start_soon(persevere, unprotect.run, name, name=name)

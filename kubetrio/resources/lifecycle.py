@@ -137,6 +137,9 @@ class Lifecycle:
                     raise await self._exists(target, meta["name"]) from error
                 if attempt + 1 == GENERATE_ATTEMPTS:
                     raise _no_unique_name(target, meta["name"]) from error
+            except StoreError as error:
+                group_resource = target.resource.group_resource
+                raise translate(error, group_resource, meta.get("name") or "") from error
         raise AssertionError("the last attempt returns or raises")
 
     async def _create_once(self, target: Target, obj: Object, options: WriteOptions) -> Written:
@@ -193,12 +196,7 @@ class Lifecycle:
             return Written(unversioned(obj), created=True, warnings=advice)
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-        try:
-            stored = await self._store.create(key, stamp(obj))
-        except KeyExists:
-            raise
-        except StoreError as error:
-            raise translate(error, resource.group_resource, meta["name"]) from error
+        stored = await self._store.create(key, stamp(obj))
         return Written(stored.value, created=True, warnings=advice)
 
     def _suffix(self) -> str:
@@ -362,7 +360,12 @@ class Lifecycle:
             stored = await self._store.delete(current.key, gone, expected=current.revision)
             await self._deallocate(resource, new)
             return Written(value.at(stored.revision), created=False, warnings=advice)
-        stored = await self._store.update(current.key, value, expected=current.revision)
+        # Finalizers are taken out of what goes away on a full disk too; nobody makes it larger.
+        size = len(value.before) + len(value.after)
+        frees = "deletionTimestamp" in new["metadata"] and size <= len(current.value)
+        stored = await self._store.update(
+            current.key, value, expected=current.revision, frees=frees
+        )
         return Written(stored.value, created=False, warnings=advice)
 
     @staticmethod
@@ -435,7 +438,9 @@ class Lifecycle:
         """Write a deletion: watchers of a removed object see the state that was stored."""
         if outcome is Outcome.MARK or last != obj:
             # As kube-apiserver does: what deletion changes in an object is written before it goes.
-            current = await self._store.update(current.key, stamp(last), expected=current.revision)
+            current = await self._store.update(
+                current.key, stamp(last), expected=current.revision, frees=True
+            )
         if outcome is Outcome.REMOVE:
             value = restamp(current.value)
             return await self._store.delete(current.key, value, expected=current.revision)
