@@ -346,7 +346,10 @@ def open_writer(path: Path, *, now_ms: int, noted: Noted | None = None) -> Write
             )
         _refuse_loss(path, 0, noted)
         path.unlink(missing_ok=True)
-        create(path, now_ms)
+        try:
+            create(path, now_ms)
+        except apsw.Error as error:
+            raise DatabaseUnusable(f"{path} cannot be made: {error}") from error
     read_header(path)
     logged = log.exists()
     try:

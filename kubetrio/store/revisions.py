@@ -505,15 +505,15 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     """Open the file; what is to be given back when the store is closed is left on the stack."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     stack.callback(DirectoryLock(directory).release)
-    reserve_bytes = size_for(directory, config.reserve_bytes)
+    path = directory / database.FILE_NAME
+    file = path.resolve()  # SQLite keeps the log beside what a link leads to
+    log = file.with_name(file.name + "-wal")
+    reserve_bytes = size_for(file.parent, config.reserve_bytes)
     # The log is copied into the file while half of the reserve has room for all of it.
     if reserve_bytes:
         pages = min(config.checkpoint_pages, reserve_bytes // 2 // database.PAGE_BYTES)
         config = replace(config, checkpoint_pages=pages)
-    path = directory / database.FILE_NAME
-    file = path.resolve()  # SQLite keeps the log beside what a link leads to
-    log = file.with_name(file.name + "-wal")
-    space = Space(Reserve(directory, reserve_bytes), file)
+    space = Space(Reserve(file.parent, reserve_bytes), file)
     space.opening()
     found = None if config.accept_data_loss else left_behind(directory)
     while True:

@@ -122,6 +122,8 @@ def test_a_full_disk_from_beginning_to_end(start_server: Start, disk: Disk) -> N
     delete(DELETED)
     assert client.ask("DELETE", f"{CONFIGMAPS}/finalized")[0] == 200  # it is marked
     marked = json.loads(client.ask("GET", f"{CONFIGMAPS}/finalized")[1])
+    larger = {**marked, "data": {"b": "x" * 1000}}
+    assert client.ask("PUT", f"{CONFIGMAPS}/finalized", larger)[0] == 500
     del marked["metadata"]["finalizers"]
     assert client.ask("PUT", f"{CONFIGMAPS}/finalized", marked)[0] == 200
     assert client.names() == answered

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from kubetrio.env import seeded
 from kubetrio.store import reserve
-from kubetrio.store.errors import StoreFull
+from kubetrio.store.errors import DatabaseUnusable, StoreFull
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.reserve import FILE_NAME
 from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
@@ -219,3 +219,27 @@ async def test_other_failures_are_logged_once_a_minute(
             assert not store.statistics().full
             faulty.fault = Fault.NONE
     assert caplog.text.count("A write failed") == 1
+
+
+async def test_a_new_store_needs_room(tmp_path: Path, disk: Disk) -> None:
+    """Where there is none the start ends with one line, and the next one begins anew."""
+    disk.fill(reserve_too=True)
+    with pytest.raises(DatabaseUnusable, match=r"cannot be made: .*full"):
+        async with open_store(tmp_path, CONFIG, seeded(1)):
+            pass
+    disk.clear()
+    async with open_store(tmp_path, CONFIG, seeded(1)) as store:
+        assert store.revision == 0
+
+
+async def test_the_reserve_is_where_the_database_is(tmp_path: Path) -> None:
+    """Which may be a link to another disk."""
+    elsewhere, data = tmp_path / "elsewhere", tmp_path / "data"
+    async with open_store(elsewhere, CONFIG, seeded(1)):
+        pass
+    (elsewhere / FILE_NAME).unlink()
+    data.mkdir()
+    (data / "kubetrio.db").symlink_to(elsewhere / "kubetrio.db")
+    async with open_store(data, CONFIG, seeded(1)):
+        assert (elsewhere / FILE_NAME).stat().st_size == CONFIG.reserve_bytes
+        assert not (data / FILE_NAME).exists()
