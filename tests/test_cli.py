@@ -120,8 +120,8 @@ def test_damaged_database_that_was_closed_in_order(
     trio.run(run)
     path = data_dir / FILE_NAME
     content = path.read_bytes()
-    begin = 12 * PAGE_BYTES  # behind the roots of the tables
-    path.write_bytes(content[:begin] + b"\xa5" * (len(content) - begin))
+    begin, end = 8 * PAGE_BYTES, 10 * PAGE_BYTES  # what opening does not read
+    path.write_bytes(content[:begin] + b"\xa5" * (end - begin) + content[end:])
     line = refused(capsys, "--data-dir", data_dir, "--secure-port", "0")
     assert "is damaged" in line
     assert "restore a backup or move it away" in line
