@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import os
 import shlex
@@ -50,11 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ignored:
         log.warning("flag has no meaning here and is ignored", flag=f"--{name}")
     try:
-        config = flags.to_config(options)
-    except ConfigError as problem:
-        print(f"kubetrio: {problem.named(flags.flag_of)}", file=sys.stderr)
-        return 1
-    return serve(config, options)
+        try:
+            config = flags.to_config(options)
+        except ConfigError as problem:
+            print(f"kubetrio: {problem.named(flags.flag_of)}", file=sys.stderr)
+            return 1
+        return serve(config, options)
+    finally:
+        _let_go_of_output()
 
 
 def serve(config: Config, options: argparse.Namespace) -> int:
@@ -100,7 +104,7 @@ async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
 
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with open_server(config) as server:
-            print(first_screen(server, kubeconfig_path, merge=merge), flush=True)
+            _print(first_screen(server, kubeconfig_path, merge=merge))
             _settle_memory()
             sys.setswitchinterval(SWITCH_INTERVAL_S)
             async for number in signals:
@@ -126,7 +130,12 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     from kubetrio.api.flowpages import ROOT
 
     made = server.kubeconfig()
-    kubeconfig.write(path, made)
+    try:
+        kubeconfig.write(path, made)
+    except kubeconfig.KubeconfigError as error:
+        if not server.api.store.statistics().full:
+            raise
+        log.error(error, "the kubeconfig waits for room on the disk and the next start")
     lines = [
         f"kubetrio {__version__} is ready at {server.url}",
         f"export KUBECONFIG={shlex.quote(str(path))}",
@@ -147,6 +156,23 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
 SWITCH_INTERVAL_S = 0.001
 """How long the event loop waits for a thread that works over somebody's body, each time that it
 has let go of the interpreter: at every system call.  Python's own 5 ms make 20 ms of a GET."""
+
+
+def _print(text: str) -> None:
+    """Print a line; where the output is on a full disk, go on without."""
+    with contextlib.suppress(OSError):
+        print(text, flush=True)
+
+
+def _let_go_of_output() -> None:
+    """Give up what cannot be written: else the interpreter ends with a code of its own for it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def _settle_memory() -> None:

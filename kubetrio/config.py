@@ -62,6 +62,7 @@ class Config:
         allow_privileged: whether containers may be privileged.
         anonymous_auth: whether requests without credentials are served as ``system:anonymous``.
         durability: ``full`` or ``normal`` (see `store.revisions.StoreConfig`).
+        accept_data_loss: start although writes that were answered are missing.
         history_window_s: seconds of history kept for watches and exact reads.
         compact_interval_s: seconds between compactions, 0 for none.
         request_timeout_s: seconds for requests that are not watches and the like.
@@ -104,6 +105,7 @@ class Config:
     allow_privileged: bool = False
     anonymous_auth: bool = True
     durability: str = "full"
+    accept_data_loss: bool = False
     history_window_s: float = 300.0
     compact_interval_s: float = 60.0
     request_timeout_s: float = 60.0
@@ -297,6 +299,7 @@ CHECKS: Mapping[str, Check] = {
     "allow_privileged": _boolean,
     "anonymous_auth": _boolean,
     "durability": _durability,
+    "accept_data_loss": _boolean,
     "history_window_s": _seconds,
     "compact_interval_s": _seconds,
     "request_timeout_s": _some_seconds,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +34,20 @@ def write_atomic(path: Path, data: bytes) -> None:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def exposed(path: Path) -> str | None:
+    """The command that keeps a file or directory to its owner, where others may use it.
+
+    Its group may read it, for that is how secrets are mounted into containers.
+    """
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return None
+    if os.name != "posix" or not mode & (stat.S_IRWXO | stat.S_IWGRP):
+        return None
+    return f"chmod {'700' if path.is_dir() else '600'} {shlex.quote(str(path))}"
 
 
 @contextlib.contextmanager

@@ -156,6 +156,16 @@ def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
         "process, power loss may take the newest writes (default: %(default)s)",
     )
     data.add_argument(
+        "--accept-data-loss",
+        type=boolean,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="BOOL",
+        help="start although writes that were answered are missing, as when the write-ahead log "
+        "was removed after a crash (default: false)",
+    )
+    data.add_argument(
         "--history-window",
         type=duration,
         default=300.0,
@@ -409,6 +419,7 @@ def to_config(options: argparse.Namespace) -> Config:
         allow_privileged=options.allow_privileged,
         anonymous_auth=options.anonymous_auth,
         durability=options.durability,
+        accept_data_loss=options.accept_data_loss,
         history_window_s=options.history_window,
         compact_interval_s=options.etcd_compaction_interval,
         request_timeout_s=options.request_timeout,

@@ -6,7 +6,7 @@ those nurseries and need not know of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -61,3 +61,16 @@ def single(error: BaseException, sought: BaseException | None = None) -> BaseExc
             break
         error = error.exceptions[0]
     return error
+
+
+def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """What is in a group and the groups in it.
+
+    Args:
+        group: that was caught.
+    """
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from leaves(error)
+        else:
+            yield error

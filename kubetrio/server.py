@@ -63,9 +63,10 @@ from kubetrio.bootstrap.servicerange import DefaultServiceRange
 from kubetrio.bootstrap.unprotect import Unprotect
 from kubetrio.config import Config
 from kubetrio.env import Env
+from kubetrio.files import exposed
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
-from kubetrio.groups import ungrouped
+from kubetrio.groups import leaves, ungrouped
 from kubetrio.http import descriptors
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, connection_families
@@ -91,6 +92,7 @@ from kubetrio.watch.hub import Hub
 
 log = Log("kubetrio.server")
 SERVICE_PORT = 443  # of the Service ``kubernetes``
+WRITES_AGAIN_S = 1.0
 
 
 class StartError(Exception):
@@ -103,6 +105,7 @@ class State:
 
     bootstrapped: bool = False
     stopping: bool = False
+    unwritten: Callable[[], Awaitable[None]] | None = None  # waits for room on the disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +176,16 @@ def _certificates(config: Config, env: Env) -> pki.Pki:
     return made
 
 
+def _warn_of_exposed(config: Config) -> None:
+    """Say what holds secrets and is not only the owner's, as ssh says of keys."""
+    given = (config.token_auth_file, config.tls_private_key_file, config.kubelet_client_key)
+    own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
+    for path in [config.data_dir, *own, *filter(None, given)]:
+        mend = exposed(path)
+        if mend is not None:
+            log.warning("others can use what holds secrets", path=str(path), mend=mend)
+
+
 def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
     serving = made.serving
     if config.tls_cert_file is not None and config.tls_private_key_file is not None:
@@ -220,6 +233,9 @@ def health_checks(state: State, store: Store) -> Health:
             return f"error getting data from etcd: {error}"
         return None
 
+    def space() -> str | None:
+        return "the disk is full: only deletions are taken" if store.statistics().full else None
+
     health.add("ping", lambda: None)
     health.add("log", lambda: None)
     # This server talks to itself without a connection, so no certificate of one can expire.
@@ -228,6 +244,7 @@ def health_checks(state: State, store: Store) -> Health:
     health.add("etcd-readiness", storage, ["readyz"])
     health.add("informer-sync", bootstrapped, ["readyz"])
     health.add_hooks(bootstrapped, {"storage-readiness": storage})
+    health.add("storage-space", space, ["readyz"])
     health.add("shutdown", stopping, ["readyz"])
     return health
 
@@ -243,6 +260,7 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
             ("kubetrio_storage_commits", "Transactions since start.", numbers.commits),
             ("kubetrio_storage_writes", "Revisions made since start.", numbers.writes),
             ("kubetrio_storage_queued_writes", "Writes waiting.", numbers.queued),
+            ("kubetrio_storage_full", "1 while the disk is full.", numbers.full),
             ("kubetrio_watchers", "Open watches.", watching.watchers),
             ("kubetrio_watchers_live", "Watches that are up to date.", watching.live),
             ("kubetrio_watch_window_bytes", "Bytes of recent events.", watching.window_bytes),
@@ -380,6 +398,7 @@ def store_config(config: Config) -> StoreConfig:
         durability=config.durability,
         history_window_s=config.history_window_s,
         compact_interval_s=config.compact_interval_s,
+        accept_data_loss=config.accept_data_loss,
     )
 
 
@@ -485,21 +504,52 @@ async def bootstrap(
         client_ca=client_ca,
         now=api.env.now(),
     )
+
+    async def own_objects() -> None:
+        await _default_range(config, api).keep()
+        await objects.run()
+
     keeper: FlowConfig | None = None
     try:
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()
-        await _default_range(config, api).keep()
-        await objects.run()
+        if await _written(own_objects, api.store):
+            state.bootstrapped = True
         if isinstance(api.flow, PriorityAndFairness):
             kinds = api.registry.resources.values()
             await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
             keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
-            await keeper.start()
-    except ApiError as error:
-        raise StartError(f"cannot write what every cluster has: {error.message}") from error
-    state.bootstrapped = True
+            await _written(keeper.produce, api.store)
+            await keeper.consume()
+    except* ApiError as group:
+        reason = next(leaves(group))
+        raise StartError(f"cannot write what every cluster has: {reason}") from reason
+    if not state.bootstrapped:
+        state.unwritten = own_objects
     return keeper
+
+
+async def _written(write: Callable[[], Awaitable[None]], store: Store) -> bool:
+    """Write objects of the server itself; False where there is no room on the disk for them."""
+    done = True
+    try:
+        await write()
+    except* (ApiError, StoreError):  # of several tasks
+        if not store.statistics().full:
+            raise
+        log.warning("objects of the server itself wait for room on the disk")
+        done = False
+    return done
+
+
+async def _write_later(state: State, store: Store) -> None:
+    """Write what there was no room for, when there is; then wait until cancelled."""
+    while state.unwritten is not None and not state.bootstrapped:
+        await trio.sleep(WRITES_AGAIN_S)
+        if not store.statistics().full:
+            await state.unwritten()
+            state.bootstrapped = True
+    await trio.sleep_forever()
 
 
 @ungrouped
@@ -525,6 +575,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
         made = _certificates(config, env)
+        _warn_of_exposed(config)
         context = _tls(config, made)
         authorities = (config.client_ca_file or made.ca.cert).read_text(errors="replace")
     except pki.PkiError as error:
@@ -560,6 +611,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")
                     in_background(keeper.run, "flow control configuration")
+                in_background(partial(_write_later, state, store), "objects of the server")
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
                 in_background(unprotect.run, "storage protection")
                 in_background(QuotaKeeper(store, api.quotas, env).run, "resource quotas")

@@ -164,6 +164,36 @@ def test_foreign_database(
     assert (data_dir / FILE_NAME).read_bytes() == content
 
 
+def test_damaged_database_that_was_closed_in_order(
+    capsys: pytest.CaptureFixture[str], data_dir: Path
+) -> None:
+    """It is met while the server reads its own objects; the line says what to do."""
+    from kubetrio.config import Config
+    from kubetrio.server import open_server
+    from kubetrio.store.database import FILE_NAME, PAGE_BYTES
+
+    async def run() -> None:
+        async with open_server(Config(data_dir=data_dir, secure_port=0)):
+            pass
+
+    trio.run(run)
+    path = data_dir / FILE_NAME
+    content = path.read_bytes()
+    begin, end = 8 * PAGE_BYTES, 10 * PAGE_BYTES  # what opening does not read
+    path.write_bytes(content[:begin] + b"\xa5" * (end - begin) + content[end:])
+    line = refused(capsys, "--data-dir", data_dir, "--secure-port", "0")
+    assert "is damaged" in line
+    assert "restore a backup or move it away" in line
+
+
+def test_lost_writes(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
+    """The line names the flag that accepts it."""
+    data_dir.mkdir(mode=0o700)
+    (data_dir / "kubetrio.head").write_text("00000000000000000042 synced boot\n")
+    line = refused(capsys, "--data-dir", data_dir, "--secure-port", "0")
+    assert line.endswith("or go on without them with --accept-data-loss")
+
+
 def test_bad_certificate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The line names the file."""
     bad = tmp_path / "bad.pem"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.files import write_atomic
+from kubetrio.files import exposed, write_atomic
 
 
 def test_write_atomic_replaces_and_leaves_no_rest(tmp_path: Path) -> None:
@@ -20,3 +20,24 @@ def test_write_atomic_replaces_and_leaves_no_rest(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         write_atomic(tmp_path / "d", b"new")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["d", "f"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "found"),
+    [(0o600, False), (0o640, False), (0o644, True), (0o604, True), (0o602, True), (0o620, True)],
+)
+def test_exposed_files(tmp_path: Path, mode: int, found: bool) -> None:
+    """A group may read, for that is how secrets are mounted; others nothing."""
+    path = tmp_path / "a b"
+    path.touch()
+    path.chmod(mode)
+    assert exposed(path) == (f"chmod 600 '{path}'" if found else None)
+
+
+def test_exposed_directories(tmp_path: Path) -> None:
+    """Names are secrets too."""
+    tmp_path.chmod(0o700)
+    assert exposed(tmp_path) is None
+    tmp_path.chmod(0o711)
+    assert exposed(tmp_path) == f"chmod 700 {tmp_path}"
+    assert exposed(tmp_path / "missing") is None

@@ -28,6 +28,7 @@ WRONG: dict[str, list[Any]] = {
     "allow_privileged": ["false", 0, None],
     "anonymous_auth": ["false", 0],
     "durability": ["Full", "", None],
+    "accept_data_loss": ["false", 0],
     "history_window_s": [-1.0, "5m", nan, inf, True],
     "compact_interval_s": [-1, None],
     "request_timeout_s": [0, -1, "1m"],

@@ -19,11 +19,13 @@ import trio
 from kubetrio.bootstrap.lease import identity
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
+from kubetrio.files import write_atomic
 from kubetrio.kubeconfig import context_name
-from kubetrio.server import Server, StartError, open_server
+from kubetrio.server import Server, StartError, _written, open_server
 from kubetrio.store.database import FILE_NAME
-from kubetrio.store.errors import StoreError
-from kubetrio.testing.client import Exchange
+from kubetrio.store.errors import StoreError, StoreFull
+from kubetrio.testing.client import Client, Exchange
+from kubetrio.testing.store_model import MemoryStore
 from kubetrio.transport import TlsTransport
 
 LEASE = (
@@ -197,3 +199,49 @@ async def test_bad_credentials_are_counted(config: Config) -> None:
         page = (await client.request("GET", "/metrics")).body
         assert b'\nauthentication_attempts{result="error"} 1.0\n' in page
         assert b'\nauthenticated_user_requests{username="other"} ' in page
+
+
+# ---------------------------------------------------------------- the disk
+
+
+async def test_files_that_others_can_use_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each with the command that mends it; and nothing is said where all is well."""
+    tokens = tmp_path / "tokens.csv"
+    write_atomic(tokens, b"secret,alice,1\n")
+    data = tmp_path / "data"
+    config = Config(data_dir=data, secure_port=0, token_auth_file=tokens)
+    async with open_server(config):
+        pass
+    assert "others can use" not in caplog.text
+    tokens.chmod(0o644)
+    data.chmod(0o755)
+    (data / "pki" / "sa.key").chmod(0o604)
+    (data / "kubetrio.db").chmod(0o620)
+    async with open_server(config):
+        pass
+    said = [r.kubetrio_fields["mend"] for r in caplog.records if "others can" in r.getMessage()]
+    assert said == [
+        f"chmod 700 {data}",
+        f"chmod 600 {data}/kubetrio.db",
+        f"chmod 600 {data}/pki/sa.key",
+        f"chmod 600 {tokens}",
+    ]
+
+
+async def test_a_disk_with_room_is_ready(client: Client) -> None:
+    """The check has a name of its own."""
+    answer = await client.request("GET", "/readyz/storage-space")
+    assert (answer.status, answer.body) == (200, b"ok")
+
+
+async def test_objects_of_the_server_fail_loudly_where_there_is_room() -> None:
+    """Only a full disk is waited for."""
+
+    async def write() -> None:
+        await trio.lowlevel.checkpoint()
+        raise StoreFull
+
+    with pytest.raises(ExceptionGroup):
+        await _written(write, MemoryStore())

@@ -23,7 +23,7 @@ Source: "API Priority and Fairness", Defaults, in the Kubernetes documentation.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import orjson
@@ -33,6 +33,7 @@ from kubetrio.bootstrap.objects import SERVER, apply_status
 from kubetrio.env import Env
 from kubetrio.flow.config import digest
 from kubetrio.flow.gate import Gate
+from kubetrio.groups import leaves
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
@@ -183,7 +184,7 @@ class FlowConfig:
             try:
                 await self.produce()
             except* ApiError as group:  # of several tasks
-                reasons = sorted({str(error) for error in _leaves(group)})
+                reasons = sorted({str(error) for error in leaves(group)})
                 log.warning("flow control objects not maintained", reasons=reasons)
 
     # ------------------------------------------------------------------ producer
@@ -304,14 +305,6 @@ class FlowConfig:
                 log.warning("FlowSchema status not written", name=name, reason=error.message)
                 return RETRY_S
         return None
-
-
-def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
 
 
 def _has_condition(schema: Object, wanted: Object) -> bool:

@@ -156,6 +156,9 @@ class Lifecycle:
             except KeyExists as error:
                 if not generated or attempt + 1 == GENERATE_ATTEMPTS:
                     raise await self._exists(target, meta) from error
+            except StoreError as error:
+                group_resource = target.resource.group_resource
+                raise translate(error, group_resource, meta.get("name") or "") from error
         raise AssertionError("the last attempt returns or raises")
 
     async def _create_once(self, target: Target, obj: Object, options: WriteOptions) -> Written:
@@ -200,13 +203,8 @@ class Lifecycle:
             return Written(shown, created=True)
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-        try:
-            value = await options.work(_finish_new, stored_type, obj, stamp)
-            stored = await self._store.create(key, value)
-        except KeyExists:
-            raise
-        except StoreError as error:
-            raise translate(error, resource.group_resource, meta["name"]) from error
+        value = await options.work(_finish_new, stored_type, obj, stamp)
+        stored = await self._store.create(key, value)
         return Written(stored.value, created=True)
 
     def _generated(self, prefix: str, target: Target) -> str:
@@ -379,7 +377,12 @@ class Lifecycle:
             await self._store.delete(current.key, gone, expected=current.revision)
             await self._removed(resource, new)
             return Written(value.at(current.revision), created=False)
-        stored = await self._store.update(current.key, value, expected=current.revision)
+        # Finalizers are taken out of what goes away on a full disk too; nobody makes it larger.
+        size = len(value.before) + len(value.after)
+        frees = "deletionTimestamp" in new["metadata"] and size <= len(current.value)
+        stored = await self._store.update(
+            current.key, value, expected=current.revision, frees=frees
+        )
         return Written(stored.value, created=False)
 
     @staticmethod
@@ -447,7 +450,9 @@ class Lifecycle:
         """Write a deletion: watchers of a removed object see the state that was stored."""
         if outcome is Outcome.MARK or last != obj:
             # As kube-apiserver does: what deletion changes in an object is written before it goes.
-            current = await self._store.update(current.key, stamp(last), expected=current.revision)
+            current = await self._store.update(
+                current.key, stamp(last), expected=current.revision, frees=True
+            )
         if outcome is Outcome.REMOVE:
             value = restamp(current.value)
             return await self._store.delete(current.key, value, expected=current.revision)

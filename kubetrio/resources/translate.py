@@ -25,6 +25,10 @@ def translate(error: errors.StoreError, resource: GroupResource, name: str) -> A
             return ApiError(
                 503, "ServiceUnavailable", "apiserver is shutting down", {}, retry_after=1
             )
+        case errors.StoreFull():
+            # etcd's words behind its NOSPACE alarm; no error of the API, so without a reason
+            # (endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus).
+            return ApiError(500, "", "etcdserver: mvcc: database space exceeded")
         case errors.StoreUnavailable():
             return status.internal_error(f"storage: {error}")
     return status.internal_error(str(error))

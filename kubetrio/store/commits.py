@@ -26,9 +26,17 @@ import outcome
 import trio
 
 from kubetrio.env import Env
+from kubetrio.store.clock import Clock
 from kubetrio.store.database import Writer
-from kubetrio.store.errors import StoreBroken, StoreClosed, StoreError, StoreUnavailable
+from kubetrio.store.errors import (
+    StoreBroken,
+    StoreClosed,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
 from kubetrio.store.model import Event, KeyValue, Revision
+from kubetrio.store.space import Space
 from kubetrio.store.sync import FileSync
 
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
@@ -52,12 +60,15 @@ class _State(enum.Enum):
 class _Write:
     """A queued write and the task that waits for it."""
 
-    __slots__ = ("apply", "arguments", "size", "state", "task")
+    __slots__ = ("apply", "arguments", "frees", "size", "state", "task")
 
-    def __init__(self, apply: Apply, arguments: tuple[object, ...], size: int) -> None:
+    def __init__(
+        self, apply: Apply, arguments: tuple[object, ...], size: int, *, frees: bool
+    ) -> None:
         self.apply = apply
         self.arguments = arguments
         self.size = size
+        self.frees = frees
         self.state = _State.WAITING
         self.task = trio.lowlevel.current_task()
 
@@ -102,10 +113,12 @@ class _Flight:
         self.bug: BaseException | None = None
         self._landed: trio.Event | None = None
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Exception, *, full: bool) -> None:
         """Nothing is stored: a refusal may rest on a write that was not, so it is not told."""
         self.events.clear()
-        self.answers = [outcome.Error(StoreUnavailable(str(error))) for _ in self.batch]
+        self.answers = [
+            outcome.Error(StoreFull() if full else StoreUnavailable(str(error))) for _ in self.batch
+        ]
 
     async def wait(self) -> None:
         """Wait until it has landed."""
@@ -128,9 +141,11 @@ class Commits:
 
     Args:
         writer: the writing connection.
-        env: wall clock and threads.
+        env: threads.
+        clock: dates revisions.
         slot: who may use the connection: a batch, a step of compaction, a checkpoint.
         sync: of the write-ahead log; None not to wait for the disk.
+        space: whether there is room for what frees none.
         before_commit: called when what readers keep would change.
         announce: called with what was committed, in revision order.
 
@@ -145,6 +160,8 @@ class Commits:
         env: Env,
         slot: trio.Semaphore,
         sync: FileSync | None,
+        space: Space,
+        clock: Clock,
         *,
         before_commit: Callable[[], None],
         announce: Callable[[Sequence[Event]], None],
@@ -153,6 +170,8 @@ class Commits:
         self._env = env
         self._slot = slot
         self._sync = sync
+        self._space = space
+        self._clock = clock
         self._before_commit = before_commit
         self._announce = announce
         self._queue: deque[_Write] = deque()
@@ -179,6 +198,8 @@ class Commits:
         apply: Callable[[Writer, *Change], tuple[KeyValue, Event]],
         arguments: tuple[*Change],
         size: int,
+        *,
+        frees: bool = False,
     ) -> KeyValue:
         """Queue a write and wait until it is durable; cancellable until it is taken.
 
@@ -186,6 +207,7 @@ class Commits:
             apply: makes the change in the open transaction; may raise a `StoreError`.
             arguments: for it, behind the writer.
             size: bytes of the value.
+            frees: whether room comes of it in the end, so that it is taken on a full disk too.
 
         Raises:
             StoreError: of `apply`, or the store is closed or could not commit.
@@ -193,7 +215,9 @@ class Commits:
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise StoreClosed
-        write = _Write(apply, arguments, size)
+        if self._space.full and not frees:
+            raise StoreFull
+        write = _Write(apply, arguments, size, frees=frees)
         queue = self._queue
         queue.append(write)
         if self._flight is not None:
@@ -304,8 +328,11 @@ class Commits:
         flight = self._flight = _Flight(self._take(), writer.revision)
         answers, events = flight.answers, flight.events
         try:
-            writer.begin(int(self._env.now() * 1000))
+            writer.begin(self._clock.now_ms())
             for write in flight.batch:
+                if self._space.full and not write.frees:  # it was queued before
+                    answers.append(outcome.Error(StoreFull()))
+                    continue
                 try:
                     stored, event = write.apply(writer, *write.arguments)
                 except StoreError as error:
@@ -339,7 +366,7 @@ class Commits:
         self._writer.rollback(flight.before)
         flight.open = False
         if isinstance(error, apsw.Error | OSError):
-            flight.fail(error)
+            flight.fail(error, full=self._space.failed(error))
         else:
             flight.bug = error
             flight.answers.clear()
@@ -361,7 +388,7 @@ class Commits:
                     await self._sync.wait()
             except OSError as error:
                 failure = error
-                flight.fail(error)
+                flight.fail(error, full=False)
                 self._closed = True
         else:  # a long queue must not keep the event loop
             await trio.lowlevel.cancel_shielded_checkpoint()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import apsw
 
+from kubetrio.logs import Log
 from kubetrio.store import statements as sql
 from kubetrio.store.errors import (
     DatabaseUnusable,
@@ -24,6 +25,7 @@ from kubetrio.store.errors import (
     KeyMissing,
     RevisionMismatch,
 )
+from kubetrio.store.head import Noted
 from kubetrio.store.model import (
     Event,
     EventType,
@@ -33,8 +35,11 @@ from kubetrio.store.model import (
 )
 from kubetrio.store.sync import sync_directory
 
+LOG = Log("kubetrio.store")
+
 FILE_NAME = "kubetrio.db"
 BUSY_TIMEOUT_MS = 5000
+PAGE_BYTES = 4096
 
 
 def read_header(path: Path) -> None:
@@ -143,7 +148,8 @@ class Writer:
         self.revision: Revision = self._execute(sql.HEAD).get
         self.compacted: Revision = self._execute(sql.GET_META, ("compacted",)).get
         self.wal_pages = 0
-        self._last_ms = 0
+        self.newest_ms: int = self._execute(sql.NEWEST_AT).get or 0
+        self._marked = False
         self._connection.set_wal_hook(self._on_wal)
 
     def _on_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
@@ -151,13 +157,16 @@ class Writer:
         return apsw.SQLITE_OK
 
     def begin(self, now_ms: int) -> None:
-        """Open a transaction whose writes carry a wall-clock time that never goes back."""
-        self._last_ms = max(self._last_ms, now_ms)
+        """Open a transaction whose writes carry a time (`store.clock`) that never goes back."""
+        self.newest_ms = max(self.newest_ms, now_ms)
         self._execute(sql.BEGIN)
+        if not self._marked:  # there was no room for it when the file was opened
+            self._execute(sql.SET_META, ("clean", 0))
 
     def commit(self) -> None:
         """Put the open transaction into the log."""
         self._execute(sql.COMMIT)
+        self._marked = True
 
     def rollback(self, revision: Revision) -> None:
         """Forget the open transaction; `revision` is the newest committed one."""
@@ -177,7 +186,7 @@ class Writer:
         revision = self.revision + 1
         previous = before[0] if before else None
         self._execute(
-            sql.APPEND, (revision, key, int(kind), created, previous, self._last_ms, stamped)
+            sql.APPEND, (revision, key, int(kind), created, previous, self.newest_ms, stamped)
         )
         if before:
             self._execute(sql.ADD_HISTORY, (key, before[0], revision, before[1]))
@@ -250,12 +259,16 @@ class Writer:
         self.compacted = to
 
     def revision_before(self, cutoff_ms: int) -> Revision:
-        """Newest revision written at or before a wall-clock time, at least the compacted one."""
+        """Newest revision written at or before a time, at least the compacted one.
+
+        Times that are ahead of the newest one were made by former versions while the wall clock
+        was ahead, and are behind all that came later.
+        """
         low, high = self.compacted, self.revision
         while low < high:
             middle = (low + high + 1) // 2
             row = self._execute(sql.AGE_PROBE, (middle,)).fetchone()
-            if row is not None and row[1] <= cutoff_ms:
+            if row is not None and (row[1] <= cutoff_ms or row[1] > self.newest_ms):
                 low = middle
             else:
                 high = middle - 1
@@ -266,6 +279,11 @@ class Writer:
         self._connection.pragma("incremental_vacuum", pages)
         free: int = self._connection.pragma("freelist_count")
         return free
+
+    def pages(self) -> int:
+        """Pages of the file, with all of the log copied into it."""
+        count: int = self._connection.pragma("page_count")
+        return count
 
     def free_pages(self) -> int:
         """Pages of the file that hold nothing."""
@@ -292,6 +310,7 @@ class Writer:
     def mark(self, *, clean: bool) -> None:
         """Note whether the file is in use (a crash leaves the note) or was closed in order."""
         self._execute(sql.SET_META, ("clean", int(clean)))
+        self._marked = True
 
     def close(self) -> None:
         """Close in order: note it, empty the log, close."""
@@ -304,40 +323,78 @@ class Writer:
         self._connection.close()
 
 
-def open_writer(path: Path, *, now_ms: int) -> Writer:
+def open_writer(path: Path, *, now_ms: int, noted: Noted | None = None) -> Writer:
     """Open or create the database, checking it whole after an unclean stop.
 
+    Args:
+        path: database file.
+        now_ms: wall clock.
+        noted: what the run before left when it did not end in order; None also to take the file
+            as it is.
+
     Raises:
-        DatabaseUnusable: foreign, corrupt or newer; the file is as it was.
+        DatabaseUnusable: foreign, corrupt, newer, or without what was answered; the file is as it
+            was.
         OSError: the directory cannot be written.
     """
+    log = path.with_name(path.name + "-wal")
     if not path.exists() or path.stat().st_size == 0:
-        log = path.with_name(path.name + "-wal")
         if log.exists() and log.stat().st_size:
             # SQLite would replay it over the new file; and it may be the rest of a moved database.
             raise DatabaseUnusable(
                 f"{log} is the log of a database that is not there: move it away with its database"
             )
+        _refuse_loss(path, 0, noted)
         path.unlink(missing_ok=True)
-        create(path, now_ms)
+        try:
+            create(path, now_ms)
+        except apsw.Error as error:
+            raise DatabaseUnusable(f"{path} cannot be made: {error}") from error
     read_header(path)
+    logged = log.exists()
     try:
         connection = connect(path)
         try:
-            if connection.execute(sql.GET_META, ("clean",)).get != 1:
+            unclean = connection.execute(sql.GET_META, ("clean",)).get != 1
+            if unclean or noted is not None:
                 found = connection.execute("PRAGMA quick_check(5)").get
                 if found != "ok":
-                    text = found if isinstance(found, str) else "; ".join(map(str, found))
-                    raise DatabaseUnusable(
-                        f"{path} is damaged ({text}): restore a backup or move it away"
-                    )
+                    raise damaged(path, found if isinstance(found, str) else "; ".join(found))
             migrate(connection, now_ms)
         finally:
             connection.close()
         writer = Writer(path)
-        writer.mark(clean=False)
+        try:
+            _refuse_loss(path, writer.revision, noted)
+            if unclean and not logged and noted is None:
+                LOG.warning(
+                    "The write-ahead log of an unclean stop is not there: if it held writes, they "
+                    "are lost",
+                    file=str(log),
+                )
+            with contextlib.suppress(apsw.FullError):  # then with the first write
+                writer.mark(clean=False)
+        except BaseException:
+            writer.abandon()
+            raise
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
-        raise DatabaseUnusable(
-            f"{path} is damaged ({error}): restore a backup or move it away"
-        ) from error
+        raise damaged(path, error) from error
+    except apsw.Error as error:
+        raise DatabaseUnusable(f"{path} cannot be opened: {error}") from error
     return writer
+
+
+def damaged(path: Path, why: object) -> DatabaseUnusable:
+    """What is said of a file that cannot be read."""
+    return DatabaseUnusable(f"{path} is damaged ({why}): restore a backup or move it away")
+
+
+def _refuse_loss(path: Path, revision: Revision, noted: Noted | None) -> None:
+    """Refuse a file that lacks what was answered."""
+    if noted is None or not noted.holds or noted.revision <= revision:
+        return
+    raise DatabaseUnusable(
+        f"{path} ends at revision {revision}, and revision {noted.revision} was answered before "
+        f"the server was killed: {noted.revision - revision} revisions are lost, with {path}-wal. "
+        "Bring that file or a backup back, or go on without them with --accept-data-loss"
+    )

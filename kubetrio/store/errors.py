@@ -71,6 +71,13 @@ class StoreUnavailable(StoreError):
     """The engine could not commit (disk full, I/O error); nothing of the write was kept."""
 
 
+class StoreFull(StoreUnavailable):
+    """There is no room on the disk for this write; nothing of it was kept."""
+
+    def __init__(self) -> None:
+        super().__init__("the disk is full")
+
+
 class StoreBroken(StoreError):
     """The disk could not sync what was committed: what is on it is unknown, and the store ends.
 

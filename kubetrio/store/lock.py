@@ -1,16 +1,21 @@
-"""One server, one data directory: an advisory lock that names its holder.
+"""One server, one data directory: advisory locks that name their holder.
 
-The lock is the operating system's (`flock`), so it goes away with the process however it dies; the
-pid in the file is only for the message.
+The locks are the operating system's (`flock`), so they go away with the process however it dies.
+The directory itself is locked, where the system can, because a lock file can be removed while it is
+held; the file is for systems that cannot, and the pid in it only for the message.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from kubetrio.store.errors import DataDirectoryLocked
+
+FILE_NAME = "kubetrio.lock"
 
 if sys.platform == "win32":
     import msvcrt
@@ -18,11 +23,26 @@ if sys.platform == "win32":
     def _lock(fd: int) -> None:
         msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
 
+    def _lock_directory(_path: Path) -> int:
+        return -1
+
 else:
     import fcntl
 
     def _lock(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _lock_directory(path: Path) -> int:
+        """A descriptor that holds the lock, -1 where directories cannot be locked (NFS)."""
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _lock(fd)
+        except OSError as error:
+            os.close(fd)
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            return -1
+        return fd
 
 
 class DirectoryLock:
@@ -33,23 +53,43 @@ class DirectoryLock:
 
     Raises:
         DataDirectoryLocked: another process holds it.
-        OSError: the directory cannot be written.
+        OSError: the directory cannot be read or written.
     """
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / "kubetrio.lock"
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = directory / FILE_NAME
+        self._fds: list[int] = []
         try:
-            _lock(self._fd)
-        except OSError:
-            pid = os.pread(self._fd, 32, 0).strip() if hasattr(os, "pread") else b""
-            os.close(self._fd)
-            raise DataDirectoryLocked(directory, int(pid) if pid.isdigit() else 0) from None
-        os.ftruncate(self._fd, 0)
-        os.write(self._fd, b"%d\n" % os.getpid())
+            self._fds.append(_lock_directory(directory))
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            raise DataDirectoryLocked(directory, _holder(path)) from None
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._fds.append(fd)
+            _lock(fd)
+        except OSError as error:
+            self.release()
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES) or error.filename:
+                raise
+            raise DataDirectoryLocked(directory, _holder(path)) from None
+        with suppress(OSError):  # a full disk: the lock counts, not the name on it
+            os.ftruncate(fd, 0)
+            os.write(fd, b"%d\n" % os.getpid())
 
     def release(self) -> None:
         """Give the directory back; calling it twice is fine."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        while self._fds:
+            fd = self._fds.pop()
+            if fd >= 0:
+                os.close(fd)
+
+
+def _holder(path: Path) -> int:
+    """The pid in a lock file, 0 where there is none."""
+    try:
+        pid = path.read_bytes()[:32].strip()
+    except OSError:
+        return 0
+    return int(pid) if pid.isdigit() else 0

@@ -154,6 +154,7 @@ class StoreStatistics:
         wal_bytes: size of the write-ahead log.
         file_bytes: size of the database file.
         queued: writes waiting for a transaction.
+        full: whether the disk is, so that only deletions are taken.
     """
 
     revision: Revision
@@ -164,6 +165,7 @@ class StoreStatistics:
     wal_bytes: int
     file_bytes: int
     queued: int
+    full: bool = False
 
 
 CommitHook = Callable[[Sequence[Event]], None]
@@ -250,8 +252,16 @@ class Store(Protocol):
         """
         ...
 
-    async def update(self, key: str, value: Stamped, *, expected: Revision) -> KeyValue:
+    async def update(
+        self, key: str, value: Stamped, *, expected: Revision, frees: bool = False
+    ) -> KeyValue:
         """Replace a key that is at an expected revision.
+
+        Args:
+            key: the key.
+            value: what it becomes.
+            expected: revision it must be at.
+            frees: a step towards a deletion: on a full disk it is taken, as deletions are.
 
         Raises:
             KeyMissing: the key does not exist.

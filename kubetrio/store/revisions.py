@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, TypeVarTuple
 
 import apsw
 import trio
@@ -20,9 +20,17 @@ import trio
 from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.store import database
+from kubetrio.store.clock import Clock
 from kubetrio.store.commits import Commits
 from kubetrio.store.compaction import compact
-from kubetrio.store.errors import Compacted, StoreUnavailable
+from kubetrio.store.errors import (
+    Compacted,
+    DatabaseUnusable,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+from kubetrio.store.head import Head, left_behind
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import (
     CommitHook,
@@ -37,10 +45,13 @@ from kubetrio.store.model import (
 )
 from kubetrio.store.reader import Reader
 from kubetrio.store.recent import Recent
+from kubetrio.store.reserve import Reserve, size_for
+from kubetrio.store.space import Space
 from kubetrio.store.sync import FileSync, open_sync
 from kubetrio.supervise import persevere
 
 T = TypeVar("T")
+Change = TypeVarTuple("Change")
 
 LOG = Log("kubetrio.store")
 
@@ -66,6 +77,9 @@ class StoreConfig:
         checkpoint_pages: pages of write-ahead log that start a checkpoint.
         wal_limit_pages: pages of write-ahead log at which writers wait for a checkpoint.
         recent_bytes: bound of the objects kept in memory because they were read lately.
+        reserve_bytes: room kept on the disk for deletions and an orderly stop; less on a small
+            file system, 0 for none.
+        accept_data_loss: open a store that lacks revisions that were answered.
     """
 
     durability: str = "full"
@@ -75,6 +89,8 @@ class StoreConfig:
     checkpoint_pages: int = 2000
     wal_limit_pages: int = 16000
     recent_bytes: int = 8 * 1024 * 1024
+    reserve_bytes: int = 16 * 1024 * 1024
+    accept_data_loss: bool = False
 
 
 class SqliteStore:
@@ -87,6 +103,8 @@ class SqliteStore:
         env: Env,
         writer: database.Writer,
         sync: FileSync | None,
+        space: Space,
+        head: Head,
     ) -> None:
         path = directory / database.FILE_NAME
         self._path = path
@@ -98,6 +116,7 @@ class SqliteStore:
         self._long_readers = [Reader(path) for _ in range(READERS)]
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
         self._revision = writer.revision
+        self._clock = Clock(writer.newest_ms, int(env.now() * 1000))
         # Of the connection; no lock, since who takes it need not be who gives it back.
         self._writer_slot = trio.Semaphore(1, max_value=1)
         self._commits = Commits(
@@ -105,9 +124,13 @@ class SqliteStore:
             env,
             self._writer_slot,
             sync,
+            space,
+            self._clock,
             before_commit=self._reader.hold,
             announce=self._announce,
         )
+        self._space = space
+        self._head = head
         self._checkpoint_due = trio.Event()
         self._checkpoints = 0  # under way
         self._rested_at: Revision | None = None  # newest revision of the last round of compaction
@@ -143,6 +166,7 @@ class SqliteStore:
             wal_bytes=wal.stat().st_size if wal.exists() else 0,
             file_bytes=self._path.stat().st_size,
             queued=self._commits.queued,
+            full=self._space.full,
         )
 
     # ------------------------------------------------------------------ reads
@@ -162,7 +186,10 @@ class SqliteStore:
         if known is None:
             if not self._reader.apart:
                 return await self._here(lambda reader: reader.get(key, None))
-            known = self._reader.get(key, None)
+            try:
+                known = self._reader.get(key, None)
+            except apsw.Error as error:
+                raise self._unreadable(error) from error
             if known is not None:
                 self._recent.keep(known)
         return known
@@ -196,7 +223,7 @@ class SqliteStore:
 
     async def count(self, keys: Range, *, at: Revision | None = None) -> int:
         """Number of keys; see `Store.count`."""
-        some = self._reader.count_some(keys, COUNTED_INLINE + 1)
+        some = self._count_some(keys, COUNTED_INLINE + 1)
         if some <= COUNTED_INLINE:
             if at is not None:
                 return await self._here(lambda reader: reader.count(keys, at))
@@ -214,11 +241,26 @@ class SqliteStore:
         )
 
     def _few(self, keys: Range) -> bool:
-        return self._reader.count_some(keys, INLINE_KEYS + 1) <= INLINE_KEYS
+        return self._count_some(keys, INLINE_KEYS + 1) <= INLINE_KEYS
+
+    def _count_some(self, keys: Range, most: int) -> int:
+        try:
+            return self._reader.count_some(keys, most)
+        except apsw.Error as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: apsw.Error) -> StoreError:
+        """What an error of the engine means to those who read."""
+        if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+            return database.damaged(self._path, error)
+        return StoreUnavailable(str(error))
 
     async def _here(self, read: Callable[[Reader], T]) -> T:
         """Read on the event loop; not a checkpoint but where that could see what is in flight."""
-        result = read(self._reader)
+        try:
+            result = read(self._reader)
+        except apsw.Error as error:
+            raise self._unreadable(error) from error
         if not self._reader.apart:
             await self._commits.settled()
         return result
@@ -228,6 +270,8 @@ class SqliteStore:
             reader = self._long_readers.pop()
             try:
                 result = await self._env.run_blocking(read, reader)
+            except apsw.Error as error:
+                raise self._unreadable(error) from error
             finally:
                 self._long_readers.append(reader)
         await self._commits.settled()
@@ -239,20 +283,35 @@ class SqliteStore:
         """Write a new key; see `Store.create`."""
         return await self._commits.submit(database.Writer.create, (key, value), _size_of(value))
 
-    async def update(self, key: str, value: Stamped, *, expected: Revision) -> KeyValue:
+    async def update(
+        self, key: str, value: Stamped, *, expected: Revision, frees: bool = False
+    ) -> KeyValue:
         """Replace a key; see `Store.update`."""
-        return await self._commits.submit(
-            database.Writer.update, (key, value, expected), _size_of(value)
-        )
+        submit = self._free if frees else self._commits.submit
+        return await submit(database.Writer.update, (key, value, expected), _size_of(value))
 
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
         """Delete a key; see `Store.delete`."""
-        return await self._commits.submit(
-            database.Writer.delete, (key, last, expected), _size_of(last)
-        )
+        return await self._free(database.Writer.delete, (key, last, expected), _size_of(last))
+
+    async def _free(
+        self,
+        apply: Callable[[database.Writer, *Change], tuple[KeyValue, Event]],
+        arguments: tuple[*Change],
+        size: int,
+    ) -> KeyValue:
+        """Submit a write that room comes of: where there is none for it, room is made first."""
+        try:
+            return await self._commits.submit(apply, arguments, size, frees=True)
+        except StoreFull:
+            if not self._space.full:
+                raise
+        await self._space.looked()
+        return await self._commits.submit(apply, arguments, size, frees=True)
 
     def _announce(self, events: Sequence[Event]) -> None:
         self._revision = events[-1].revision
+        self._head.note(self._revision)
         self._reader.renew()
         self._recent.announced(events)
         for hook in self._hooks:
@@ -292,15 +351,15 @@ class SqliteStore:
                 LOG.error(error, "Compaction failed")
 
     async def _compact_by_age(self) -> None:
-        cutoff = self._env.now() - self._config.history_window_s
+        cutoff_ms = self._clock.now_ms() - int(self._config.history_window_s * 1000)
         async with self._writer_slot:
-            target = self._writer.revision_before(int(cutoff * 1000))
+            target = self._writer.revision_before(cutoff_ms)
         if target > self._writer.compacted:
             await self.compact(target)
         rests, self._rested_at = self._rested_at == self._revision, self._revision
         too_long = self.statistics().wal_bytes > WAL_KEPT_BYTES
         if self._writer.wal_pages or too_long:
-            empty = rests or too_long
+            empty = (rests or too_long) and not self._space.full  # its room would be lost
             mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if empty else apsw.SQLITE_CHECKPOINT_RESTART
             with self._nothing_kept():
                 await self._begin_log_anew(mode, wait=False)
@@ -325,6 +384,40 @@ class SqliteStore:
                 await trio.lowlevel.checkpoint()
         finally:
             copier.close()
+
+    async def _make_room(self) -> bool:
+        """Free what can be freed on a full disk; returns whether the store can be written."""
+        try:
+            # First, so that the log is written over in place of growing.
+            await self._checkpoint_for_room()
+            floor = -1
+            while floor < self.compacted < self._revision:
+                floor = self.compacted
+                try:
+                    await self.compact(self._revision)
+                except (Compacted, StoreUnavailable):
+                    pass  # some of it, perhaps
+                await self._checkpoint_for_room()
+            async with self._writer_slot:
+                await self._env.run_blocking(partial(self._writer.mark, clean=False))
+        except (StoreError, apsw.Error, OSError):
+            return False
+        return True
+
+    async def _checkpoint_for_room(self) -> None:
+        with self._nothing_kept():
+            async with self._writer_slot:
+                self._space.grow(self._writer.pages() * database.PAGE_BYTES)
+                await self._env.run_blocking(self._begin_log_for_room)
+                self._commits.log_anew = True
+
+    def _begin_log_for_room(self) -> None:
+        """Keep the log's room for the log, but where the reserve has none for the next start."""
+        if not self._space.low:
+            self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_RESTART, wait=False)
+            return
+        self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE, wait=False)
+        self._space.refill()
 
     @contextmanager
     def _nothing_kept(self) -> Iterator[None]:
@@ -362,6 +455,7 @@ class SqliteStore:
             for run, name in (
                 (self._compact_forever, "store compaction"),
                 (self._checkpoint_forever, "store checkpoints"),
+                (partial(self._space.keep, self._make_room), "store space"),
             ):
                 nursery.start_soon(persevere, run, name, name=name)
         raise AssertionError("store tasks never return")
@@ -377,12 +471,16 @@ class SqliteStore:
             reader.close()
         if clean:
             try:
+                if self._space.full:
+                    self._space.grow(self._writer.pages() * database.PAGE_BYTES)
                 self._writer.close()
             except apsw.Error as error:  # what was acknowledged is in the log all the same
                 LOG.error(error, "Stopped as by a crash; the next start checks the database")
                 clean = False
         if not clean:
             self._writer.abandon()
+        self._space.closed()
+        self._head.close(clean=clean)
 
 
 @asynccontextmanager
@@ -418,16 +516,33 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     stack.callback(DirectoryLock(directory).release)
     path = directory / database.FILE_NAME
+    file = path.resolve()  # SQLite keeps the log beside what a link leads to
+    log = file.with_name(file.name + "-wal")
+    reserve_bytes = size_for(file.parent, config.reserve_bytes)
+    # The log is copied into the file while half of the reserve has room for all of it.
+    if reserve_bytes:
+        pages = min(config.checkpoint_pages, reserve_bytes // 2 // database.PAGE_BYTES)
+        config = replace(config, checkpoint_pages=pages)
+    space = Space(Reserve(file.parent, reserve_bytes), file)
+    space.opening()
+    found = None if config.accept_data_loss else left_behind(directory)
+    while True:
+        try:
+            writer = database.open_writer(path, now_ms=int(env.now() * 1000), noted=found)
+            break
+        except DatabaseUnusable as error:
+            no_room = isinstance(error.__cause__, apsw.FullError | apsw.IOError)
+            if not no_room or not space.more():
+                raise
     try:
-        writer = database.open_writer(path, now_ms=int(env.now() * 1000))
-    except apsw.Error as error:
-        raise StoreUnavailable(f"cannot open {path}: {error}") from error
-    try:
+        synced = config.durability == "full"
+        head = Head(directory, synced=synced)
+        head.note(writer.revision)
         sync = None
-        if config.durability == "full":
-            file = path.resolve()  # SQLite keeps the log beside what a link leads to
-            sync = stack.enter_context(open_sync(file.with_name(file.name + "-wal"), env))
-        return SqliteStore(directory, config, env, writer, sync)
+        if synced:
+            sync = stack.enter_context(open_sync(log, env))
+        space.opened()
+        return SqliteStore(directory, config, env, writer, sync, space, head)
     except BaseException:
         writer.abandon()
         raise

@@ -130,4 +130,5 @@ COMPACT_REPLACED = """DELETE FROM revision WHERE rev IN (
     SELECT prev_rev FROM revision WHERE rev > ?1 AND rev <= ?2 AND prev_rev IS NOT NULL)"""
 # Not the row at the target itself: the newest row keeps the revision counter across restarts.
 COMPACT_DELETIONS = "DELETE FROM revision WHERE rev >= ?1 AND rev < ?2 AND type = 2"
+NEWEST_AT = "SELECT at FROM revision ORDER BY rev DESC LIMIT 1"
 AGE_PROBE = "SELECT rev, at FROM revision WHERE rev >= ? ORDER BY rev LIMIT 1"

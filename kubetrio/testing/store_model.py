@@ -179,8 +179,11 @@ class MemoryStore:
             raise KeyExists(key)
         return self._append(key, EventType.CREATED, value, None)
 
-    async def update(self, key: str, value: Stamped, *, expected: Revision) -> KeyValue:
+    async def update(
+        self, key: str, value: Stamped, *, expected: Revision, frees: bool = False
+    ) -> KeyValue:
         """Replace a key; see `Store.update`."""
+        del frees  # there is always room
         return self._append(key, EventType.UPDATED, value, self._find(key, expected))
 
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:

@@ -60,3 +60,11 @@ def test_a_failing_store_is_an_internal_error(kind: type[errors.StoreError]) -> 
     found = translate(kind("disk full"), DEPLOYMENTS, "d")
     assert found.code == 500
     assert "disk full" in found.message
+
+
+def test_a_full_disk_is_told_in_the_words_of_etcd() -> None:
+    """An error that is none of the API: 500 without a reason, as behind a NOSPACE alarm."""
+    found = translate(errors.StoreFull(), DEPLOYMENTS, "d").status()
+    assert (found["code"], found["message"]) == (500, "etcdserver: mvcc: database space exceeded")
+    assert "reason" not in found
+    assert "details" not in found

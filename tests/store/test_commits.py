@@ -9,9 +9,12 @@ from trio.testing import MockClock
 
 from kubetrio.env import seeded
 from kubetrio.store import database
+from kubetrio.store.clock import Clock
 from kubetrio.store.commits import Commits
 from kubetrio.store.errors import StoreClosed
 from kubetrio.store.model import KeyValue, Stamped
+from kubetrio.store.reserve import Reserve
+from kubetrio.store.space import Space
 from kubetrio.store.sync import open_sync
 
 VALUE = Stamped(b"", b"x")
@@ -44,6 +47,8 @@ async def write_in_turns(path: Path, clock: MockClock, *, writers: int, disk_s: 
         seeded(0),
         trio.Semaphore(1, max_value=1),
         SlowSync(disk_s),
+        Space(Reserve(path.parent, 0), path),
+        Clock(0, 0),
         before_commit=lambda: None,
         announce=lambda _: None,
     )
@@ -122,6 +127,8 @@ async def test_what_a_writer_began_lands_when_the_end_comes(tmp_path: Path, roun
                 env,
                 trio.Semaphore(1, max_value=1),
                 sync,
+                Space(Reserve(path.parent, 0), path),
+                Clock(0, 0),
                 before_commit=lambda: None,
                 announce=lambda _: None,
             )

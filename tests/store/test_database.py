@@ -250,3 +250,18 @@ def test_the_revision_of_a_time_finds_its_way_over_holes(writer: database.Writer
     writer.compact(15)
     for rev in range(16, 22):
         assert writer.revision_before(1000 + rev - 2) == rev
+
+
+def test_times_ahead_of_the_newest_are_behind_all_others(path: Path) -> None:
+    """Former versions dated revisions by a wall clock that may have been ahead for a while."""
+    first = open_writer(path)
+    for now_ms in (1000, 2000, 3000, 4000):
+        fill(first, 1, now_ms=now_ms)
+    first.close()
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE revision SET at = 900000 WHERE rev <= 3")
+    again = open_writer(path)
+    assert again.newest_ms == 4000
+    assert again.revision_before(3000) == 3
+    assert again.revision_before(4000) == 4
+    again.abandon()

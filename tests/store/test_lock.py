@@ -1,6 +1,9 @@
 """One server, one data directory."""
 
+import errno
+import fcntl
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -88,5 +91,60 @@ def test_a_lock_without_a_pid_names_nobody(tmp_path: Path) -> None:
     lock = DirectoryLock(tmp_path)
     (tmp_path / "kubetrio.lock").write_bytes(b"")
     with pytest.raises(DataDirectoryLocked, match="in use by another process"):
+        DirectoryLock(tmp_path)
+    lock.release()
+
+
+def test_a_lock_outlives_its_file(tmp_path: Path) -> None:
+    """Who removes the file does not let a second server in."""
+    lock = DirectoryLock(tmp_path)
+    (tmp_path / "kubetrio.lock").unlink()
+    with pytest.raises(DataDirectoryLocked, match="in use by another process"):
+        DirectoryLock(tmp_path)
+    assert not (tmp_path / "kubetrio.lock").exists()
+    lock.release()
+    DirectoryLock(tmp_path).release()
+
+
+def test_a_server_of_a_former_version_is_noticed(tmp_path: Path) -> None:
+    """It locks the file only."""
+    with (tmp_path / "kubetrio.lock").open("w+b") as file:
+        file.write(b"123\n")
+        file.flush()
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(DataDirectoryLocked, match="process 123"):
+            DirectoryLock(tmp_path)
+
+
+def test_where_directories_cannot_be_locked_the_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on NFS."""
+    flock = fcntl.flock
+
+    def on_nfs(fd: int, how: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        flock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", on_nfs)
+    lock = DirectoryLock(tmp_path)
+    with pytest.raises(DataDirectoryLocked):
+        DirectoryLock(tmp_path)
+    lock.release()
+
+
+def test_a_full_disk_does_not_keep_the_lock_from_being_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pid is for people."""
+
+    def write(_fd: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", write)
+        lock = DirectoryLock(tmp_path)
+    with pytest.raises(DataDirectoryLocked):
         DirectoryLock(tmp_path)
     lock.release()

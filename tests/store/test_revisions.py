@@ -16,12 +16,14 @@ from kubetrio.store import sync
 from kubetrio.store.commits import INLINE_BYTES, MAX_BATCH
 from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import (
+    DatabaseUnusable,
     DataDirectoryLocked,
     FutureRevision,
     KeyExists,
     StoreBroken,
     StoreClosed,
     StoreError,
+    StoreFull,
     StoreUnavailable,
 )
 from kubetrio.store.model import Event, Range, Stamped
@@ -306,7 +308,7 @@ async def test_a_failed_commit_fails_its_writers_and_stores_nothing(tmp_path: Pa
             answers = Answers()
             disk.fault = Fault.FULL
             await create_many(store, gate, 4, answers)
-            assert set(answers.seen) == {(number, StoreUnavailable) for number in range(4)}
+            assert set(answers.seen) == {(number, StoreFull) for number in range(4)}
             assert (await store.range(KEYS)).items == []
             assert (store.revision, announced) == (1, [])
 
@@ -331,7 +333,7 @@ async def test_refused_writes_of_a_failed_commit_are_unavailable_too(tmp_path: P
                     await wait_all_tasks_blocked()
                 disk.fault = Fault.FULL
                 gate.open()
-            assert ("third", StoreUnavailable) in answers.seen
+            assert ("third", StoreFull) in answers.seen
             assert await store.get("b") is None
             disk.fault = Fault.NONE
 
@@ -665,3 +667,28 @@ async def test_a_full_disk_does_not_fail_the_end(
         disk.fault = Fault.NONE
         async with open_store(tmp_path, StoreConfig(), seeded(1)) as store:
             assert await store.get("k") is not None
+
+
+@pytest.mark.parametrize("read", ["get", "range", "join"])
+async def test_damage_that_is_met_while_reading_says_what_to_do(tmp_path: Path, read: str) -> None:
+    """A file that was closed in order is not checked whole when it is opened."""
+    async with open_store(tmp_path, NORMAL, seeded(1)) as store:
+        for number in range(300):
+            await store.create(f"k{number:03}", value(2000))
+    path = tmp_path / FILE_NAME
+    content = bytearray(path.read_bytes())
+    content[20 * 4096 : 60 * 4096] = b"\xa5" * (40 * 4096)
+    path.write_bytes(content)
+
+    async def use(store: SqliteStore) -> None:
+        if read == "range":
+            await store.range(KEYS)
+        elif read == "join":
+            await store.join(KEYS, skip=0, separator=b",", max_bytes=1 << 20)
+        else:
+            for number in range(300):
+                await store.get(f"k{number:03}")
+
+    async with open_store(tmp_path, NORMAL, seeded(1)) as store:
+        with pytest.raises(DatabaseUnusable, match=r"is damaged .* restore a backup"):
+            await use(store)

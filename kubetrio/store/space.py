@@ -1,0 +1,164 @@
+"""Whether there is room on the disk, and what is done where there is none.
+
+While the disk is *full*, creations and updates are refused at once, the reserve is given up, and
+what frees room goes on: deletions, compaction (all history goes, for room is worth more than the
+past), checkpoints.  It ends by itself when the reserve can be made anew.  Prior art: the NOSPACE
+alarm of etcd, which takes deletions and refuses puts until somebody disarms it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NoReturn
+
+import apsw
+import trio
+
+from kubetrio.logs import Log
+from kubetrio.store.reserve import FULL, STEP_BYTES, Reserve
+
+LOG = Log("kubetrio.store")
+LOOKS_EACH_S = 5.0
+SAID_EACH_S = 60.0
+OPENS_WITH_BYTES = 128 * 1024  # for the next start: SQLite makes its index of the log anew
+LOG_BYTES = 256 * 1024  # of log, with which something can be deleted
+
+
+class Space:
+    """Room on the disk of one data directory.
+
+    Args:
+        reserve: what is kept there.
+        file: the database, which need not be there yet; nor need its log.
+
+    Attributes:
+        full: whether the disk is.
+    """
+
+    def __init__(self, reserve: Reserve, file: Path) -> None:
+        self._reserve = reserve
+        self._file = file
+        self._fds: list[int] = []  # of the database and its log
+        self._begun = trio.Event()
+        self._asked = trio.Event()
+        self._looked = trio.Event()
+        self._said_at = -SAID_EACH_S
+        self.full = False
+
+    def opening(self) -> None:
+        """Take the reserve, before anything else is written; without room for it, begin full.
+
+        Raises:
+            OSError: the disk fails for another reason.
+        """
+        self.full = not self._reserve.take()
+
+    def more(self) -> bool:
+        """Give some room for opening the files; False where there is none to give."""
+        if not self.full or not self._reserve.held:
+            return False
+        self._give(STEP_BYTES)
+        return True
+
+    def opened(self) -> None:
+        """Begin, now that the files are there.
+
+        Raises:
+            OSError: they cannot be opened.
+        """
+        for path in (self._file, self._file.with_name(self._file.name + "-wal")):
+            self._fds.append(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if self.full:
+            self._begin()
+
+    def closed(self) -> None:
+        """End, behind the last connection: closing a file lets go of SQLite's locks on it."""
+        while self._fds:
+            os.close(self._fds.pop())
+        self.refill()
+
+    @property
+    def low(self) -> bool:
+        """Whether the next start would have no room."""
+        return self._reserve.held < OPENS_WITH_BYTES
+
+    def refill(self) -> None:
+        """Take what was freed, before somebody else does."""
+        self._reserve.take_some()
+
+    def grow(self, file_bytes: int) -> None:
+        """Give the database the room that a checkpoint needs, and the log some.
+
+        Args:
+            file_bytes: how long the database will be.
+        """
+        file, log = self._fds
+        for fd, size in ((file, file_bytes), (log, LOG_BYTES)):
+            spare = self._reserve.held - OPENS_WITH_BYTES
+            self._give(min(size - os.fstat(fd).st_size, spare), fd)
+
+    def failed(self, error: BaseException) -> bool:
+        """Note a failed write; returns whether it failed for want of room."""
+        if not isinstance(error, apsw.FullError | apsw.IOError | OSError):
+            return False
+        if not self.full and not self._reserve.room():
+            self._begin()
+        elif trio.current_time() - self._said_at >= SAID_EACH_S:
+            LOG.error(error, "A write failed", dataDir=str(self._file.parent))
+            self._said_at = trio.current_time()
+        return self.full or isinstance(error, apsw.FullError)
+
+    def _begin(self) -> None:
+        self.full = True
+        self._begun.set()
+        LOG.error(
+            None,
+            "The disk is full: only deletions are taken until there is room",
+            dataDir=str(self._file.parent),
+        )
+        self._said_at = trio.current_time()
+
+    def _give(self, size: int, to: int = -1) -> None:
+        if size <= 0:
+            return
+        try:
+            self._reserve.give(size, to)
+        except OSError as error:
+            if error.errno not in FULL:  # somebody else was faster
+                LOG.error(error, "The reserve cannot be given up")
+
+    async def looked(self) -> None:
+        """Have room made now, and wait until that was tried."""
+        self._asked.set()
+        await self._looked.wait()
+
+    async def keep(self, make_room: Callable[[], Awaitable[bool]]) -> NoReturn:
+        """While the disk is full make room, and look whether there is some; until cancelled.
+
+        Args:
+            make_room: frees what it can; returns whether the store can be written.
+        """
+        while True:
+            await self._begun.wait()
+            while True:
+                self._asked = trio.Event()
+                room = await make_room() and self._reserve.take()
+                if room:
+                    break
+                self.refill()
+                self._answer()
+                if trio.current_time() - self._said_at >= SAID_EACH_S:
+                    LOG.warning("The disk is still full", dataDir=str(self._file.parent))
+                    self._said_at = trio.current_time()
+                with trio.move_on_after(LOOKS_EACH_S):
+                    await self._asked.wait()
+            self.full = False
+            self._begun = trio.Event()
+            self._answer()
+            LOG.info("There is room on the disk again", dataDir=str(self._file.parent))
+
+    def _answer(self) -> None:
+        looked, self._looked = self._looked, trio.Event()
+        looked.set()

@@ -1,0 +1,122 @@
+"""The clock of revisions: neither stops nor jumps, whatever the wall clock does."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from kubetrio.env import Env, seeded
+from kubetrio.store.clock import Clock
+from kubetrio.store.database import FILE_NAME
+from kubetrio.store.model import Stamped
+from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
+
+YEAR_S = 365 * 86400.0
+VALUE = Stamped(b"", b"x")
+CONFIG = StoreConfig(durability="normal", history_window_s=300, compact_interval_s=60)
+
+
+class Wall:
+    """A wall clock that can be set."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def env(self) -> Env:
+        return replace(seeded(1), now=lambda: 1e9 + self.ahead + trio.current_time())
+
+
+async def churn(store: SqliteStore, revisions: int) -> None:
+    for _ in range(revisions):
+        found = await store.get("k")
+        if found is None:
+            await store.create("k", VALUE)
+        else:
+            await store.update("k", VALUE, expected=found.revision)
+
+
+async def test_the_clock_begins_where_the_newest_revision_is(mock_clock: MockClock) -> None:
+    """The wall clock counts for a new store only."""
+    assert Clock(0, 5000).now_ms() == 5000
+    clock = Clock(7000, 5000)
+    mock_clock.jump(2.0)
+    assert clock.now_ms() == 9000
+
+
+@pytest.mark.parametrize("ahead", [YEAR_S, -YEAR_S])
+async def test_a_jump_does_not_make_revisions_older(
+    tmp_path: Path, autojump_clock: MockClock, ahead: float
+) -> None:
+    """What is younger than the window stays, however far the wall clock is set."""
+    wall = Wall()
+    async with open_store(tmp_path, CONFIG, wall.env()) as store:
+        await churn(store, 10)
+        wall.ahead = ahead
+        await trio.sleep(200)
+        assert store.compacted == 0
+        await trio.sleep(200)
+        assert store.compacted == 10
+
+
+@pytest.mark.parametrize("jumps", [(YEAR_S, 0.0), (-YEAR_S, 0.0), (YEAR_S, -YEAR_S)])
+async def test_compaction_goes_on_behind_a_jump_there_and_back(
+    tmp_path: Path, autojump_clock: MockClock, jumps: Sequence[float]
+) -> None:
+    """Revisions written meanwhile go when they are older than the window, not a year later."""
+    wall = Wall()
+    async with open_store(tmp_path, CONFIG, wall.env()) as store:
+        for ahead in jumps:
+            wall.ahead = ahead
+            await churn(store, 10)
+            await trio.sleep(1)
+        await trio.sleep(400)
+        assert store.compacted == store.revision
+
+
+@pytest.mark.parametrize("jumps", [(YEAR_S, 0.0), (0.0, YEAR_S), (0.0, -YEAR_S)])
+async def test_a_jump_between_two_runs_neither_stops_compaction_nor_hurries_it(
+    tmp_path: Path, autojump_clock: MockClock, jumps: Sequence[float]
+) -> None:
+    """The second run goes on where the first one ended."""
+    wall = Wall()
+    wall.ahead = jumps[0]
+    async with open_store(tmp_path, CONFIG, wall.env()) as store:
+        await churn(store, 10)
+        await trio.sleep(100)
+    wall.ahead = jumps[1]
+    async with open_store(tmp_path, CONFIG, wall.env()) as store:
+        await churn(store, 10)
+        await trio.sleep(200)
+        assert store.compacted == 0
+        await trio.sleep(250)
+        assert store.compacted == 20
+
+
+async def test_short_runs_add_up(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """A server that is started again and again compacts, though no run is as long as the window."""
+    compacted = 0
+    for _ in range(10):
+        async with open_store(tmp_path, CONFIG, seeded(1)) as store:
+            await churn(store, 5)
+            await trio.sleep(70)
+            await churn(store, 5)
+            compacted = store.compacted
+    assert compacted > 0
+
+
+async def test_times_of_former_versions_do_not_stop_compaction(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """They wrote down what the wall clock said while it was ahead."""
+    async with open_store(tmp_path, CONFIG, seeded(1)) as store:
+        await churn(store, 200)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as db, db:
+        db.execute("UPDATE revision SET at = at + 31536000000 WHERE rev <= 150")
+    async with open_store(tmp_path, CONFIG, seeded(1)) as store:
+        await trio.sleep(400)
+        assert store.compacted == 200
