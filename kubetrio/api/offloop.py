@@ -106,6 +106,8 @@ class ForOne:
 
     async def work(self, fn: Callable[[*Args], T], *args: *Args) -> T:
         """See `OffLoop.run`."""
+        if not self._request.heavy:
+            return fn(*args)
         return await self._off_loop.run(self._request, fn, *args)
 
     def weigh(self, size: int) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Text = TypeVar("Text", str, bytes)
 R = TypeVar("R")
@@ -13,7 +12,8 @@ R = TypeVar("R")
 def remembered(entries: int, longest: int) -> Callable[[Callable[[Text], R]], Callable[[Text], R]]:
     """Remember what a function of one text returns, for texts up to a length.
 
-    Longer texts are worked out each time: a client could fill the cache with them.
+    Longer texts are worked out each time: a client could fill the cache with them.  A full cache
+    begins anew, so that what is asked often pays for no order of use.
 
     Args:
         entries: how many results are kept.
@@ -21,12 +21,24 @@ def remembered(entries: int, longest: int) -> Callable[[Callable[[Text], R]], Ca
     """
 
     def decorate(function: Callable[[Text], R]) -> Callable[[Text], R]:
-        cached = lru_cache(entries)(function)
-
-        @wraps(function)
-        def call(text: Text) -> R:
-            return cached(text) if len(text) <= longest else function(text)
-
-        return call
+        return _Results(function, entries, longest).__getitem__  # no call of Python for a hit
 
     return decorate
+
+
+class _Results(dict[Text, R], Generic[Text, R]):
+    """Results by text, worked out when they are missing."""
+
+    def __init__(self, function: Callable[[Text], R], entries: int, longest: int) -> None:
+        super().__init__()
+        self._function: Callable[[Text], R] = function
+        self._entries = entries
+        self._longest = longest
+
+    def __missing__(self, text: Text) -> R:
+        result = self._function(text)
+        if len(text) <= self._longest:
+            if len(self) >= self._entries:
+                self.clear()
+            self[text] = result
+        return result

@@ -85,7 +85,7 @@ class BuiltinScheme:
 
 def _type_name(own_group: str, gvk: GroupVersionKind) -> str:
     """Full type name of a kind that a scheme has registered, or an empty text."""
-    if sum(map(len, gvk)) > LONGEST_KIND:
+    if len(gvk.group) + len(gvk.version) + len(gvk.kind) > LONGEST_KIND:
         return ""
     return _short_type_name(own_group, gvk)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kubetrio.machinery.remember import remembered
 
 
@@ -11,7 +13,6 @@ def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
 
     @remembered(2, 3)
     def double(text: str) -> str:
-        """Twice."""
         asked.append(text)
         return text * 2
 
@@ -19,10 +20,9 @@ def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
         "longlong"
     ] * 2
     assert asked == ["abc", "long", "long"]
-    assert (double.__name__, double.__doc__) == ("double", "Twice.")
 
 
-def test_the_oldest_goes() -> None:
+def test_a_full_cache_begins_anew() -> None:
     """No more entries are kept than asked for."""
     asked: list[str] = []
 
@@ -31,6 +31,18 @@ def test_the_oldest_goes() -> None:
         asked.append(text)
         return text
 
-    for text in ("a", "b", "c", "c", "a"):
+    for text in ("a", "b", "b", "c", "c", "a", "b"):
         same(text)
-    assert asked == ["a", "b", "c", "a"]
+    assert asked == ["a", "b", "c", "a", "b"]
+
+
+def test_a_failure_is_not_remembered() -> None:
+    """Nor changed on its way."""
+
+    @remembered(2, 3)
+    def fails(text: str) -> str:
+        raise KeyError(text)
+
+    for text in ("a", "a"):
+        with pytest.raises(KeyError, match="a"):
+            fails(text)

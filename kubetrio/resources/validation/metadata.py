@@ -236,8 +236,12 @@ def metadata_of_change(
     causes = validate_object_meta_update(
         meta, old["metadata"], standard_finalizers=rules.standard_finalizers
     )
-    common = validate_names(meta, path_segment)
-    own = validate_names(meta, _name_check(rules, resource, new)) if rounds[0] else []
+    common: list[Cause] = []
+    own: list[Cause] = []
+    # Any name that is stored is a segment of a path.
+    if rules.name is not None or "generateName" in meta:
+        common = validate_names(meta, path_segment)
+        own = validate_names(meta, _name_check(rules, resource, new)) if rounds[0] else []
     if not causes and not common and not own:
         return causes
     return repeated(causes, *rounds, updates_first=rules.change_first, names=(common, own))
