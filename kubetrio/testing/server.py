@@ -16,6 +16,7 @@ from pathlib import Path
 import trio
 
 from kubetrio.api.pipeline import Api
+from kubetrio.assembly import State, build_api, store_config
 from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
@@ -26,7 +27,7 @@ from kubetrio.http.h1 import Handle
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.pki import Pki
-from kubetrio.server import State, bootstrap, build_api, store_config
+from kubetrio.server import bootstrap
 from kubetrio.store.revisions import open_store
 from kubetrio.testing.client import ADMIN, Client, connect
 from kubetrio.testing.determinism import seed_scheduler

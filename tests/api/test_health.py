@@ -9,8 +9,8 @@ import pytest
 from kubetrio.api.health import Health
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import Response
+from kubetrio.assembly import State, health_checks
 from kubetrio.env import Env
-from kubetrio.server import State, health_checks
 from kubetrio.store.revisions import StoreConfig, open_store
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
