@@ -81,7 +81,8 @@ class Server:
         if self.state.stopping:
             return
         self.state.stopping = True
-        await self.lease.stop()
+        with trio.move_on_after(self.config.shutdown_grace_s):
+            await self.lease.stop()
         await trio.sleep(self.config.shutdown_delay_s)
         self.api.end_streams()
         self.api.flow.close()

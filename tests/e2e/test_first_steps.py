@@ -35,7 +35,7 @@ def first_program(path: str) -> str:
 def test_ctrl_c_ends_the_example_of_embedding(path: str, tmp_path: Path) -> None:
     """In order, with nothing on standard error, and with a kubeconfig left behind."""
     running = subprocess.Popen(
-        [sys.executable, "-u", "-c", first_program(path)],
+        [sys.executable, "-u", "-X", "faulthandler", "-c", first_program(path)],
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -46,7 +46,11 @@ def test_ctrl_c_ends_the_example_of_embedding(path: str, tmp_path: Path) -> None
         assert running.stdout is not None
         assert running.stdout.readline().startswith("https://127.0.0.1:")
         running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=READY_S)
+        try:
+            _, said = running.communicate(timeout=READY_S)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGABRT)  # says where it is
+            _, said = running.communicate()
     finally:
         running.kill()
     assert (running.returncode, said) == (0, "")
