@@ -1,7 +1,6 @@
 """The streams of a process in one WebSocket: each message begins with the number of its channel.
 
 Source: KEP-4006 (subprotocol ``v5.channel.k8s.io``, whose channel 255 closes another one).
-wsproto does the framing.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from collections import deque
 from dataclasses import dataclass
 
 import trio
-from wsproto.frame_protocol import CloseReason, FrameProtocol, Opcode, ParseFailed
 
 from kubetrio.backend.tunnel import send_all
+from kubetrio.backend.websocket import Frames
 from kubetrio.transport import Transport
 
 PROTOCOL = "v5.channel.k8s.io"
@@ -44,11 +43,10 @@ class Channels:
 
     def __init__(self, transport: Transport, received: bytes) -> None:
         self._transport = transport
-        self._frames = FrameProtocol(client=False, extensions=[])
+        self._frames = Frames()
         self._pieces: deque[Piece] = deque()
         self._channel: int | None = None
         self._closing = b""
-        self._pongs = b""
         self._ended = False
         self._sending = trio.Lock()
         self._feed(received)
@@ -59,7 +57,7 @@ class Channels:
         Raises:
             OSError: the connection broke.
         """
-        await self._send(bytes(self._frames.send_data(bytes((channel,)) + data, fin=True)))
+        await self._send(self._frames.message(bytes((channel,)) + data))
 
     async def finish(self) -> None:
         """Say goodbye.
@@ -67,7 +65,7 @@ class Channels:
         Raises:
             OSError: the connection broke.
         """
-        await self._send(bytes(self._frames.close(CloseReason.NORMAL_CLOSURE)))
+        await self._send(self._frames.goodbye())
 
     async def _send(self, frame: bytes) -> None:
         async with self._sending:
@@ -80,9 +78,8 @@ class Channels:
             OSError: the connection broke.
         """
         while not self._pieces:
-            if self._pongs:
-                pongs, self._pongs = self._pongs, b""
-                await self._send(pongs)
+            if pong := self._frames.take_pong():
+                await self._send(pong)
             if self._ended:
                 return None
             received = self._transport.read_nowait()
@@ -96,22 +93,11 @@ class Channels:
         return self._pieces.popleft()
 
     def _feed(self, received: bytes) -> None:
-        try:
-            self._frames.receive_bytes(received)
-            for frame in self._frames.received_frames():
-                payload = frame.payload
-                if isinstance(payload, tuple):  # of a closing frame
-                    self._ended = True
-                    return
-                part = payload.encode() if isinstance(payload, str) else bytes(payload)
-                if frame.opcode is Opcode.PING:
-                    self._pongs = bytes(self._frames.pong(part))  # the last one is enough
-                elif frame.opcode is not Opcode.PONG:
-                    self._take(part, finished=frame.message_finished)
-                if self._ended:
-                    return
-        except ParseFailed:
-            self._ended = True
+        for part, finished in self._frames.read(received):
+            self._take(part, finished=finished)
+            if self._ended:
+                return
+        self._ended = self._ended or self._frames.ended
 
     def _take(self, part: bytes, *, finished: bool) -> None:
         """Take a part of a message."""

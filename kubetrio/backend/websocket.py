@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections import deque
+from collections.abc import Iterator
 from hashlib import sha1
 
 from wsproto.frame_protocol import CloseReason, FrameProtocol, Opcode, ParseFailed
@@ -36,6 +37,53 @@ def accept_head(key: bytes, protocol: str) -> bytes:
     ) % (accept, protocol.encode("latin-1"))
 
 
+class Frames:
+    """The server's side of the framing: what a client sends, and what it is sent.
+
+    Attributes:
+        ended: whether the client said goodbye or broke the protocol.
+    """
+
+    def __init__(self) -> None:
+        self._protocol = FrameProtocol(client=False, extensions=[])
+        self._pong = b""
+        self.ended = False
+
+    def read(self, received: bytes) -> Iterator[tuple[bytes, bool]]:
+        """Parts of messages, and whether each is the last one of its message.
+
+        Args:
+            received: bytes of the connection.
+        """
+        try:
+            self._protocol.receive_bytes(received)
+            for frame in self._protocol.received_frames():
+                payload = frame.payload
+                if isinstance(payload, tuple):  # of a closing frame
+                    self.ended = True
+                    return
+                part = payload.encode() if isinstance(payload, str) else bytes(payload)
+                if frame.opcode is Opcode.PING:
+                    self._pong = bytes(self._protocol.pong(part))
+                elif frame.opcode is not Opcode.PONG:
+                    yield part, frame.message_finished
+        except ParseFailed:
+            self.ended = True
+
+    def message(self, data: bytes) -> bytes:
+        """A whole message."""
+        return bytes(self._protocol.send_data(data, fin=True))
+
+    def goodbye(self) -> bytes:
+        """The closing frame."""
+        return bytes(self._protocol.close(CloseReason.NORMAL_CLOSURE))
+
+    def take_pong(self) -> bytes:
+        """What answers the pings since it was last asked for; one is enough."""
+        pong, self._pong = self._pong, b""
+        return pong
+
+
 class WebSocketTransport:
     """The server's side of a WebSocket, as a `Transport` of the bytes in its messages.
 
@@ -46,7 +94,7 @@ class WebSocketTransport:
 
     def __init__(self, transport: Transport, received: bytes) -> None:
         self._transport = transport
-        self._frames = FrameProtocol(client=False, extensions=[])
+        self._frames = Frames()
         self._messages: deque[bytes] = deque()
         self._pending = memoryview(b"")
         self._ended = False
@@ -54,23 +102,9 @@ class WebSocketTransport:
 
     def _feed(self, data: bytes) -> None:
         """Take bytes of the connection; what has to be answered is answered."""
-        replies = b""
-        try:
-            self._frames.receive_bytes(data)
-            for frame in self._frames.received_frames():
-                payload = frame.payload
-                if frame.opcode is Opcode.CLOSE:
-                    self._ended = True
-                    break
-                if isinstance(payload, tuple):
-                    raise AssertionError("only closing frames have a code")
-                piece = payload.encode() if isinstance(payload, str) else bytes(payload)
-                if frame.opcode is Opcode.PING:
-                    replies = bytes(self._frames.pong(piece))  # the last one is enough
-                elif frame.opcode is not Opcode.PONG and piece:
-                    self._messages.append(piece)
-        except ParseFailed:
-            self._ended = True
+        self._messages.extend(part for part, _ in self._frames.read(data) if part)
+        self._ended = self._ended or self._frames.ended
+        replies = self._frames.take_pong()
         if replies and len(self._pending) < MAX_MESSAGE_BYTES:
             self._pending = memoryview(bytes(self._pending) + replies)
             with contextlib.suppress(OSError):  # reading will tell
@@ -103,7 +137,7 @@ class WebSocketTransport:
         if self._pending:
             return 0
         piece = bytes(data[:MAX_MESSAGE_BYTES])
-        self._pending = memoryview(self._frames.send_data(piece, fin=True))
+        self._pending = memoryview(self._frames.message(piece))
         self._flush()
         return len(piece)
 
@@ -122,8 +156,7 @@ class WebSocketTransport:
         Raises:
             OSError: the connection broke.
         """
-        goodbye = self._frames.close(CloseReason.NORMAL_CLOSURE)
-        await send_all(self._transport, bytes(self._pending) + goodbye)
+        await send_all(self._transport, bytes(self._pending) + self._frames.goodbye())
 
     def end(self) -> None:
         """See `Transport`."""
