@@ -60,11 +60,13 @@ class DefaultServiceRange:
         self._cidrs = list(cidrs)
         self._resource = registry.resources["networking.k8s.io", "v1", "servicecidrs"]
         self._target = Target(resource=self._resource, namespace="", name=NAME)
+        self._key = self._target.key  # compared with that of every write
         self._woken = trio.Event()
 
     def _committed(self, events: Sequence[Event]) -> None:
-        if any(event.key == self._target.key for event in events):
-            self._woken.set()
+        for event in events:
+            if event.key == self._key:
+                self._woken.set()
 
     async def run(self) -> None:
         """Look when somebody wrote it, a while later as kube-apiserver does."""
@@ -85,7 +87,7 @@ class DefaultServiceRange:
         Raises:
             ApiError: it cannot be written.
         """
-        found = await self._store.get(self._target.key)
+        found = await self._store.get(self._key)
         if found is None:
             await self._create()
         else:
@@ -119,7 +121,7 @@ class DefaultServiceRange:
 
     async def _say_ready(self) -> None:
         """Apply the condition, as kube-apiserver's controller does, if there is none."""
-        found = await self._store.get(self._target.key)
+        found = await self._store.get(self._key)
         obj = {} if found is None else orjson.loads(found.value)
         if not self._waits(obj):
             return
