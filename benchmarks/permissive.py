@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator
 import kubetrio.server
 from kubetrio import cli
 from kubetrio.auth import authorize
-from kubetrio.auth.identity import Attributes, Verdict
 from kubetrio.config import Config
 from kubetrio.env import Env
+from kubetrio.machinery.identity import Attributes, Verdict
 from kubetrio.server import Server, open_server
 
 

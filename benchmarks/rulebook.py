@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks import tools
 from benchmarks.clock import process_time
 from benchmarks.errors import BenchError
+from kubetrio.kinds.builtin import registry
 
 ROUNDS = 5
 WARM_UP = 50
@@ -84,19 +85,18 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
     from kubetrio.admission.chain import Chain
     from kubetrio.api import bodies
     from kubetrio.api.encoders import stored_version
-    from kubetrio.auth.identity import UserInfo
     from kubetrio.env import Env
-    from kubetrio.resources.defaults import apply_defaults
+    from kubetrio.machinery.identity import UserInfo
     from kubetrio.resources.fieldmanager import FieldManager
     from kubetrio.resources.lifecycle import Lifecycle
     from kubetrio.resources.writes import Target, WriteOptions
-    from kubetrio.schema import builtin
+    from kubetrio.schema.registry import LiveRegistry
     from kubetrio.testing.store_model import MemoryStore
 
-    resource = builtin.registry().get(spec.group, spec.version, spec.resource)
+    resource = registry().get(spec.group, spec.version, spec.resource)
     if resource is None:
         raise BenchError(f"no resource {spec.resource}")
-    lifecycle = Lifecycle(MemoryStore(), Chain([]), Env())
+    lifecycle = Lifecycle(MemoryStore(), LiveRegistry(registry()), Chain([]), Env())
     target = Target(resource=resource, namespace=NAMESPACE)
     options = WriteOptions(user=UserInfo("bench"), dry_run=True, field_manager="bench")
 
@@ -104,7 +104,7 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
         return bodies.decode_object(body, resource.group_version_kind, "json").value
 
     def default(obj: Object) -> Object:
-        apply_defaults(resource, obj)
+        resource.rules.default(obj)
         return obj
 
     def own(obj: Object) -> Object:

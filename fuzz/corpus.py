@@ -16,8 +16,9 @@ from typing import Any
 
 import yaml
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.schema import builtin
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]
 Schema = dict[str, Any]
@@ -38,8 +39,8 @@ class Corpus:
         words: values of strings by the name of their field.
     """
 
-    manifests: list[tuple[ResourceType, Object]] = field(default_factory=list)
-    bases: dict[ResourceType, list[Object]] = field(default_factory=dict)
+    manifests: list[tuple[Kind, Object]] = field(default_factory=list)
+    bases: dict[Kind, list[Object]] = field(default_factory=dict)
     values: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
     words: dict[str, list[str]] = field(default_factory=dict)
 
@@ -62,7 +63,7 @@ def member(schema: Schema, name: str) -> Schema | None:
 def corpus() -> Corpus:
     """Everything there is, read once."""
     out = Corpus()
-    kinds = {(r.api_version, r.kind): r for r in builtin.registry().resources.values()}
+    kinds = {(r.api_version, r.kind): r for r in registry().resources.values()}
     for made in _manifests():
         resource = kinds.get((made.get("apiVersion", ""), made.get("kind", "")))
         if resource is not None:
@@ -105,7 +106,7 @@ _Loader.yaml_implicit_resolvers = {
 def _samples() -> Iterator[Object]:
     for path in sorted((TESTS / "resources" / "validation" / "cases").glob("*.json")):
         yield from _objects(json.loads(path.read_text()))
-    for room in ("api/printers", "resources/defaults"):
+    for room in ("kinds/printers", "kinds/defaults"):
         yield from _objects(json.loads((TESTS / room / "samples.json").read_text()))
 
 

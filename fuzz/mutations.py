@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fuzz.corpus import Corpus, Schema, leaves_and_parts, member, resolved
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 
 Json = Any
 
@@ -185,7 +185,7 @@ class Mutator:
         )
         self._weights = [weight for weight, _ in self._changes]
 
-    def bases(self, resource: ResourceType) -> list[dict[str, Any]]:
+    def bases(self, resource: Kind) -> list[dict[str, Any]]:
         """Objects of a resource that were met."""
         return self._corpus.bases[resource]
 

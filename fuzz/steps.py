@@ -13,7 +13,7 @@ import yaml
 
 from fuzz.corpus import Corpus, Object, Schema, leaves_and_parts
 from fuzz.mutations import Mutator, dumps, shallow
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
@@ -141,7 +141,7 @@ class Reply:
 Send = Callable[[Step], Awaitable[Reply]]
 
 
-def collection(resource: ResourceType, namespace: str) -> str:
+def collection(resource: Kind, namespace: str) -> str:
     """The path of a collection."""
     root = f"/apis/{resource.group}" if resource.group else "/api"
     inside = f"/namespaces/{quote(namespace, safe='')}" if resource.namespaced else ""
@@ -164,7 +164,7 @@ class Sequence:
     def __init__(
         self,
         mutator: Mutator,
-        resource: ResourceType,
+        resource: Kind,
         base: Object,
         send: Send,
         *,
@@ -505,9 +505,7 @@ def _pointers(value: Any, path: str = "", depth: int = 0) -> list[str]:
     return out
 
 
-def chosen(
-    corpus: Corpus, mutator: Mutator, left_out: frozenset[str]
-) -> tuple[ResourceType, Object]:
+def chosen(corpus: Corpus, mutator: Mutator, left_out: frozenset[str]) -> tuple[Kind, Object]:
     """A resource and an object of it."""
     resources = [r for r in corpus.bases if f"{r.group}/{r.resource}" not in left_out]
     resource = mutator.rng.choice(resources)

@@ -11,30 +11,9 @@ from functools import partial
 import trio
 
 from kubetrio import pki
-from kubetrio.admission.certificates import CertificateSubjectRestriction
 from kubetrio.admission.chain import Chain as AdmissionChain
-from kubetrio.admission.classes import DefaultIngressClass, DefaultStorageClass
-from kubetrio.admission.lifecycle import NamespaceLifecycle
-from kubetrio.admission.limitranger import LimitRanger
 from kubetrio.admission.lookup import Lookup
-from kubetrio.admission.noderesources import (
-    NodeDeclaredFeatureValidator,
-    PodResizeValidator,
-)
 from kubetrio.admission.objectcache import ObjectCache
-from kubetrio.admission.podsecurity import PodSecurity
-from kubetrio.admission.policyplugins import (
-    MutatingAdmissionPolicy,
-    Surroundings,
-    ValidatingAdmissionPolicy,
-)
-from kubetrio.admission.priority import Priority
-from kubetrio.admission.protection import StorageObjectInUseProtection
-from kubetrio.admission.quota import ResourceQuota
-from kubetrio.admission.resizing import PersistentVolumeClaimResize
-from kubetrio.admission.runtimeclass import RuntimeClass
-from kubetrio.admission.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
-from kubetrio.admission.topology import PodTopologyLabels
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
@@ -52,17 +31,41 @@ from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
+from kubetrio.kinds.admissionregistration.policies.plugins import (
+    MutatingAdmissionPolicy,
+    Surroundings,
+    ValidatingAdmissionPolicy,
+)
+from kubetrio.kinds.builtin import registry as builtin_registry
+from kubetrio.kinds.certificates.admission import CertificateSubjectRestriction
+from kubetrio.kinds.core.admission.classes import DefaultIngressClass, DefaultStorageClass
+from kubetrio.kinds.core.admission.lifecycle import NamespaceLifecycle
+from kubetrio.kinds.core.admission.limitranger import LimitRanger
+from kubetrio.kinds.core.admission.noderesources import (
+    NodeDeclaredFeatureValidator,
+    PodResizeValidator,
+)
+from kubetrio.kinds.core.admission.protection import StorageObjectInUseProtection
+from kubetrio.kinds.core.admission.resizing import PersistentVolumeClaimResize
+from kubetrio.kinds.core.admission.tolerations import (
+    DefaultTolerationSeconds,
+    TaintNodesByCondition,
+)
+from kubetrio.kinds.core.admission.topology import PodTopologyLabels
+from kubetrio.kinds.core.namespaces import Namespaces
+from kubetrio.kinds.core.podsecurity.plugin import PodSecurity
+from kubetrio.kinds.core.quota.plugin import ResourceQuota
+from kubetrio.kinds.core.quota.stored import StoredQuotas
+from kubetrio.kinds.core.services.allocation import ServiceAllocator
+from kubetrio.kinds.node.admission import RuntimeClass
+from kubetrio.kinds.scheduling.admission import Priority
 from kubetrio.logs import Log
 from kubetrio.metrics import Metrics, gauge, object_families
-from kubetrio.resources.allocation import ServiceAllocator
-from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
-from kubetrio.resources.namespaces import Namespaces
-from kubetrio.resources.quotas import StoredQuotas
 from kubetrio.resources.writes import Allocator
 from kubetrio.schema import builtin
-from kubetrio.schema.registry import Registry
+from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 from kubetrio.store.revisions import StoreConfig
@@ -97,7 +100,7 @@ class State:
     unwritten: Callable[[], Awaitable[None]] | None = None  # waits for room on the disk
 
 
-def _flow_control(config: Config, env: Env, registry: Registry, hub: Hub) -> FlowControl:
+def _flow_control(config: Config, env: Env, registry: LiveRegistry, hub: Hub) -> FlowControl:
     reading, writing = config.max_requests_inflight, config.max_mutating_requests_inflight
     if not config.priority_and_fairness:
         return MaxInFlight(reading, writing)
@@ -157,7 +160,10 @@ def _observe_flow(api: Api) -> None:
 
 
 def _admission(
-    store: Store, authorizer: authorization.Chain, quotas: StoredQuotas
+    store: Store,
+    registry: LiveRegistry,
+    authorizer: authorization.Chain,
+    quotas: StoredQuotas,
 ) -> AdmissionChain:
     namespaces = Namespaces(store)
     lookup = Lookup(store, LOOKED_UP)
@@ -166,7 +172,7 @@ def _admission(
         lookup=lookup,
         cache=objects,
         authorize=authorizer.authorize,
-        default=apply_defaults,
+        registry=registry,
     )
     return AdmissionChain(
         [
@@ -192,8 +198,10 @@ def _admission(
     )
 
 
-def _allocators(config: Config, store: Store, env: Env) -> dict[tuple[str, str], Allocator]:
-    return {("", "services"): ServiceAllocator(store, env, config.service_ranges)}
+def _allocators(
+    config: Config, store: Store, registry: LiveRegistry, env: Env
+) -> dict[tuple[str, str], Allocator]:
+    return {("", "services"): ServiceAllocator(store, registry, env, config.service_ranges)}
 
 
 def store_config(config: Config) -> StoreConfig:
@@ -221,7 +229,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     """
     hub = Hub(store)
     metrics = Metrics()
-    registry = builtin.registry()
+    registry = LiveRegistry(builtin_registry())
     address = f"{bracketed(config.public_address)}:{port}"
     health = health_checks(state, store)
     pages = Pages(
@@ -256,9 +264,10 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         listing=Listing(store, hub),
         lifecycle=Lifecycle(
             store,
-            _admission(store, authorizer, quotas),
+            registry,
+            _admission(store, registry, authorizer, quotas),
             env,
-            _allocators(config, store, env),
+            _allocators(config, store, registry, env),
             allow_privileged=config.allow_privileged,
         ),
         authenticator=Authenticator(_tokens(config), anonymous=config.anonymous_auth),

@@ -25,9 +25,6 @@ from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
-from kubetrio.bootstrap.quotas import QuotaKeeper
-from kubetrio.bootstrap.servicerange import DefaultServiceRange
-from kubetrio.bootstrap.unprotect import Unprotect
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.files import exposed
@@ -37,6 +34,9 @@ from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
+from kubetrio.kinds.core.protection import Unprotect
+from kubetrio.kinds.core.quota.keeper import QuotaKeeper
+from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema import builtin

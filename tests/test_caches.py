@@ -14,10 +14,10 @@ from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.tokens import parse_token_file
 from kubetrio.config import Config
 from kubetrio.http.messages import head
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.objectmeta import validate_labels
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.schema import builtin
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.schema.structural_values import canonical_quantity
 from kubetrio.testing.server import open_api
@@ -44,7 +44,7 @@ def label(text: str) -> None:
 
 
 def shape(text: str) -> None:
-    resource = builtin.registry().resources["", "v1", "configmaps"]
+    resource = registry().resources["", "v1", "configmaps"]
     FieldManager(resource, "m", "2026-01-01T00:00:00Z").created({"data": {text: "x"}})
 
 

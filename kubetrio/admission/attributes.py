@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubetrio.auth.identity import UserInfo
-from kubetrio.schema.registry import ResourceType
+from kubetrio.machinery.identity import UserInfo
+from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]
 
@@ -49,7 +49,7 @@ class Attributes:
     """
 
     operation: Operation
-    resource: ResourceType
+    resource: Kind
     subresource: str
     namespace: str
     name: str

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.machinery.labels import Selector, from_label_selector
-from kubetrio.machinery.names import GroupResource
-from kubetrio.schema import builtin
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.wellknown import NAMESPACE_RESOURCE
 
 Object = dict[str, Any]
-NAMESPACES = GroupResource("", "namespaces")
 
 GetNamespace = Callable[[str], Awaitable[Object | None]]
 """Looks a namespace up by its name."""
@@ -26,7 +23,7 @@ GetNamespace = Callable[[str], Awaitable[Object | None]]
 
 def namespace_of(attributes: Attributes) -> str:
     """The namespace of a request; a namespace is in itself."""
-    if attributes.resource.group_resource == NAMESPACES:
+    if attributes.resource.group_resource == NAMESPACE_RESOURCE:
         return attributes.name or name_in(attributes.obj)
     return attributes.namespace
 
@@ -43,17 +40,11 @@ def labels_of(obj: Object | None) -> Mapping[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-@cache
-def equivalents(resource: ResourceType) -> tuple[ResourceType, ...]:
+def equivalents(resource: Kind) -> tuple[Kind, ...]:
     """The other resources that are the same objects."""
-    return tuple(
-        other
-        for other in builtin.registry().resources.values()
-        if other is not resource
-        and other.storage_prefix == resource.storage_prefix
-        and other.stored_as == resource.stored_as
-        and other.resource == resource.resource
-    )
+    if resource.family is None:
+        return ()
+    return tuple(other for other in resource.family.versions.values() if other is not resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ class _Rule:
     scope: str
     names: frozenset[str]
 
-    def matches(self, resource: ResourceType, attributes: Attributes, namespace: str) -> bool:
+    def matches(self, resource: Kind, attributes: Attributes, namespace: str) -> bool:
         """Whether a request for a resource is meant."""
         return (
             not self.operations.isdisjoint((attributes.operation.value, "*"))
@@ -81,10 +72,10 @@ class _Rule:
             and (not self.names or attributes.name in self.names)
         )
 
-    def _in_scope(self, resource: ResourceType, namespace: str) -> bool:
+    def _in_scope(self, resource: Kind, namespace: str) -> bool:
         if self.scope == "*":
             return True
-        inside = bool(namespace) and resource.group_resource != NAMESPACES
+        inside = bool(namespace) and resource.group_resource != NAMESPACE_RESOURCE
         return inside == (self.scope == "Namespaced")
 
 
@@ -123,7 +114,7 @@ class Criteria:
         self._excluded = _rules(resources.get("excludeResourceRules"))
         self._equivalent = resources.get("matchPolicy") == "Equivalent"
 
-    async def match(self, attributes: Attributes, get: GetNamespace) -> ResourceType | None:
+    async def match(self, attributes: Attributes, get: GetNamespace) -> Kind | None:
         """The resource as which a request is meant, None when it is not.
 
         Args:
@@ -148,7 +139,7 @@ class Criteria:
             return None
         return resource
 
-    def _first(self, rules: tuple[_Rule, ...], attributes: Attributes) -> ResourceType | None:
+    def _first(self, rules: tuple[_Rule, ...], attributes: Attributes) -> Kind | None:
         namespace = namespace_of(attributes)
         if any(rule.matches(attributes.resource, attributes, namespace) for rule in rules):
             return attributes.resource
@@ -162,7 +153,7 @@ class Criteria:
         return None
 
     async def _in_namespace(self, attributes: Attributes, get: GetNamespace) -> bool:
-        is_namespace = attributes.resource.group_resource == NAMESPACES
+        is_namespace = attributes.resource.group_resource == NAMESPACE_RESOURCE
         name = namespace_of(attributes)
         if not name and not is_namespace:
             return True  # selectors of namespaces say nothing about what is in none

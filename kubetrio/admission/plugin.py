@@ -11,7 +11,6 @@ from kubetrio.schema.structural_shapes import struct
 
 Object = dict[str, Any]
 
-PODS = GroupResource("", "pods")
 POD_SPEC = "io.k8s.api.core.v1.PodSpec"
 
 

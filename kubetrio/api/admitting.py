@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.api.request import Request
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 async def admit(
     api: Api,
     request: Request,
-    resource: ResourceType,
+    resource: Kind,
     obj: dict[str, Any],
     *,
     operation: Operation = Operation.CREATE,

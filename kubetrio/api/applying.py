@@ -14,11 +14,8 @@ from kubetrio.api.patching import Change, check_named
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.status import ApiError, bad_request
-from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.schema.annotated import read_annotations
-from kubetrio.schema.registry import ResourceType
-from kubetrio.schema.structural import compile_type
+from kubetrio.schema.kind import Kind
 from kubetrio.wire import cborwire, gojson, yamlwire
 from kubetrio.wire.negotiate import APPLY_CBOR_PATCH
 
@@ -77,7 +74,7 @@ def _check_strict(request: Request, document: yamlwire.Document) -> None:
 
 
 def applying_change(
-    request: Request, resource: ResourceType, fields: FieldManager, off_loop: OffLoop
+    request: Request, resource: Kind, fields: FieldManager, off_loop: OffLoop
 ) -> Change:
     """The change an apply makes, for `Lifecycle.update`.
 
@@ -102,7 +99,7 @@ def applying_change(
         # What did not change is not printed anew: opaque JSON keeps its text.
         new = copy_json(applied.obj) if applied.kept else _decoded(applied.obj, resource)
         _check_strict(request, document)
-        apply_defaults(resource, new)
+        resource.rules.default(new)
         new = _with_annotations_read(new, resource)
         check_named(request, resource, new)
         if applied.entries:
@@ -114,14 +111,14 @@ def applying_change(
     return change
 
 
-def _decoded(obj: Object, resource: ResourceType) -> Object:
+def _decoded(obj: Object, resource: Kind) -> Object:
     """A merged object as one of its type: known members, no nulls.
 
     Raises:
         ApiError: 500, as kube-apiserver has it for a value that fits the schema and not the type.
     """
     try:
-        return compile_type(resource.schema_name).restore(obj, [])
+        return resource.type.restore(obj, [])
     except ValueError as error:
         kind, which = _shown(obj, resource)
         raise ApiError(
@@ -132,20 +129,20 @@ def _decoded(obj: Object, resource: ResourceType) -> Object:
         ) from error
 
 
-def _with_annotations_read(obj: Object, resource: ResourceType) -> Object:
+def _with_annotations_read(obj: Object, resource: Kind) -> Object:
     """A merged object whose annotations were read.
 
     Raises:
         ApiError: 500, as kube-apiserver has it for what is wrong with them.
     """
     try:
-        return read_annotations(resource.schema_name, obj)
+        return resource.type.read_annotations(obj)
     except ValueError as error:
         _, which = _shown(obj, resource)
         raise ApiError(500, "", f"failed to convert to unversioned ({which}): {error}") from error
 
 
-def _shown(obj: Object, resource: ResourceType) -> tuple[str, str]:
+def _shown(obj: Object, resource: Kind) -> tuple[str, str]:
     """The kind and the object as messages print them."""
     gvk, meta = resource.group_version_kind, obj.get("metadata") or {}
     kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"

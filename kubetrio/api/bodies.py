@@ -14,21 +14,18 @@ from kubetrio.api.request import Request
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import bad_request
 from kubetrio.schema import builtin
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.wire import gojson, jsonwire, negotiate, protowire
 
-OPEN_REVIEWS = frozenset(
-    {"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"}
-)
-"""What anybody who is known may send, rights or not: questions about themselves."""
 MAX_REVIEW_BYTES = 64 * 1024
+"""Of what anybody may send who is known, rights or not (`Kind.open`)."""
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 async def decode_body(
     request: Request,
-    resource: ResourceType,
+    resource: Kind,
     max_bytes: int,
     off_loop: OffLoop,
     *,
@@ -53,7 +50,7 @@ async def decode_body(
     codec = negotiate.body_codec(media, offered) if verb == "create" else None
     if verb == "deletecollection" and request.query:
         options.list_options(request, resource)
-    if resource.resource in OPEN_REVIEWS:
+    if resource.open:
         max_bytes = min(max_bytes, MAX_REVIEW_BYTES)
     body = await request.read_body(max_bytes)
     request.heavy = len(body) > INLINE_BYTES

@@ -32,11 +32,12 @@ from kubetrio.api.targets import (
 )
 from kubetrio.api.upgrading import TUNNELLED, tunnel, unwrapped
 from kubetrio.api.verbs import Verb
-from kubetrio.auth.identity import Decision
 from kubetrio.machinery import gonumbers
+from kubetrio.machinery.identity import Decision
 from kubetrio.machinery.status import bad_request, forbidden
 from kubetrio.resources import revising
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema import wellknown
+from kubetrio.schema.kind import Kind
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -48,7 +49,7 @@ STREAM_SWITCHES = (("stdin", "input"), ("stdout", "output"), ("stderr", "error")
 """Query parameters here and at the kubelet."""
 
 
-async def _admit(api: Api, request: Request, resource: ResourceType) -> None:
+async def _admit(api: Api, request: Request, resource: Kind) -> None:
     await admit(api, request, resource, dict(request.query), operation=Operation.CONNECT)
 
 
@@ -76,7 +77,7 @@ async def _may_create(api: Api, request: Request) -> None:
 
 
 async def _pod_and_kubelet(
-    api: Api, request: Request, resource: ResourceType, *, container: bool
+    api: Api, request: Request, resource: Kind, *, container: bool
 ) -> tuple[str, Kubelet]:
     """The path of a pod, or of one of its containers, at its kubelet."""
     info = request.info
@@ -110,7 +111,7 @@ def _needs_upgrade(request: Request) -> None:
         raise bad_request("Upgrade request required")
 
 
-async def stream(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def stream(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A process in a container, or its terminal."""
     await _admit(api, request, resource)
     await _may_create(api, request)
@@ -122,7 +123,7 @@ async def stream(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     return await tunnel(api, request, where)
 
 
-async def portforward(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def portforward(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Ports of a pod."""
     await _admit(api, request, resource)
     await _may_create(api, request)
@@ -169,14 +170,14 @@ def forwarded_ports(values: Sequence[str]) -> list[int]:
 # ---------------------------------------------------------------------- proxies
 
 
-async def proxy(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def proxy(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """HTTP to a pod, to an endpoint of a service, or to a kubelet."""
     await _admit(api, request, resource)
     info = request.info
     match resource.resource:
-        case "pods":
+        case wellknown.PODS:
             location = await pod_location(api, info.namespace, info.name)
-        case "services":
+        case wellknown.SERVICES:
             location = await service_location(api, info.namespace, info.name)
         case _:
             location = await node_location(api, info.name)

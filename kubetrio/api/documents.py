@@ -31,7 +31,7 @@ from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.metrics import exposition
 from kubetrio.schema import discovery, openapi
-from kubetrio.schema.registry import Registry
+from kubetrio.schema.registry import LiveRegistry, Registry
 from kubetrio.schema.steps import Steps
 from kubetrio.wire import jsonwire, negotiate
 from kubetrio.wire.accept import parse_accept
@@ -89,7 +89,7 @@ class Documents:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: LiveRegistry,
         health: Health,
         metrics: Metrics,
         address: str,
@@ -99,12 +99,17 @@ class Documents:
         self._pages = pages
         self._now = now
         self._registry = registry
+        registry.subscribe(self._forget)
         self._health = health
         self._metrics = metrics
         self._address = address
         self._cache: dict[str, tuple[bytes, bytes]] = {}
         self._making = trio.Lock()
         self.flow_pages: FlowPages | None = None
+
+    def _forget(self, *_: Registry) -> None:
+        """Make documents anew: something else is served."""
+        self._cache = {}
 
     async def answer(self, request: Request) -> AnyResponse:
         """Answer a request for a path that is not a resource.
@@ -133,7 +138,7 @@ class Documents:
         if path == "/metrics":
             return Response(200, await exposition(self._metrics.registry), METRICS_TYPE)
         if path in ROOTS:
-            return indented(discovery.root_paths(self._registry, self._health.paths()))
+            return indented(discovery.root_paths(self._registry.current, self._health.paths()))
         page = self._pages.answer(path, self._now())
         if page is None:
             return page_not_found()
@@ -148,7 +153,7 @@ class Documents:
     # ------------------------------------------------------------------ discovery
 
     def _discovery(self, request: Request, parts: list[str]) -> AnyResponse:
-        registry = self._registry
+        registry = self._registry.current
         known = self._find(parts)
         if known is None:
             if parts[0] == "apis" and len(parts) >= 2 and parts[1] not in registry.groups:
@@ -179,7 +184,7 @@ class Documents:
 
     def _find(self, parts: list[str]) -> Callable[[], Any] | None:
         """What makes the legacy document of a path, or None."""
-        registry = self._registry
+        registry = self._registry.current
         match parts:
             case ["api"]:
                 return lambda: discovery.api_versions(self._address)
@@ -233,7 +238,9 @@ class Documents:
         if parts == ["openapi", "v3"]:
             body, tag = self._document(
                 "openapi/v3",
-                lambda: jsonwire.encode(openapi.index(self._registry, version=DOCUMENT_VERSION)),
+                lambda: jsonwire.encode(
+                    openapi.index(self._registry.current, version=DOCUMENT_VERSION)
+                ),
             )
             return self._tagged(request, body, tag, TEXT, (VARY,))
         if parts[:2] == ["openapi", "v3"]:
@@ -241,27 +248,33 @@ class Documents:
         return page_not_found()
 
     def _swagger_json(self) -> Steps[bytes]:
-        document = yield from openapi.swagger_steps(self._registry, version=DOCUMENT_VERSION)
+        document = yield from openapi.swagger_steps(
+            self._registry.current, version=DOCUMENT_VERSION
+        )
         return (yield from openapi.json_steps(document))
 
     def _swagger_protobuf(self) -> Steps[bytes]:
         from kubetrio.schema import openapi2_proto  # kubectl asks for it, once
 
-        document = yield from openapi.swagger_steps(self._registry, version=DOCUMENT_VERSION)
+        document = yield from openapi.swagger_steps(
+            self._registry.current, version=DOCUMENT_VERSION
+        )
         return (yield from openapi2_proto.MESSAGES.steps(document))
 
     async def _made(self, key: str, make: Callable[[], Steps[bytes]]) -> tuple[bytes, bytes]:
         """A large document's bytes and entity tag, made once; other tasks run while it is."""
         if key not in self._cache:
             async with self._making:  # who comes second finds what the first one made
-                if key not in self._cache:
+                cache = self._cache  # what is served may change meanwhile
+                if key not in cache:
                     body = await _paced(make())
                     tag = await _paced(discovery.etag_steps(body))
-                    self._cache[key] = (body, tag.encode())
+                    cache[key] = (body, tag.encode())
+                return cache[key]
         return self._cache[key]
 
     async def _openapi_document(self, request: Request, path: str) -> AnyResponse:
-        digest = openapi.document_hash(self._registry, path, version=DOCUMENT_VERSION)
+        digest = openapi.document_hash(self._registry.current, path, version=DOCUMENT_VERSION)
         if digest is None:
             return nothing()
         form = preferred(request.header(b"accept"), V3_FORMS)
@@ -272,7 +285,7 @@ class Documents:
             key, media = f"{key};protobuf", openapi.PROTOBUF[0].encode()
             steps = openapi.protobuf_steps
         body, tag = await self._made(
-            key, partial(steps, self._registry, path, version=DOCUMENT_VERSION)
+            key, partial(steps, self._registry.current, path, version=DOCUMENT_VERSION)
         )
         sent = request.query.get("hash")
         headers: list[tuple[bytes, bytes]] = [VARY]

@@ -24,27 +24,24 @@ from kubetrio.api.listwriters import (
     frame_of,
 )
 from kubetrio.api.request import Request, parse_query
-from kubetrio.machinery.names import GroupKind, GroupVersion
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import Object, head, read
 from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
-from kubetrio.schema.annotated import TEMPLATE_GENERATION
-from kubetrio.schema.convert import convert
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.printing import Printer
 from kubetrio.wire import cborwire, framing, jsonwire, negotiate
 from kubetrio.wire.negotiate import Accepted
 from kubetrio.wire.protowire import ListMessage, encode_event
 
 REMEMBERED_BYTES = 1024  # of what a client says about the answers that it takes
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-# What conversion from the internal version notes even of an object that was never filled in.
-ZERO_ANNOTATIONS = {GroupKind("apps", "DaemonSet"): {TEMPLATE_GENERATION: "0"}}
 
 
-def bookmark_object(resource: ResourceType, revision: int, *, initial_end: bool) -> Object:
+def bookmark_object(resource: Kind, revision: int, *, initial_end: bool) -> Object:
     """The object of a bookmark: kind, revision, and members that are never left out."""
     meta: Object = {"resourceVersion": str(revision)}
-    annotations = dict(ZERO_ANNOTATIONS.get(resource.group_kind, {}))
+    held = resource.type.held
+    annotations = {} if held is None or held.zero is None else {held.annotation: held.zero}
     if initial_end:
         annotations[INITIAL_EVENTS_END] = "true"
     if annotations:
@@ -54,13 +51,9 @@ def bookmark_object(resource: ResourceType, revision: int, *, initial_end: bool)
 
 
 @cache
-def _zero_members(resource: ResourceType) -> Object:
+def _zero_members(resource: Kind) -> Object:
     """Members that Go prints for an object that was never filled in (``spec``, ``status``)."""
-    from kubetrio.schema.structural import Report, compile_type
-
-    if not resource.schema_name:
-        return {}
-    zero = compile_type(resource.schema_name).decode({}, Report())
+    zero = resource.type.zero
     return {k: v for k, v in zero.items() if k not in ("kind", "apiVersion", "metadata")}
 
 
@@ -76,7 +69,7 @@ class JsonEncoder:
     content_type = b"application/json"
     stream_type = b"application/json"
 
-    def __init__(self, resource: ResourceType) -> None:
+    def __init__(self, resource: Kind) -> None:
         self.identity: Hashable = self
         self._resource = resource
         self.skip = len(head(resource))
@@ -124,7 +117,7 @@ class ObjectEncoder:
 
     def __init__(
         self,
-        resource: ResourceType,
+        resource: Kind,
         accepted: Accepted,
         include_object: tables.IncludeObject,
         now: Callable[[], float],
@@ -172,16 +165,15 @@ class ObjectEncoder:
                 shown=self._in_version,
             )
         if accepted.as_kind:
-            return tables.partial_object(obj, self._table_version)
+            return tables.partial_object(obj, self._table_version, self._printer().hidden)
         return request_version(obj, self._resource)
 
     @property
     def _table_version(self) -> tables.TableVersion:
         return "v1beta1" if self._accepted.as_version == "v1beta1" else "v1"
 
-    def _printer(self) -> tables.Printer:
-        resource = self._resource
-        return tables.printer(resource.group, resource.version, resource.resource)
+    def _printer(self) -> Printer:
+        return self._resource.printer
 
     def check(self) -> None:
         """See `Encoder`."""
@@ -322,14 +314,14 @@ class ObjectEncoder:
 
 
 @cache
-def json_encoder(resource: ResourceType) -> JsonEncoder:
+def json_encoder(resource: Kind) -> JsonEncoder:
     """The JSON encoder of a resource, made once."""
     return JsonEncoder(resource)
 
 
 def encoder_for(
     request: Request,
-    resource: ResourceType,
+    resource: Kind,
     offer: negotiate.Offer,
     now: Callable[[], float],
     cache: ByteCache,
@@ -351,7 +343,7 @@ def encoder_for(
     """
     accepted = accept(request, offer)
     plain = accepted.serializer == "json" and not accepted.pretty and not accepted.as_kind
-    if plain and resource.stored_as == resource.group_version:
+    if plain and resource.stored is resource:
         return json_encoder(resource)
     if accepted.as_kind == "Table":
         try:
@@ -372,7 +364,7 @@ def encoder_for(
     return ObjectEncoder(resource, accepted, "Metadata", now, cache, refusal)
 
 
-def object_offer(request: Request, resource: ResourceType) -> negotiate.Offer:
+def object_offer(request: Request, resource: Kind) -> negotiate.Offer:
     """What the endpoint of an object can answer with.
 
     Args:
@@ -435,16 +427,11 @@ def _accept(header: bytes, agent: bytes, pretty: str | None, offer: negotiate.Of
     return accepted
 
 
-def stored_version(obj: Object, resource: ResourceType) -> Object:
+def stored_version(obj: Object, resource: Kind) -> Object:
     """An object of a request, its defaults filled in, in the version that is stored."""
-    stored: GroupVersion = resource.stored_as
-    if stored == resource.group_version:
-        return obj
-    return convert(obj, resource.group_version, stored)
+    return resource.to_stored(obj)
 
 
-def request_version(obj: Object, resource: ResourceType) -> Object:
+def request_version(obj: Object, resource: Kind) -> Object:
     """A stored object in the version of a request."""
-    if resource.stored_as == resource.group_version:
-        return obj
-    return convert(obj, resource.stored_as, resource.group_version)
+    return resource.from_stored(obj)

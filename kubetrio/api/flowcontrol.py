@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeGuard
 from kubetrio.api.deadlines import limit_of
 from kubetrio.api.request import CONNECTED, Request, truthy
 from kubetrio.api.response import TEXT, AnyResponse, Channel, Response, StreamResponse
-from kubetrio.auth.identity import MASTERS
 from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.dispatcher import Dispatcher, wait_limit
 from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery, Stored, tells_watchers
@@ -21,7 +20,9 @@ from kubetrio.flow.gate import Gate
 from kubetrio.flow.objects import ObjectCounts
 from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
-from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.machinery.identity import MASTERS
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import LiveRegistry
 from kubetrio.watch.hub import Hub, prefixes
 
 LONG_RUNNING_VERBS = frozenset({"proxy"})
@@ -112,7 +113,7 @@ class _About:
         folders: of the keys that a write changes; none for a list.
     """
 
-    resource: ResourceType
+    resource: Kind
     folders: tuple[str, ...] = ()
 
 
@@ -130,7 +131,7 @@ class PriorityAndFairness:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        registry: Registry,
+        registry: LiveRegistry,
         hub: Hub,
         wall: Callable[[], float],
         request_timeout_s: float,

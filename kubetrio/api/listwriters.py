@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import orjson
 
 from kubetrio.resources.representation import ListMeta
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.store.model import KeyValue
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import Accepted
@@ -30,7 +30,7 @@ class JsonListWriter:
         skip: bytes of a stored object in front of what an item shows.
     """
 
-    def __init__(self, resource: ResourceType, skip: int) -> None:
+    def __init__(self, resource: Kind, skip: int) -> None:
         self._resource = resource
         self._skip = skip
         self._empty = True

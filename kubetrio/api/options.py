@@ -7,7 +7,7 @@ ListOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from kubetrio.api.request import Request, truthy
@@ -23,8 +23,7 @@ from kubetrio.resources.writes import (
     WriteOptions,
     dry_run_causes,
 )
-from kubetrio.schema import builtin
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.wire.negotiate import APPLIES
 
 LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
@@ -58,7 +57,7 @@ def number(query: Mapping[str, str], name: str) -> int:
     return integer(query[name]) if name in query else 0
 
 
-def selection(request: Request, resource: ResourceType) -> Selection | None:
+def selection(request: Request, resource: Kind) -> Selection | None:
     """The selectors of a list, watch or deletecollection; None when they select everything.
 
     Raises:
@@ -68,26 +67,22 @@ def selection(request: Request, resource: ResourceType) -> Selection | None:
     label_text, field_text = query.get("labelSelector", ""), query.get("fieldSelector", "")
     if not label_text and not field_text:
         return None
-    key = f"{resource.group}/{resource.version}/{resource.resource}"
     try:
         by_label = labels.parse(label_text)
         by_field = fields.parse(field_text)
     except ValueError as error:
         raise bad_request(str(error)) from None
-    supported: Collection[str] = builtin.load("field-selectors").get(
-        key, ("metadata.name", "metadata.namespace")
-    )
-    fields.check(by_field, resource, supported)
+    resource.selectors.check(by_field, resource.group, resource.version, resource.kind)
     if by_label.empty and by_field.empty:
         return None
     return Selection(
         None if by_label.empty else by_label,
         None if by_field.empty else by_field,
-        lambda obj: fields.values(obj, key),
+        resource.selectors.values,
     )
 
 
-def list_options(request: Request, resource: ResourceType) -> ListOptions:
+def list_options(request: Request, resource: Kind) -> ListOptions:
     """Options of a list.
 
     Raises:
@@ -146,7 +141,7 @@ def _unsupported_match(value: str, supported: str) -> Cause:
 
 
 def watch_options(
-    request: Request, resource: ResourceType, namespace: str, default_timeout_s: float
+    request: Request, resource: Kind, namespace: str, default_timeout_s: float
 ) -> WatchOptions:
     """Options of a watch.
 

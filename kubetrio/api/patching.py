@@ -18,11 +18,8 @@ from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors, jsonpatch
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, bad_request, invalid, not_found
-from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.schema.annotated import read_annotations
-from kubetrio.schema.registry import ResourceType
-from kubetrio.schema.structural import compile_type
+from kubetrio.schema.kind import Kind
 from kubetrio.wire import gojson, jsonwire, negotiate
 from kubetrio.wire.places import MAX_STRICT_ERRORS
 
@@ -128,7 +125,7 @@ def _refused(patched: Patched, why: str) -> ApiError:
     return invalid(GroupKind("", ""), "", [fielderrors.invalid("patch", patched.shown(), why)])
 
 
-def _decode(request: Request, patched: Patched, resource: ResourceType) -> Object:
+def _decode(request: Request, patched: Patched, resource: Kind) -> Object:
     """The patched document, decoded: types, unknown fields.
 
     Raises:
@@ -152,7 +149,7 @@ def _decode(request: Request, patched: Patched, resource: ResourceType) -> Objec
     return value
 
 
-def _restored(doc: Object, resource: ResourceType) -> tuple[Object, list[str]]:
+def _restored(doc: Object, resource: Kind) -> tuple[Object, list[str]]:
     """A document made by a strategic merge patch: no patch makes another kind of it.
 
     Raises:
@@ -160,23 +157,23 @@ def _restored(doc: Object, resource: ResourceType) -> tuple[Object, list[str]]:
     """
     strict: list[str] = []
     gvk = resource.group_version_kind
-    restored = compile_type(resource.schema_name).restore(doc, strict)
+    restored = resource.type.restore(doc, strict)
     return {**restored, "kind": gvk.kind, "apiVersion": gvk.api_version}, strict
 
 
-def _with_annotations_read(obj: Object, resource: ResourceType) -> Object:
+def _with_annotations_read(obj: Object, resource: Kind) -> Object:
     """A document of a strategic merge patch whose annotations were read.
 
     Raises:
         ApiError: 500, as kube-apiserver has it for what is wrong with them.
     """
     try:
-        return read_annotations(resource.schema_name, obj)
+        return resource.type.read_annotations(obj)
     except ValueError as error:
         raise ApiError(500, "", str(error)) from error
 
 
-def _read_again(doc: Any, resource: ResourceType) -> tuple[Object, list[str]]:
+def _read_again(doc: Any, resource: Kind) -> tuple[Object, list[str]]:
     """A document made by one of the other patches: printed and decoded as any body is.
 
     Raises:
@@ -204,9 +201,7 @@ def reason_of(error: ApiError, kind: str) -> str:
 TYPE_META = frozenset({"kind", "apiVersion"})
 
 
-def changer(
-    request: Request, resource: ResourceType, fields: FieldManager, off_loop: OffLoop
-) -> Change:
+def changer(request: Request, resource: Kind, fields: FieldManager, off_loop: OffLoop) -> Change:
     """The change a PATCH makes, for `Lifecycle.update`.
 
     The patch is read when there is something to patch: whether there is comes first.
@@ -230,7 +225,7 @@ def changer(
             apply = _applier(request, resource.schema_name)
         old = request_version(stored, resource)
         new = _decode(request, apply(old), resource)
-        apply_defaults(resource, new)
+        resource.rules.default(new)
         check_named(request, resource, new)
         fields.updated(old, new)
         return stored_version(new, resource)
@@ -238,7 +233,7 @@ def changer(
     return change
 
 
-def check_named(request: Request, resource: ResourceType, new: Object) -> None:
+def check_named(request: Request, resource: Kind, new: Object) -> None:
     """An object that is written must be the one of the path.
 
     Raises:

@@ -37,21 +37,21 @@ from kubetrio.api.serializers import dump
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
-from kubetrio.auth.identity import ANONYMOUS, MASTERS, Attributes, Decision
 from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
+from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.logs import Log
+from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Attributes, Decision
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import Metrics, RequestKey
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
-from kubetrio.resources.quotas import StoredQuotas
-from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
-from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Store
 from kubetrio.watch.hub import Hub
 
@@ -122,7 +122,7 @@ class Api:
 
     config: ApiConfig
     env: Env
-    registry: Registry
+    registry: LiveRegistry
     store: Store
     hub: Hub
     listing: Listing
@@ -160,9 +160,9 @@ class Api:
 
         return release
 
-    def returns_deleted(self, resource: ResourceType) -> bool:
+    def returns_deleted(self, resource: Kind) -> bool:
         """Whether DELETE answers with the object."""
-        return strategy_of(resource).returns_deleted
+        return resource.strategy.returns_deleted
 
     def status_response(self, request: Request, status: Object, code: int) -> Response:
         """A `Status` in the representation the client takes; it is never shown as a table."""
@@ -458,7 +458,8 @@ def admit_and_store(api: Api, request: Request) -> Awaitable[AnyResponse]:
     if resource is None:
         raise AssertionError("decode finds the resource")
     subresource, name = request.info.subresource, request.info.verb
-    verb = SUBVERBS.get((resource.group, resource.resource, subresource, name))
+    serves = resource.subresources[subresource].serves if subresource else resource.serves
+    verb = SUBVERBS.get((serves, name)) if serves else None
     if verb is None:
         verb = verbs.VERBS.get(name)
         if verb is None or not supported(subresource):

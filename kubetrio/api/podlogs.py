@@ -32,7 +32,7 @@ from kubetrio.machinery.status import (
 )
 from kubetrio.machinery.timestamps import normalise_time
 from kubetrio.resources import revising
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.wire.negotiate import LOG, metadata_shape_mismatch
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def check_log_options(asked: LogOptions, name: str, *, split: bool) -> None:
         raise invalid(GroupKind("", "PodLogOptions"), name, causes)
 
 
-async def log(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def log(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Output of a container; nothing from a pod that has no node.
 
     Raises:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 from kubetrio.api.advice import Advice
-from kubetrio.auth.identity import ANONYMOUS, UserInfo
+from kubetrio.machinery.identity import ANONYMOUS, UserInfo
+from kubetrio.schema.wellknown import NAMESPACES
 
 if TYPE_CHECKING:
     from trio import CancelScope
 
-    from kubetrio.schema.registry import ResourceType
+    from kubetrio.schema.kind import Kind
     from kubetrio.wire.negotiate import Accepted, Offer
 
 NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
@@ -138,7 +139,7 @@ def _resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInf
             return other
         verb, parts = parts[0], parts[1:]
     namespace = ""
-    if parts[0] == "namespaces" and len(parts) > 1:
+    if parts[0] == NAMESPACES and len(parts) > 1:
         namespace = parts[1]
         if len(parts) > 2 and parts[2] not in NAMESPACE_SUBRESOURCES:
             parts = parts[2:]
@@ -227,7 +228,7 @@ class Request:
     # filled in by the stages
     info: RequestInfo = field(init=False)
     query: Mapping[str, str] = field(init=False)
-    resource: ResourceType | None = field(init=False, default=None)
+    resource: Kind | None = field(init=False, default=None)
     user: UserInfo = field(init=False, default=ANONYMOUS)
     audit_id: str = field(init=False, default="")
     response_headers: list[tuple[bytes, bytes]] = field(init=False, default_factory=list)

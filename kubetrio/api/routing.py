@@ -11,7 +11,9 @@ from kubetrio.machinery.status import (
     not_supported,
     unknown_path,
 )
-from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import LiveRegistry
+from kubetrio.schema.wellknown import NAMESPACES
 
 PASSED_ON = frozenset({"attach", "exec", "portforward", "proxy"})
 """Subresources whose requests a kubelet, a pod or an endpoint answers."""
@@ -27,7 +29,7 @@ class NotServed(Exception):
     """The path is below no known group: a plain 404."""
 
 
-def find(registry: Registry, request: Request) -> ResourceType:
+def find(registry: LiveRegistry, request: Request) -> Kind:
     """The resource of a request, its verb checked.
 
     Raises:
@@ -107,7 +109,7 @@ def _named_collection(info: RequestInfo) -> bool:
     return info.verb in ("list", "watch")
 
 
-def _check_shape(info: RequestInfo, resource: ResourceType) -> None:
+def _check_shape(info: RequestInfo, resource: Kind) -> None:
     """Raise 404 for paths no route has."""
     in_path = len(info.parts) > 1
     if len(info.parts) > 3 and info.subresource != "proxy":
@@ -115,21 +117,11 @@ def _check_shape(info: RequestInfo, resource: ResourceType) -> None:
     if resource.namespaced:
         if not info.namespace and in_path:
             raise unknown_path()
-    elif info.namespace and info.resource != "namespaces":
+    elif info.namespace and info.resource != NAMESPACES:
         raise unknown_path()
 
 
-DEPRECATED = {
-    ("", "endpoints"): (
-        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-    ),
-    ("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
-}
-"""Warnings that go with every answer about a resource."""
-
-
-def advise(request: Request, resource: ResourceType) -> None:
+def advise(request: Request, resource: Kind) -> None:
     """Warn of a resource that nobody should use any more."""
-    advice = DEPRECATED.get(resource.group_resource)
-    if advice is not None:
-        request.warn([advice])
+    if resource.deprecated:
+        request.warn([resource.deprecated])

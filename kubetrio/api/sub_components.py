@@ -21,7 +21,7 @@ from kubetrio.api.verbs import Verb
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import not_found
 from kubetrio.resources.representation import ListMeta
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import KeyValue
 from kubetrio.wire import jsonwire
@@ -74,7 +74,7 @@ def _store(api: Api) -> tuple[bool | None, Object]:
     return True, {"message": "ok"}
 
 
-async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """One component."""
     encoder = encoder_for(request, resource, OBJECT, api.env.now, api.cache)
     name = request.info.name
@@ -84,7 +84,7 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     return Response(200, body, encoder.content_type)
 
 
-async def list_(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """The components that the selectors choose; there are no versions and no pages."""
     encoder = encoder_for(request, resource, COLLECTION, api.env.now, api.cache)
     chosen = list_options(request, resource).selection
@@ -107,7 +107,7 @@ async def list_(api: Api, request: Request, resource: ResourceType) -> AnyRespon
     return Response(200, b"".join(parts), encoder.content_type)
 
 
-VERBS: Mapping[tuple[str, str, str, str], Verb] = {
-    ("", "componentstatuses", "", "get"): get,
-    ("", "componentstatuses", "", "list"): list_,
+VERBS: Mapping[tuple[str, str], Verb] = {
+    ("components", "get"): get,
+    ("components", "list"): list_,
 }

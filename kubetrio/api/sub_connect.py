@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.verbs import Verb
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -24,7 +24,7 @@ PROXIED = ("create", "delete", "get", "patch", "update", "")
 MODULE = "kubetrio.api.connecting"
 
 
-async def connect(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def connect(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Whatever a kubelet, a pod or an endpoint has to answer."""
     if MODULE not in sys.modules:
         await api.env.run_blocking(importlib.import_module, MODULE)
@@ -33,16 +33,4 @@ async def connect(api: Api, request: Request, resource: ResourceType) -> AnyResp
     return await CONNECTING[request.info.subresource](api, request, resource)
 
 
-VERBS: Mapping[tuple[str, str, str, str], Verb] = {
-    ("", "pods", "log", "get"): connect,
-    **{
-        ("", "pods", subresource, verb): connect
-        for subresource in ("attach", "exec", "portforward")
-        for verb in ("create", "get")
-    },
-    **{
-        ("", resource, "proxy", verb): connect
-        for resource in ("pods", "services", "nodes")
-        for verb in PROXIED
-    },
-}
+VERBS: Mapping[tuple[str, str], Verb] = {("connect", verb): connect for verb in PROXIED}

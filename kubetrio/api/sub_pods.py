@@ -11,13 +11,15 @@ from kubetrio.api.admitting import admit
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.verbs import Verb
+from kubetrio.kinds.core.pods import binding, eviction
+from kubetrio.kinds.core.pods.eviction import Guard
 from kubetrio.machinery.status import ApiError, bad_request, success
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources import binding, deletion, eviction, revising
-from kubetrio.resources.eviction import Guard
+from kubetrio.resources import deletion, revising
 from kubetrio.resources.identity import check_identity, told_key
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.wellknown import BUDGETS, CORE_PODS
 
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
@@ -26,8 +28,8 @@ Object = dict[str, Any]
 PDB_ATTEMPTS = 20
 
 
-def _pods(api: Api) -> ResourceType:
-    return api.registry.resources["", "v1", "pods"]
+def _pods(api: Api) -> Kind:
+    return api.registry.resources[CORE_PODS]
 
 
 def _created(api: Api, request: Request) -> AnyResponse:
@@ -48,7 +50,7 @@ def check_namespace(request: Request) -> None:
     meta["namespace"] = request.info.namespace
 
 
-async def bind(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A pod bound to a node, by its subresource or through ``bindings``."""
     chosen = options.write_options(request, "CreateOptions")
     check_namespace(request)
@@ -71,7 +73,7 @@ async def bind(api: Api, request: Request, resource: ResourceType) -> AnyRespons
     return _created(api, request)
 
 
-async def evict(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def evict(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A pod deleted, if the disruption budgets allow it."""
     options.write_options(request, "CreateOptions")
     check_namespace(request)
@@ -106,10 +108,10 @@ def _pinned(pod: Object, chosen: DeleteOptions) -> DeleteOptions:
 
 
 async def _evict_guarded(
-    api: Api, request: Request, resource: ResourceType, pod: Object, chosen: DeleteOptions
+    api: Api, request: Request, resource: Kind, pod: Object, chosen: DeleteOptions
 ) -> None:
     """Delete a pod that a budget may guard."""
-    budgets = api.registry.resources["policy", "v1", "poddisruptionbudgets"]
+    budgets = api.registry.resources[BUDGETS]
     namespace = request.info.namespace
     known = await revising.read_all(api.store, budgets, namespace)
     guarding = eviction.budgets_of(pod, known)
@@ -135,9 +137,7 @@ async def _evict_guarded(
         raise
 
 
-async def _remove(
-    api: Api, request: Request, resource: ResourceType, chosen: DeleteOptions
-) -> None:
+async def _remove(api: Api, request: Request, resource: Kind, chosen: DeleteOptions) -> None:
     """Say in the pod why it goes, and delete it."""
     info = request.info
     now = format_time(api.env.now())
@@ -156,8 +156,7 @@ async def _remove(
     await api.lifecycle.delete(target, chosen, who)
 
 
-VERBS: Mapping[tuple[str, str, str, str], Verb] = {
-    ("", "pods", "binding", "create"): bind,
-    ("", "bindings", "", "create"): bind,
-    ("", "pods", "eviction", "create"): evict,
+VERBS: Mapping[tuple[str, str], Verb] = {
+    ("binding", "create"): bind,
+    ("eviction", "create"): evict,
 }

@@ -16,16 +16,16 @@ from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
-from kubetrio.auth.identity import MASTERS, Attributes, Decision, UserInfo, user_info
+from kubetrio.kinds.common.selectors import field_requirement, label_requirement
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
+from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, user_info
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.validation.model import Check
-from kubetrio.resources.validation.selectors import field_requirement, label_requirement
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.rules import Check
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import NO_TABLE
 
@@ -49,7 +49,7 @@ class RuleLister(Protocol):
 
 
 async def _answer(
-    api: Api, request: Request, resource: ResourceType, body: Object, status: Object
+    api: Api, request: Request, resource: Kind, body: Object, status: Object
 ) -> Response:
     encoder = encoder_for(request, resource, NO_TABLE, api.env.now, api.cache)
     rest = {key: body[key] for key in ("spec",) if key in body}
@@ -63,7 +63,7 @@ async def _answer(
     return Response(201, encoder.object(jsonwire.encode(shown)), encoder.content_type)
 
 
-async def _admit(api: Api, request: Request, resource: ResourceType) -> Object:
+async def _admit(api: Api, request: Request, resource: Kind) -> Object:
     """The body of a review past admission, with its owners, as every created object has them.
 
     Raises:
@@ -80,7 +80,7 @@ async def _admit(api: Api, request: Request, resource: ResourceType) -> Object:
     return body
 
 
-async def self_subject(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def self_subject(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Who am I."""
     await _admit(api, request, resource)
     meta = {"creationTimestamp": format_time(api.env.now())}
@@ -88,7 +88,7 @@ async def self_subject(api: Api, request: Request, resource: ResourceType) -> An
     return await _answer(api, request, resource, {"metadata": meta}, status)
 
 
-async def token(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def token(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Whose token is this."""
     body = await _admit(api, request, resource)
     spec = body.get("spec") or {}
@@ -220,7 +220,7 @@ def _metadata_causes(meta: Object, allowed: str = "") -> list[Cause]:
     return [invalid_value("metadata", meta, detail)]
 
 
-async def self_access(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def self_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """May I."""
     body = await _admit(api, request, resource)
     spec = body.get("spec") or {}
@@ -230,7 +230,7 @@ async def self_access(api: Api, request: Request, resource: ResourceType) -> Any
     return await _answer(api, request, resource, body, verdict(api, spec, request.user))
 
 
-async def subject_access(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def subject_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """May somebody."""
     body = await _admit(api, request, resource)
     spec = body.get("spec") or {}
@@ -240,7 +240,7 @@ async def subject_access(api: Api, request: Request, resource: ResourceType) -> 
     return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
 
 
-async def local_access(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def local_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """May somebody, in this namespace."""
     body = await _admit(api, request, resource)
     spec = body.get("spec") or {}
@@ -259,7 +259,7 @@ async def local_access(api: Api, request: Request, resource: ResourceType) -> An
     return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
 
 
-async def self_rules(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """What may I do."""
     body = await _admit(api, request, resource)
     namespace = (body.get("spec") or {}).get("namespace") or ""
@@ -282,11 +282,11 @@ async def self_rules(api: Api, request: Request, resource: ResourceType) -> AnyR
     return await _answer(api, request, resource, {"spec": {}}, status)
 
 
-VERBS: Mapping[tuple[str, str, str, str], Verb] = {
-    ("authentication.k8s.io", "selfsubjectreviews", "", "create"): self_subject,
-    ("authentication.k8s.io", "tokenreviews", "", "create"): token,
-    ("authorization.k8s.io", "selfsubjectaccessreviews", "", "create"): self_access,
-    ("authorization.k8s.io", "subjectaccessreviews", "", "create"): subject_access,
-    ("authorization.k8s.io", "localsubjectaccessreviews", "", "create"): local_access,
-    ("authorization.k8s.io", "selfsubjectrulesreviews", "", "create"): self_rules,
+VERBS: Mapping[tuple[str, str], Verb] = {
+    ("selfsubjectreview", "create"): self_subject,
+    ("tokenreview", "create"): token,
+    ("selfsubjectaccessreview", "create"): self_access,
+    ("subjectaccessreview", "create"): subject_access,
+    ("localsubjectaccessreview", "create"): local_access,
+    ("selfsubjectrulesreview", "create"): self_rules,
 }

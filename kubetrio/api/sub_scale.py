@@ -13,13 +13,13 @@ from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb
+from kubetrio.kinds.autoscaling.scale import SCALE, owners_of_scale, scale_of, with_scale
 from kubetrio.machinery.status import not_found
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.identity import check_identity, told_key
-from kubetrio.resources.scale import SCALABLE, SCALE, owners_of_scale, scale_of, with_scale
 from kubetrio.resources.writes import Target, WriteOptions
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, OBJECT
 
@@ -30,7 +30,7 @@ Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
 
 
-async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """The scale of a workload."""
     encoder = encoder_for(request, SCALE, OBJECT, api.env.now, api.cache)
     info = request.info
@@ -42,7 +42,7 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     return Response(200, body, encoder.content_type)
 
 
-async def update(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A workload scaled by a whole Scale."""
     chosen = options.write_options(request, "UpdateOptions")
     patching.check_named(request, resource, request.body)
@@ -58,7 +58,7 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     return await _write(api, request, resource, change, chosen, uid=body["metadata"].get("uid"))
 
 
-async def patch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A workload scaled by a part of a Scale."""
     chosen = options.patch_options(request)
     fields = _field_manager(api, request, chosen)
@@ -75,7 +75,7 @@ def _field_manager(api: Api, request: Request, chosen: WriteOptions) -> FieldMan
 async def _write(
     api: Api,
     request: Request,
-    resource: ResourceType,
+    resource: Kind,
     change: Change,
     chosen: WriteOptions,
     *,
@@ -105,8 +105,8 @@ async def _write(
     return Response(200, encoder.object(jsonwire.encode(scale)), encoder.content_type)
 
 
-VERBS: Mapping[tuple[str, str, str, str], Verb] = {
-    (group, resource, "scale", name): verb
-    for group, resource in SCALABLE
-    for name, verb in (("get", get), ("update", update), ("patch", patch))
+VERBS: Mapping[tuple[str, str], Verb] = {
+    ("scale", "get"): get,
+    ("scale", "update"): update,
+    ("scale", "patch"): patch,
 }

@@ -16,15 +16,17 @@ from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
 from kubetrio.auth.issuing import EXTENSION_S, WARN_AFTER_S, claims_of
+from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST
+from kubetrio.kinds.common.compiling import ordered
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names import GroupResource, GroupVersion
 from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict, invalid
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import revising
-from kubetrio.resources.defaults.compiling import ordered
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.wellknown import CORE_NODES, NODES, PODS, SECRETS
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import NO_TABLE
 
@@ -33,21 +35,11 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-TOKEN_REQUEST = ResourceType(
-    group="authentication.k8s.io",
-    version="v1",
-    resource="tokenrequests",
-    kind="TokenRequest",
-    singular="tokenrequest",
-    namespaced=True,
-    verbs=frozenset({"create"}),
-    schema_name="io.k8s.api.authentication.v1.TokenRequest",
-)
 META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 SPEC = "io.k8s.api.authentication.v1.TokenRequestSpec"
 DEFAULT_LIFE_S = 3600
 SHORTEST_S, LONGEST_S = 600, 1 << 32
-BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+BINDABLE = {"Pod": PODS, "Secret": SECRETS, "Node": NODES}
 
 
 def check_name(meta: Object, name: str) -> None:
@@ -124,7 +116,7 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
                 "different serviceaccount name."
             )
         if node := spec.get("nodeName"):
-            nodes = api.registry.resources["", "v1", "nodes"]
+            nodes = api.registry.resources[CORE_NODES]
             stored = await api.store.get(nodes.key("", node))
             bound["node"] = {"name": node}
             if stored is not None:
@@ -140,7 +132,7 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
     return bound
 
 
-async def create(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A token."""
     encoder = encoder_for(request, TOKEN_REQUEST, NO_TABLE, api.env.now, api.cache)
     chosen = options.write_options(request, "CreateOptions")
@@ -193,6 +185,4 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     return Response(201, body, encoder.content_type)
 
 
-VERBS: Mapping[tuple[str, str, str, str], Verb] = {
-    ("", "serviceaccounts", "token", "create"): create,
-}
+VERBS: Mapping[tuple[str, str], Verb] = {("token", "create"): create}

@@ -1,6 +1,7 @@
 """Verbs of subresources and resources that are more, or less, than a stored object.
 
-Looked up in front of the general ones (`api.verbs`), by group, plural name, subresource and verb.
+Looked up in front of the general ones (`api.verbs`), by what a kind or subresource says that it
+serves (`Kind.serves`, `Subresource.serves`) and by verb.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kubetrio.api import (
 )
 from kubetrio.api.verbs import Verb
 
-SUBVERBS: Mapping[tuple[str, str, str, str], Verb] = {
+SUBVERBS: Mapping[tuple[str, str], Verb] = {
     **sub_scale.VERBS,
     **sub_pods.VERBS,
     **sub_connect.VERBS,

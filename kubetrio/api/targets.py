@@ -19,6 +19,14 @@ from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.resources import revising
+from kubetrio.schema.wellknown import (
+    CORE_ENDPOINTS,
+    CORE_NODES,
+    CORE_PODS,
+    CORE_SERVICES,
+    NODE_RESOURCE,
+    SLICES,
+)
 from kubetrio.transport import Transport
 
 if TYPE_CHECKING:
@@ -29,7 +37,6 @@ KUBELET_PORT = 10250
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 SERVICE_LABEL = "kubernetes.io/service-name"
 SCHEMES = ("", "http", "https")
-NODES = GroupResource("", "nodes")
 PATH_SAFE = "$&+,/:;=@"  # what Go's net/url leaves alone in a path, beside letters and digits
 
 
@@ -150,7 +157,7 @@ async def connected(api: Api, where: Location) -> Transport:
 
 async def _kubelet(api: Api, name: str, asked: GroupResource) -> Kubelet:
     """See `kubelet_of`; its address is not looked at."""
-    kind = api.registry.resources["", "v1", "nodes"]
+    kind = api.registry.resources[CORE_NODES]
     node = await revising.read(api.store, kind, "", name, asked=asked)
     status = node.get("status") or {}
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
@@ -188,7 +195,7 @@ async def node_location(api: Api, text: str) -> Location:
         ApiError: 400, 404 or 500.
     """
     scheme, name, port = _named("node", text)
-    kubelet = await _kubelet(api, name, NODES)
+    kubelet = await _kubelet(api, name, NODE_RESOURCE)
     if port in ("", kubelet.port):
         where = kubelet.location("")
     else:
@@ -251,7 +258,7 @@ async def pod_location(api: Api, namespace: str, text: str) -> Location:
         ApiError: 400 or 404.
     """
     scheme, name, port = _named("pod", text)
-    kind = api.registry.resources["", "v1", "pods"]
+    kind = api.registry.resources[CORE_PODS]
     pod = await revising.read(api.store, kind, namespace, name)
     if not port:
         declared = (each["ports"][0] for each in pod["spec"]["containers"] if each.get("ports"))
@@ -285,7 +292,7 @@ async def service_location(api: Api, namespace: str, text: str) -> Location:
         ApiError: 400, 404 or 503.
     """
     scheme, name, port = _named("service", text)
-    services = api.registry.resources["", "v1", "services"]
+    services = api.registry.resources[CORE_SERVICES]
     try:
         number = gonumbers.parse_int(port)
     except ValueError:
@@ -318,7 +325,7 @@ async def _subsets(api: Api, namespace: str, name: str, asked: GroupResource) ->
 
     kube-apiserver 1.36 looks at Endpoints; where nobody makes those, EndpointSlices do.
     """
-    kind = api.registry.resources["", "v1", "endpoints"]
+    kind = api.registry.resources[CORE_ENDPOINTS]
     try:
         endpoints = await revising.read(api.store, kind, namespace, name, asked=asked)
     except ApiError as error:
@@ -332,7 +339,7 @@ async def _subsets(api: Api, namespace: str, name: str, asked: GroupResource) ->
 
 
 async def _slices(api: Api, namespace: str, name: str) -> list[Object]:
-    kind = api.registry.resources["discovery.k8s.io", "v1", "endpointslices"]
+    kind = api.registry.resources[SLICES]
     return [
         each
         for each in await revising.read_all(api.store, kind, namespace)
@@ -356,7 +363,7 @@ async def _is_pod(api: Api, namespace: str, address: Object) -> bool:
     reference = address.get("targetRef") or {}
     if reference.get("namespace") != namespace:
         return False
-    kind = api.registry.resources["", "v1", "pods"]
+    kind = api.registry.resources[CORE_PODS]
     try:
         pod = await revising.read(api.store, kind, namespace, reference.get("name") or "")
     except ApiError:  # 404: an endpoint that is left over

@@ -19,13 +19,11 @@ from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
 from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import clear_system_fields
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.paging import RestOfList
 from kubetrio.resources.representation import Encoder
-from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import (
     DeleteOptions,
@@ -34,7 +32,7 @@ from kubetrio.resources.writes import (
     Written,
     delete_options,
 )
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
 
@@ -42,27 +40,27 @@ if TYPE_CHECKING:
     from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
-Verb = Callable[["Api", Request, ResourceType], Awaitable[AnyResponse]]
+Verb = Callable[["Api", Request, Kind], Awaitable[AnyResponse]]
 
 
-def _target(request: Request, resource: ResourceType) -> Target:
+def _target(request: Request, resource: Kind) -> Target:
     info = request.info
     check_name(info.name)
     return Target(resource, object_namespace(request, resource), info.name, info.subresource)
 
 
-def object_namespace(request: Request, resource: ResourceType) -> str:
+def object_namespace(request: Request, resource: Kind) -> str:
     """Namespace of the objects meant; a path to a namespace names one without being in one."""
     return request.info.namespace if resource.namespaced else ""
 
 
-def _encoder(api: Api, request: Request, resource: ResourceType, offer: Offer) -> Encoder:
+def _encoder(api: Api, request: Request, resource: Kind, offer: Offer) -> Encoder:
     if api.config.cbor:
         offer = CBOR_OFFERS[offer]
     return encoder_for(request, resource, offer, api.env.now, api.cache)
 
 
-async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """One object."""
     info = request.info
     encoder = _encoder(api, request, resource, OBJECT)
@@ -75,7 +73,7 @@ async def get(api: Api, request: Request, resource: ResourceType) -> AnyResponse
     return Response(200, encoder.object(found.value), encoder.content_type)
 
 
-async def list_(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A collection; a large one is streamed."""
     encoder = _encoder(api, request, resource, COLLECTION)
     chosen = options.list_options(request, resource)
@@ -99,7 +97,7 @@ def _stream_list(begin: bytes, rest: RestOfList) -> Callable[[Channel], Awaitabl
     return run
 
 
-async def watch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Events of a collection or object."""
     encoder = _encoder(api, request, resource, WATCH)
     chosen = options.watch_options(
@@ -123,7 +121,7 @@ def _followed(verb: Verb) -> Verb:
     """
 
     @wraps(verb)
-    async def run(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+    async def run(api: Api, request: Request, resource: Kind) -> AnyResponse:
         try:
             return await verb(api, request, resource)
         except RecursionError:
@@ -137,7 +135,7 @@ def _followed(verb: Verb) -> Verb:
 
 
 @_followed
-async def create(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A new object."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
@@ -149,23 +147,23 @@ async def create(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     return _written(encoder, written)
 
 
-def _created(request: Request, resource: ResourceType, fields: FieldManager) -> Object:
+def _created(request: Request, resource: Kind, fields: FieldManager) -> Object:
     """The object of a request as it is stored at first, but for what admission makes of it."""
     body = _defaulted(request, resource)
     fields.created(body)
     return stored_version(body, resource)
 
 
-def _defaulted(request: Request, resource: ResourceType) -> Object:
+def _defaulted(request: Request, resource: Kind) -> Object:
     body: Object = request.body
     clear_system_fields(body)  # nobody owns them
     drop_repeated_owners(body, request.warn, admitted=False)
-    apply_defaults(resource, body)
+    resource.rules.default(body)
     return body
 
 
 @_followed
-async def update(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object replaced."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "UpdateOptions")
@@ -191,7 +189,7 @@ async def update(api: Api, request: Request, resource: ResourceType) -> AnyRespo
 
 
 @_followed
-async def patch(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object changed in part."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.patch_options(request)
@@ -216,7 +214,7 @@ def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
 
 
 def _field_manager(
-    api: Api, request: Request, resource: ResourceType, chosen: WriteOptions
+    api: Api, request: Request, resource: Kind, chosen: WriteOptions
 ) -> FieldManager:
     now, subresource = format_time(api.env.now()), request.info.subresource
     return FieldManager(resource, chosen.field_manager, now, subresource)
@@ -226,7 +224,7 @@ def _who(request: Request, chosen: DeleteOptions) -> WriteOptions:
     return WriteOptions(user=request.user, dry_run=chosen.dry_run, warn=request.warn)
 
 
-async def delete(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object deleted, or on its way."""
     encoder = _encoder(api, request, resource, OBJECT)
     raw = request.body if request.body is not None else options.delete_query(request)
@@ -246,13 +244,13 @@ async def delete(api: Api, request: Request, resource: ResourceType) -> AnyRespo
     return api.status_response(request, success(details), 200)
 
 
-def _warn_of_orphans(request: Request, resource: ResourceType, chosen: DeleteOptions) -> None:
-    warning = strategy_of(resource).orphan_warning
+def _warn_of_orphans(request: Request, resource: Kind, chosen: DeleteOptions) -> None:
+    warning = resource.strategy.orphan_warning
     if warning and not chosen.propagation:
         request.warn([warning])
 
 
-async def deletecollection(api: Api, request: Request, resource: ResourceType) -> AnyResponse:
+async def deletecollection(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Every object of a collection that the selectors choose."""
     encoder = _encoder(api, request, resource, COLLECTION)
     listed = options.list_options(request, resource)

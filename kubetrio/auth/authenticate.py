@@ -13,8 +13,8 @@ from hashlib import sha256
 from typing import Protocol
 
 from kubetrio.auth.attempts import Attempts
-from kubetrio.auth.identity import ANONYMOUS, UNUSABLE, UserInfo, authenticated
 from kubetrio.auth.tokens import BadProtocol, StaticTokens, parse_bearer, protocol_token
+from kubetrio.machinery.identity import ANONYMOUS, UNUSABLE, UserInfo, authenticated
 from kubetrio.machinery.status import unauthorized
 
 KNOWN_HEADERS = 1024

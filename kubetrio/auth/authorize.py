@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from kubetrio.auth.identity import (
+from kubetrio.certificates import KUBELET_ADMINS
+from kubetrio.machinery.identity import (
     AUTHENTICATED,
     MASTERS,
     UNAUTHENTICATED,
@@ -19,7 +20,6 @@ from kubetrio.auth.identity import (
     Decision,
     Verdict,
 )
-from kubetrio.certificates import KUBELET_ADMINS
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, resource_details
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from kubetrio.auth.authorize import forbidden
-from kubetrio.auth.identity import (
+from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.identity import (
     ANONYMOUS,
     AUTHENTICATED,
     MASTERS,
@@ -18,9 +19,9 @@ from kubetrio.auth.identity import (
     Attributes,
     UserInfo,
 )
-from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
 from kubetrio.machinery.status import ApiError, bad_request
+from kubetrio.schema.wellknown import SERVICE_ACCOUNTS
 
 PREFIX = b"impersonate-"
 EXTRA = b"impersonate-extra-"
@@ -127,7 +128,7 @@ def _refusal(
     elif only_name:
         mode = "serviceaccount" if account is not None else "arbitrary-node"
     elif account is not None:
-        return forbidden(_legacy(attributes, "serviceaccounts", *account))
+        return forbidden(_legacy(attributes, SERVICE_ACCOUNTS, *account))
     else:
         return forbidden(_legacy(attributes, "users", "", wanted.name))
     return forbidden(replace(attributes, verb=f"impersonate-on:{mode}:{attributes.verb}"))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
-from kubetrio.auth.identity import UserInfo
+from kubetrio.machinery.identity import UserInfo
 
 EXTRA_SPACE_WARNING = (
     "the provided Authorization header contains extra space before the bearer token, and is ignored"

@@ -29,7 +29,6 @@ from typing import Any, NoReturn
 import orjson
 import trio
 
-from kubetrio.bootstrap.objects import SERVER, apply_status
 from kubetrio.env import Env
 from kubetrio.flow.config import digest
 from kubetrio.flow.gate import Gate
@@ -38,12 +37,13 @@ from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.own import SERVER, apply_status
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema import builtin
-from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.store.model import Event, Range, Store
 
@@ -143,9 +143,9 @@ class FlowConfig:
     """
 
     def __init__(
-        self, registry: Registry, lifecycle: Lifecycle, store: Store, gate: Gate, env: Env
+        self, registry: LiveRegistry, lifecycle: Lifecycle, store: Store, gate: Gate, env: Env
     ) -> None:
-        self._resources: dict[str, ResourceType] = {
+        self._resources: dict[str, Kind] = {
             kind: registry.by_kind[GroupVersionKind(GROUP, "v1", kind)] for kind in KINDS
         }
         self._lifecycle = lifecycle
@@ -217,7 +217,7 @@ class FlowConfig:
             meta = {k: fact["metadata"][k] for k in ("name", "annotations")}
             plain = {k: fact[k] for k in ("apiVersion", "kind", "spec")} | {"metadata": meta}
             wanted = scheme_of(GROUP).decode(resource.group_version_kind, plain, [], {})
-            apply_defaults(resource, wanted)
+            resource.rules.default(wanted)
             found[meta["name"]] = (wanted, bool(fact.get("mandatory")))
         return found
 

@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 import trio
 
-from kubetrio.bootstrap.objects import OWN
 from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
@@ -24,8 +23,9 @@ from kubetrio.machinery.timestamps import format_micro, format_time, parse_micro
 from kubetrio.resources import revising
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
-from kubetrio.schema.registry import Registry
+from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 
@@ -63,7 +63,7 @@ class IdentityLease:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: LiveRegistry,
         lifecycle: Lifecycle,
         store: Store,
         env: Env,

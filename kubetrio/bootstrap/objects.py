@@ -15,19 +15,18 @@ from typing import Any
 
 import orjson
 
-from kubetrio.auth.identity import MASTERS, UserInfo
 from kubetrio.certificates import bundle
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
-from kubetrio.machinery.status import ApiError, not_found
+from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Lifecycle
-from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.resources.own import OWN
+from kubetrio.resources.writes import Target
 from kubetrio.schema import builtin
-from kubetrio.schema.registry import Registry, ResourceType
-from kubetrio.schema.structural import compile_type
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.store.model import Store
 
@@ -36,8 +35,6 @@ Correct = Callable[[Object, Object], Object]
 """What a stored object should become, from it and the one that is wanted."""
 
 log = Log("kubetrio.bootstrap")
-SERVER = UserInfo("system:apiserver", groups=(MASTERS,))
-OWN = WriteOptions(user=SERVER, field_manager="kube-apiserver", own=True)
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 # An APIService for each group and version that this server has.
 KEPT_KINDS = ("APIService ",)
@@ -79,42 +76,6 @@ def replaced(stored: Object, wanted: Object) -> Object:
     return {**stored, **{key: value for key, value in wanted.items() if key != "metadata"}}
 
 
-async def apply_status(
-    lifecycle: Lifecycle, target: Target, status: Object, who: WriteOptions, now: str
-) -> None:
-    """Apply a status as its only owner, as a controller does.
-
-    Args:
-        lifecycle: writes.
-        target: the object; it exists.
-        status: what is applied.
-        who: the controller.
-        now: wall clock as a Kubernetes time.
-
-    Raises:
-        ApiError: 404 when it is gone; the store takes no writes.
-    """
-    resource = target.resource
-    target = target._replace(subresource="status")
-    fields = FieldManager(resource, who.field_manager, now, target.subresource)
-    configuration = {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": {"name": target.name},
-        "status": status,
-    }
-
-    async def change(stored: Object | None) -> Object:
-        if stored is None:
-            raise not_found(resource.group_resource, target.name)
-        applied = fields.applied(stored, configuration, force=True)
-        new = compile_type(resource.schema_name).restore(applied.obj, [])
-        meta = {k: v for k, v in new["metadata"].items() if k != "resourceVersion"}
-        return {**new, "metadata": {**meta, "managedFields": applied.entries}}
-
-    await lifecycle.update(target, change, who)
-
-
 class Bootstrap:
     """Makes the objects at start.
 
@@ -134,7 +95,7 @@ class Bootstrap:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: LiveRegistry,
         lifecycle: Lifecycle,
         store: Store,
         *,
@@ -215,7 +176,7 @@ class Bootstrap:
             return self._port
         return self._values.get(value, value) if isinstance(value, str) else value
 
-    def _resource(self, fact: Object) -> ResourceType:
+    def _resource(self, fact: Object) -> Kind:
         group_version = GroupVersion.parse(fact["apiVersion"])
         return self._registry.by_kind[GroupVersionKind(*group_version, fact["kind"])]
 
@@ -236,7 +197,7 @@ class Bootstrap:
         resource = self._resource(fact)
         kind = resource.group_version_kind
         wanted = scheme_of(kind.group).decode(kind, fact, [], {})
-        apply_defaults(resource, wanted)
+        resource.rules.default(wanted)
         meta = wanted["metadata"]
         target = Target(resource=resource, namespace=meta.get("namespace", ""), name=meta["name"])
         fields = FieldManager(resource, OWN.field_manager, self._now)

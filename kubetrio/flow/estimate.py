@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kubetrio.flow.seats import ONE_SEAT, Width
+from kubetrio.schema.wellknown import SERVICE_ACCOUNTS
 
 INFINITE_OBJECTS = 1_000_000_000
 LARGEST_OBJECT_BYTES = 1_500_000
@@ -108,7 +109,7 @@ def watch_is_initialised(query: ListQuery) -> bool:
 
 def tells_watchers(resource: str, subresource: str) -> bool:
     """Whether a write to a resource stores something that those who watch it are told of."""
-    return (resource, subresource) != ("serviceaccounts", "token")
+    return (resource, subresource) != (SERVICE_ACCOUNTS, "token")
 
 
 class Estimator:

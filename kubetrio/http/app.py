@@ -25,9 +25,9 @@ from kubetrio.api.response import (
     StreamResponse,
     TunnelResponse,
 )
-from kubetrio.auth.identity import UserInfo
 from kubetrio.http.connections import Presence
 from kubetrio.http.messages import BLANKS, Refused, split_target
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import entity_too_large
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

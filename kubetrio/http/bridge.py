@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
 
-from kubetrio.auth.identity import UserInfo
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.transport import PlainTransport, TlsTransport
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import trio
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from kubetrio.auth.identity import UserInfo
 from kubetrio.logs import Log
+from kubetrio.machinery.identity import UserInfo
 
 log = Log("kubetrio.http")
 RESERVED_DESCRIPTORS = 128

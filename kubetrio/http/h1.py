@@ -24,7 +24,6 @@ from kubetrio.api.response import (
 )
 from kubetrio.api.routing import passes_upgrades
 from kubetrio.auth.authenticate import is_websocket
-from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env
 from kubetrio.http.channel import H1Channel
 from kubetrio.http.limits import BUSY, H1Config, Phase, SweepClock
@@ -38,6 +37,7 @@ from kubetrio.http.messages import (
     split_target,
 )
 from kubetrio.logs import Log
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import (
     bad_request,
     entity_too_large,

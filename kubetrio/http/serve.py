@@ -20,7 +20,6 @@ from typing import NoReturn
 import trio
 
 from kubetrio.auth.certificates import CertificateError, user_of_peer
-from kubetrio.auth.identity import UNUSABLE, UserInfo, authenticated
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.clientcas import name_authorities
@@ -29,6 +28,7 @@ from kubetrio.http.h1 import Connection, Handle, Upgrade
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.messages import DateHeader
 from kubetrio.logs import Log
+from kubetrio.machinery.identity import UNUSABLE, UserInfo, authenticated
 from kubetrio.transport import PlainTransport, TlsTransport
 
 log = Log("kubetrio.http")

@@ -7,12 +7,9 @@ The grammar and the error texts are those of kube-apiserver's ``fieldSelector`` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
-
-from kubetrio.machinery import fieldsets
-from kubetrio.machinery.status import bad_request
 
 Requirement = tuple[str, str, str]
 """Field, operator (``=`` or ``!=``), value."""
@@ -60,7 +57,7 @@ class Selector:
         """Whether an object with these field values is selected.
 
         Args:
-            values: field paths to values, as made by :func:`fieldsets.values`.
+            values: field paths to values, as made by ``FieldSelectors.values``.
         """
         for field, operator, value in self.requirements:
             if (values.get(field, "") == value) is (operator == "!="):
@@ -92,7 +89,6 @@ class Selector:
         )
 
 
-values = fieldsets.values
 EVERYTHING = Selector()
 """Selects every object."""
 
@@ -176,23 +172,3 @@ def parse(text: str) -> Selector:
             raise ValueError(f"invalid selector: '{text}'; can't understand '{part}'")
         requirements.append(requirement)
     return Selector(tuple(requirements))
-
-
-def check(selector: Selector, resource: Resource, supported: Collection[str]) -> None:
-    """Refuse fields that a resource does not select by.
-
-    Args:
-        selector: what the client asked for.
-        resource: the resource asked.
-        supported: its field paths.
-
-    Raises:
-        ApiError: 400, in the words that kube-apiserver has for this resource.
-    """
-    for field, _, _ in selector.requirements:
-        if field not in supported:
-            raise bad_request(
-                fieldsets.unsupported_message(
-                    resource.group, resource.version, resource.resource, resource.kind, field
-                )
-            )

@@ -13,10 +13,8 @@ from typing import Any
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import conflict
 from kubetrio.machinery.timestamps import format_time, parse_time
-from kubetrio.resources.strategy import Strategy
 from kubetrio.resources.writes import DeleteOptions
-from kubetrio.schema import builtin
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind, Strategy
 
 Object = dict[str, Any]
 ORPHAN = "orphan"
@@ -32,17 +30,17 @@ class Outcome(enum.Enum):
     NOTHING = enum.auto()  # it is being deleted already
 
 
-def check_preconditions(resource: ResourceType, obj: Object, options: DeleteOptions) -> None:
+def check_preconditions(resource: Kind, obj: Object, options: DeleteOptions) -> None:
     """Refuse a deletion of another object than the one meant.
 
     Raises:
         ApiError: 409, in kube-apiserver's words (which name the kind).
     """
     meta = obj["metadata"]
-    if (resource.group, resource.resource) in _OWN_DELETION:
+    if resource.strategy.own_deletion:
         _check_by_resource(resource, meta, options)
         return
-    named = GroupResource(builtin.stored_type(resource).group, resource.kind)
+    named = GroupResource(resource.stored.group, resource.kind)
     if options.uid is not None and options.uid != meta.get("uid"):
         raise conflict(
             named,
@@ -61,17 +59,7 @@ def check_preconditions(resource: ResourceType, obj: Object, options: DeleteOpti
         )
 
 
-def _is_namespace(resource: ResourceType) -> bool:
-    return resource.group == "" and resource.resource == "namespaces"
-
-
-# Their storages delete in a way of their own, and say so in words of their own.
-_OWN_DELETION = frozenset(
-    {("", "namespaces"), ("apiextensions.k8s.io", "customresourcedefinitions")}
-)
-
-
-def _check_by_resource(resource: ResourceType, meta: Object, options: DeleteOptions) -> None:
+def _check_by_resource(resource: Kind, meta: Object, options: DeleteOptions) -> None:
     """The same in the words of storages that name the resource."""
     for what, member, given in (
         ("UID", "uid", options.uid),
@@ -122,7 +110,7 @@ def grace_period(obj: Object, strategy: Strategy, options: DeleteOptions) -> int
 
 
 def plan(
-    resource: ResourceType, obj: Object, strategy: Strategy, options: DeleteOptions, now: float
+    resource: Kind, obj: Object, strategy: Strategy, options: DeleteOptions, now: float
 ) -> tuple[Outcome, Object]:
     """What a deletion does to an object.
 
@@ -138,7 +126,7 @@ def plan(
     """
     meta = obj["metadata"]
     deleting = "deletionTimestamp" in meta
-    if _is_namespace(resource):
+    if resource.strategy.waits_for_content:
         if not deleting:
             return Outcome.MARK, _terminating(obj, options, now)
         if (obj.get("spec") or {}).get("finalizers"):
@@ -199,11 +187,11 @@ def _terminating(obj: Object, options: DeleteOptions, now: float) -> Object:
     }
 
 
-def finished(obj: Object, resource: ResourceType) -> bool:
+def finished(obj: Object, resource: Kind) -> bool:
     """Whether an updated object that is being deleted has nothing left to wait for."""
     meta = obj["metadata"]
     if "deletionTimestamp" not in meta or meta.get("finalizers"):
         return False
-    if _is_namespace(resource):
+    if resource.strategy.waits_for_content:
         return not (obj.get("spec") or {}).get("finalizers")
     return not meta.get("deletionGracePeriodSeconds")

@@ -14,20 +14,15 @@ from kubetrio.machinery import managedfields
 from kubetrio.machinery.applyvalues import TypedError
 from kubetrio.machinery.managedfields import Applied, Write
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
-from kubetrio.machinery.ownership import Convert, Rules
+from kubetrio.machinery.ownership import Convert, Rules, all_fields
 from kubetrio.machinery.typeschema import TypeSchema
-from kubetrio.resources.resetfields import kept_fields
-from kubetrio.schema import builtin, patchmeta
-from kubetrio.schema.annotated import TEMPLATE_GENERATION
-from kubetrio.schema.convert import convert
-from kubetrio.schema.registry import ResourceType
-from kubetrio.schema.structural import compile_type
+from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
 
 Object = dict[str, Any]
 
 
-def _converter(resource: ResourceType) -> Convert:
+def _converter(resource: Kind) -> Convert:
     """Conversion between the served versions of a kind, with the type of the result."""
 
     def to_version(obj: Object, api_version: str) -> tuple[Object, TypeSchema] | None:
@@ -35,27 +30,29 @@ def _converter(resource: ResourceType) -> Convert:
             wanted = GroupVersion.parse(api_version)
         except ValueError as error:  # clients write entries too
             raise TypedError([("", str(error))]) from error
-        found = builtin.registry().resources.get((*wanted, resource.resource))
-        if found is None or not found.schema_name:
+        versions = {} if resource.family is None else resource.family.versions
+        found = versions.get(wanted)
+        if found is None:
             return None
         try:
             # What an apply has merged is not decoded yet; members that Go prints may be missing.
-            whole = compile_type(resource.schema_name).restore(obj, [])
-            converted = convert(whole, resource.group_version, wanted)
+            whole = resource.type.restore(obj, [])
+            converted = found.from_stored(resource.to_stored(whole))
         except ValueError:
             return None
-        return converted, patchmeta.for_type(found.schema_name)
+        return converted, found.type.merge
 
     return to_version
 
 
 @cache
-def rules_of(resource: ResourceType, subresource: str) -> Rules:
+def rules_of(resource: Kind, subresource: str) -> Rules:
     """Ownership rules of a resource or subresource."""
-    return Rules(convert=_converter(resource), keep=kept_fields(resource, subresource))
+    return Rules(
+        convert=_converter(resource), keep=resource.rules.keep.get(subresource, all_fields)
+    )
 
 
-DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
 REMEMBERED_SHAPES = 2048
 REMEMBERED_SHAPE_BYTES = 4096
 # Owned fields of new objects by their shape.  Most objects a client creates have one of a few
@@ -90,9 +87,7 @@ class FieldManager:
         subresource: that is written, or empty.
     """
 
-    def __init__(
-        self, resource: ResourceType, manager: str, now: str, subresource: str = ""
-    ) -> None:
+    def __init__(self, resource: Kind, manager: str, now: str, subresource: str = "") -> None:
         self._resource = resource
         self._manager = manager
         self._now = now
@@ -102,13 +97,13 @@ class FieldManager:
         """The write as ownership sees it; many creations do without it."""
         resource = self._resource
         return Write(
-            schema=patchmeta.for_type(resource.schema_name),
+            schema=resource.type.merge,
             kind=resource.group_version_kind,
             manager=self._manager,
             now=self._now,
             subresource=self._subresource,
             rules=rules_of(resource, self._subresource),
-            empty=patchmeta.empty_object(resource.schema_name),
+            empty=resource.type.zero,
         )
 
     def created(self, obj: Object) -> None:
@@ -144,10 +139,11 @@ class FieldManager:
         Fields of the internal version that others have no place for become annotations there, and
         so belong to who writes the object.
         """
-        if self._resource.group_version_kind != DAEMON_SET:
+        held = self._resource.type.held
+        if held is None or held.zero is None:
             return obj
         meta = obj.get("metadata") or {}
-        annotations = {TEMPLATE_GENERATION: "0", **(meta.get("annotations") or {})}
+        annotations = {held.annotation: held.zero, **(meta.get("annotations") or {})}
         return {**obj, "metadata": {**meta, "annotations": annotations}}
 
     def applied(self, live: Object | None, config: Object, *, force: bool) -> Applied:

@@ -11,7 +11,6 @@ from typing import Any
 from kubetrio.machinery import gonumbers, objectmeta
 from kubetrio.machinery.names import GroupKind, GroupResource
 from kubetrio.machinery.status import OBJECT_MODIFIED, ApiError, bad_request, conflict, invalid
-from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.writes import Target
 from kubetrio.store.model import KeyValue
 
@@ -111,7 +110,7 @@ def insists(
         check_identity(resource.group_resource, key, old["metadata"], {"uid": uid})
     version = meta.get("resourceVersion") or ""
     if version in ("", "0"):
-        if not strategy_of(resource).unconditional_update:
+        if not resource.strategy.unconditional_update:
             causes = [objectmeta.missing_resource_version()]
             raise invalid(GroupKind(*resource.group_resource), target.name, causes)
         return False

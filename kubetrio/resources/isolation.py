@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetrio.machinery import managedfields
-from kubetrio.resources.strategy import Strategy
+from kubetrio.schema.kind import Strategy
 
 Object = dict[str, Any]
 

@@ -31,27 +31,22 @@ from kubetrio.machinery.status import (
 )
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, identity, objects
-from kubetrio.resources.adminaccess import admin_access
-from kubetrio.resources.defaults import apply_defaults
-from kubetrio.resources.defaults.context import Context
-from kubetrio.resources.defaults.strategy import prepare_create, prepare_update
 from kubetrio.resources.deletion import Outcome
 from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.ownerreferences import drop_repeated_owners
-from kubetrio.resources.strategy import Strategy, strategy_of
 from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import (
+    metadata_of_change,
     validate_create,
     validate_update,
     warnings,
+    with_metadata_of_new,
 )
-from kubetrio.resources.validation.metadata import metadata_of_change, with_metadata_of_new
 from kubetrio.resources.writes import Allocator, DeleteOptions, Target, WriteOptions, Written
-from kubetrio.schema import builtin
-from kubetrio.schema.convert import convert
-from kubetrio.schema.registry import ResourceType
-from kubetrio.schema.stored import JSON_STORED, as_stored
+from kubetrio.schema.kind import Kind, Strategy
+from kubetrio.schema.registry import LiveRegistry
+from kubetrio.schema.rules import Context
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
 from kubetrio.store.model import KeyValue, Stamped, Store
 
@@ -65,9 +60,6 @@ CLEARED_ON_CREATE = (
     "deletionGracePeriodSeconds",
     "selfLink",
 )
-# Kinds whose objects take those of another kind and the same name with them: the next Service of a
-# name must not begin with the Endpoints of the last.
-COMPANIONS = {("", "services"): ("", "v1", "endpoints")}
 UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can need
 
 
@@ -83,6 +75,7 @@ class Lifecycle:
 
     Args:
         store: where objects live.
+        registry: what is served.
         admission: plugins to ask.
         env: wall clock, identities and names.
         allocators: by group and plural name, for the kinds that need one.
@@ -92,6 +85,7 @@ class Lifecycle:
     def __init__(
         self,
         store: Store,
+        registry: LiveRegistry,
         admission: Chain,
         env: Env,
         allocators: Mapping[tuple[str, str], Allocator] | None = None,
@@ -99,6 +93,7 @@ class Lifecycle:
         allow_privileged: bool = False,
     ) -> None:
         self._store = store
+        self._registry = registry
         self._admission = admission
         self._env = env
         self.allocators = dict(allocators or {})
@@ -113,18 +108,18 @@ class Lifecycle:
         await self._admission.mutate(attributes)
         await self._admission.validate(attributes)
 
-    def _allocator(self, resource: ResourceType) -> Allocator | None:
+    def _allocator(self, resource: Kind) -> Allocator | None:
         return self.allocators.get((resource.group, resource.resource))
 
-    async def _removed(self, resource: ResourceType, obj: Object) -> None:
+    async def _removed(self, resource: Kind, obj: Object) -> None:
         """What follows when an object is gone: what it was given, and what goes with it."""
         allocator = self._allocator(resource)
         if allocator is not None:
             await allocator.deleted(obj)
-        companion = COMPANIONS.get((resource.group, resource.resource))
-        if companion is not None:
+        companion = resource.strategy.companion
+        other = None if companion is None else self._registry.get(*companion)
+        if other is not None:
             meta = obj["metadata"]
-            other = builtin.registry().resources[companion]
             target = Target(other, meta.get("namespace", ""), meta["name"])
             # The server's own doing, about which admission is not asked.
             with contextlib.suppress(ApiError):
@@ -163,8 +158,8 @@ class Lifecycle:
 
     async def _create_once(self, target: Target, obj: Object, options: WriteOptions) -> Written:
         resource = target.resource
-        stored_type = builtin.stored_type(resource)
-        strategy = strategy_of(stored_type)
+        stored_type = resource.stored
+        strategy = stored_type.strategy
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
@@ -178,7 +173,7 @@ class Lifecycle:
         if strategy.unnamed and not meta.get("name"):
             meta["name"] = self._env.new_uid()
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
-        await options.work(prepare_create, stored_type, obj, context)
+        await options.work(stored_type.rules.prepare_create, obj, context)
         allocator = self._allocator(resource)
         if allocator is None:
             return await self._store_new(target, attributes, obj, options)
@@ -190,8 +185,8 @@ class Lifecycle:
     ) -> Written:
         """Validate and store what `_create_once` prepared."""
         resource, meta = target.resource, obj["metadata"]
-        stored_type = builtin.stored_type(resource)
-        causes = None if options.own else await admin_access(self._store, target, obj, None)
+        stored_type = resource.stored
+        causes = None if options.own else await self._looked_up(target, obj, None)
         if advice := await options.work(self._check_new, target, obj, causes):
             options.warn(advice)  # before those of admission, and of a write it refuses too
         await self._admission.validate(attributes)
@@ -208,7 +203,7 @@ class Lifecycle:
         return Written(stored.value, created=True)
 
     def _generated(self, prefix: str, target: Target) -> str:
-        if not strategy_of(target.resource).random_names:
+        if not target.resource.strategy.random_names:
             return prefix
         return objectmeta.generate_name(prefix, self._suffix())
 
@@ -228,12 +223,23 @@ class Lifecycle:
             error.message = f"object is being deleted: {error.message}"
         return error
 
+    async def _looked_up(self, target: Target, new: Object, old: Object | None) -> list[Cause]:
+        """What is wrong by what else is stored, for the few kinds that look."""
+        look = target.resource.stored.rules.look_up
+        if look is None:
+            return []
+        return await look(self._read, target.namespace, target.subresource, new, old)
+
+    async def _read(self, key: str) -> Object | None:
+        found = await self._store.get(key)
+        return None if found is None else orjson.loads(found.value)
+
     def _check_new(self, target: Target, obj: Object, causes: list[Cause] | None) -> list[str]:
         """Refuse an object that is not valid, unless causes are None; what there is to warn of."""
         if causes is not None:
             causes += self._validate_create(target, obj)
             self._check(target, causes, obj["metadata"].get("name") or "")
-        return warnings(builtin.stored_type(target.resource), obj, None)
+        return warnings(target.resource.stored, obj, None)
 
     def _check_changed(
         self, target: Target, new: Object, old: Object, causes: list[Cause] | None
@@ -241,7 +247,7 @@ class Lifecycle:
         if causes is not None:
             causes += self._validate_update(target, new, old)
             self._check(target, causes, target.name)
-        return warnings(builtin.stored_type(target.resource), new, old, target.subresource)
+        return warnings(target.resource.stored, new, old, target.subresource)
 
     def _validate_create(self, target: Target, obj: Object) -> list[Cause]:
         checked, shown = _checked(target.resource, obj)
@@ -259,7 +265,7 @@ class Lifecycle:
     @staticmethod
     def _check(target: Target, causes: list[Cause], name: str) -> None:
         if causes:
-            raise invalid(builtin.stored_type(target.resource).group_kind, name, causes)
+            raise invalid(target.resource.stored.group_kind, name, causes)
 
     # ------------------------------------------------------------------ update
 
@@ -321,7 +327,7 @@ class Lifecycle:
         self, target: Target, change: Change, options: WriteOptions, *, create_missing: bool
     ) -> Written:
         resource = target.resource
-        allowed = create_missing or strategy_of(resource).create_on_update
+        allowed = create_missing or resource.strategy.create_on_update
         if target.subresource or not allowed:
             raise not_found(resource.group_resource, target.name)
         new = await change(None)
@@ -333,8 +339,8 @@ class Lifecycle:
         self, target: Target, new: Object, old: Object, current: KeyValue, options: WriteOptions
     ) -> Written:
         resource = target.resource
-        stored_type = builtin.stored_type(resource)
-        strategy = strategy_of(stored_type)
+        stored_type = resource.stored
+        strategy = stored_type.strategy
         context = Context(now=format_time(self._env.now()), user=options.user)
         attributes = _attributes(Operation.UPDATE, target, options, new=new, old=old)
         # Plugins see what the client sent; what counts as a change is decided behind them.
@@ -359,8 +365,8 @@ class Lifecycle:
     ) -> Written:
         """Validate and store what `_update_once` prepared."""
         resource, old = target.resource, attributes.old or {}
-        stored_type = builtin.stored_type(resource)
-        causes = None if options.own else await admin_access(self._store, target, new, old)
+        stored_type = resource.stored
+        causes = None if options.own else await self._looked_up(target, new, old)
         if advice := await options.work(self._check_changed, target, new, old, causes):
             options.warn(advice)
         await self._admission.validate(attributes)
@@ -390,10 +396,10 @@ class Lifecycle:
         target: Target, new: Object, old: Object, strategy: Strategy, context: Context
     ) -> Object:
         """The object an update would store, before admission."""
-        stored_type = builtin.stored_type(target.resource)
+        stored_type = target.resource.stored
         isolated = isolate(new, old, target.subresource, strategy)
-        prepare_update(stored_type, isolated, old, context, target.subresource)
-        apply_defaults(stored_type, isolated)
+        stored_type.rules.prepare_update(isolated, old, context, target.subresource)
+        stored_type.rules.default(isolated)
         return count_generation(isolated, old, target.subresource, strategy)
 
     # ------------------------------------------------------------------ delete
@@ -416,7 +422,7 @@ class Lifecycle:
     ) -> tuple[Object, bool]:
         """The same, without admission when it is the server's own doing."""
         resource = target.resource
-        strategy = strategy_of(resource)
+        strategy = resource.strategy
         for _ in range(UPDATE_ATTEMPTS):
             current = await self._store.get(target.key)
             if current is None:
@@ -459,34 +465,31 @@ class Lifecycle:
         return current
 
 
-def _checked(resource: ResourceType, obj: Object) -> tuple[ResourceType, Object]:
+def _checked(resource: Kind, obj: Object) -> tuple[Kind, Object]:
     """In which version an object is validated: the stored one, or that of another group's rules."""
-    stored_type = builtin.stored_type(resource)
+    stored_type = resource.stored
     if resource.group == stored_type.group:
         return stored_type, obj
-    return resource, convert(obj, stored_type.group_version, resource.group_version)
+    return resource, resource.from_stored(obj)
 
 
-def _finish_new(stored_type: ResourceType, obj: Object, write: Callable[[Object], T]) -> T:
+def _finish_new(stored_type: Kind, obj: Object, write: Callable[[Object], T]) -> T:
     """A new object that was admitted, as it is written."""
-    apply_defaults(stored_type, obj)  # some defaults follow from what was prepared
+    stored_type.rules.default(obj)  # some defaults follow from what was prepared
     _as_stored(stored_type, obj)
     return write(obj)
 
 
-def _finish_changed(
-    stored_type: ResourceType, new: Object, old: Object, remove: bool
-) -> Stamped | None:
+def _finish_changed(stored_type: Kind, new: Object, old: Object, remove: bool) -> Stamped | None:
     """A changed object that was admitted, as it is stored; None if that is what it was before."""
     _as_stored(stored_type, new)
     new["metadata"] = order_metadata(new["metadata"])
     return None if not remove and unchanged(new, old) else stamp(new)
 
 
-def _as_stored(stored_type: ResourceType, obj: Object) -> None:
+def _as_stored(stored_type: Kind, obj: Object) -> None:
     """Do to an object what storing it does; changes it."""
-    if stored_type.schema_name and stored_type.group not in JSON_STORED:
-        as_stored(stored_type.schema_name)(obj)
+    stored_type.type.store(obj)
 
 
 def _attributes(

@@ -29,7 +29,7 @@ from kubetrio.resources.paging import Page, Pager, RestOfList
 from kubetrio.resources.representation import Encoder, ListMeta
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.translate import translate
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted, StoreError
 from kubetrio.store.model import KeyValue, Range, Revision, Store
 from kubetrio.watch.hub import Hub
@@ -198,7 +198,7 @@ def _of_revision(text: str, error: ValueError) -> str:
     return f"resourceVersion: Invalid value: {quote(text)}: {error}"
 
 
-def _pinned_key(resource: ResourceType, namespace: str, options: ListOptions) -> str:
+def _pinned_key(resource: Kind, namespace: str, options: ListOptions) -> str:
     """The key of the only object that a selector leaves; empty when there may be more.
 
     A list that goes on behind a token is about the whole collection.
@@ -256,7 +256,7 @@ class Listing:
         Args:
             key: its key.
             resource_version: as sent.
-            cached: see `ResourceType`.
+            cached: see `Kind`.
 
         Raises:
             ApiError: 500 for a malformed resourceVersion, as kube-apiserver answers, 400 where it
@@ -269,7 +269,7 @@ class Listing:
         return await self._store.get(key)
 
     async def open(
-        self, resource: ResourceType, namespace: str, options: ListOptions, encoder: Encoder
+        self, resource: Kind, namespace: str, options: ListOptions, encoder: Encoder
     ) -> tuple[bytes, RestOfList | None]:
         """Read the first part of a list.
 
@@ -301,7 +301,7 @@ class Listing:
         return Pager(self._store, keys, position.revision, encoder, options.selection, self.turns)
 
     async def _begin(
-        self, resource: ResourceType, namespace: str, options: ListOptions
+        self, resource: Kind, namespace: str, options: ListOptions
     ) -> tuple[Range, Position]:
         """The keys to read, and at which revision."""
         pinned = _pinned_key(resource, namespace, options)
@@ -313,7 +313,7 @@ class Listing:
         return keys, position
 
     async def collect(
-        self, resource: ResourceType, namespace: str, options: ListOptions, encoder: Encoder
+        self, resource: Kind, namespace: str, options: ListOptions, encoder: Encoder
     ) -> tuple[Sequence[KeyValue], ListMeta]:
         """The objects of a list and what it says of itself, for a deletion of all of them.
 
@@ -334,7 +334,7 @@ class Listing:
 
         Args:
             options: what is asked for.
-            cached: see `ResourceType`.
+            cached: see `Kind`.
             recursive: whether more than one key is read.  Of one key, kube-apiserver keeps no old
                 states in memory, and a version that comes with a limit is not exact.
         """
@@ -392,7 +392,7 @@ class Listing:
         )
 
     def _told(
-        self, error: StoreError, resource: ResourceType, options: ListOptions, position: Position
+        self, error: StoreError, resource: Kind, options: ListOptions, position: Position
     ) -> ApiError:
         """What a list answers that could not be read."""
         if isinstance(error, Compacted) and options.continue_token:

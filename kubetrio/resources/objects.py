@@ -12,8 +12,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.schema.registry import ResourceType
-from kubetrio.schema.stored import free_form
+from kubetrio.schema.kind import Kind
 from kubetrio.store.model import Stamped
 from kubetrio.wire.gojson import parse_printed
 from kubetrio.wire.jsonwire import encode
@@ -40,14 +39,13 @@ META_ORDER = (
 MARK = b'"resourceVersion":"'
 
 
-def read(resource: ResourceType, value: bytes) -> Object:
+def read(resource: Kind, value: bytes) -> Object:
     """Stored bytes as an object; numbers of opaque parts keep their text where it is to be kept."""
-    kept = free_form(resource.schema_name)
-    obj: Object = parse_printed(value) if kept else orjson.loads(value)
+    obj: Object = parse_printed(value) if resource.type.free_form else orjson.loads(value)
     return obj
 
 
-def head(resource: ResourceType) -> bytes:
+def head(resource: Kind) -> bytes:
     """The first bytes of every stored object of a resource, the same for all of them."""
     version = resource.stored_as.api_version.encode()
     return b'{"kind":"%b","apiVersion":"%b",' % (resource.kind.encode(), version)

@@ -12,7 +12,7 @@ from kubetrio.machinery.status import OBJECT_MODIFIED, conflict, not_found
 from kubetrio.resources import objects
 from kubetrio.resources.objects import order_metadata, stamp
 from kubetrio.resources.translate import translate
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import RevisionMismatch, StoreError
 from kubetrio.store.model import Range, Store
 from kubetrio.store.scan import scan
@@ -24,7 +24,7 @@ ATTEMPTS = 64
 
 async def read(
     store: Store,
-    resource: ResourceType,
+    resource: Kind,
     namespace: str,
     name: str,
     *,
@@ -49,7 +49,7 @@ async def read(
     return objects.read(resource, found.value)
 
 
-async def read_all(store: Store, resource: ResourceType, namespace: str) -> list[Object]:
+async def read_all(store: Store, resource: Kind, namespace: str) -> list[Object]:
     """All objects of a resource in a namespace, or of all of it when that is empty."""
     keys = Range.prefix(resource.prefix(namespace))
     return [objects.read(resource, item.value) async for item in scan(store, keys)]
@@ -57,7 +57,7 @@ async def read_all(store: Store, resource: ResourceType, namespace: str) -> list
 
 async def revise(
     store: Store,
-    resource: ResourceType,
+    resource: Kind,
     namespace: str,
     name: str,
     change: Revise,

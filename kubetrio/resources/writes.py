@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
 from kubetrio.admission.attributes import unheard
-from kubetrio.auth.identity import UserInfo
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, invalid
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]
 
@@ -26,7 +26,7 @@ class Target(NamedTuple):
         subresource: path element behind the name, or empty.
     """
 
-    resource: ResourceType
+    resource: Kind
     namespace: str
     name: str = ""
     subresource: str = ""

@@ -2,23 +2,46 @@
 
 kube-apiserver reads them into members when it decodes an object and prints them again when it
 encodes it, so texts that are no numbers are refused and others come back in their shortest form.
+Which kinds have one is in ``schemas/annotated.json``.
 
 Source: "Well-Known Labels, Annotations and Taints" in the Kubernetes documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from kubetrio.machinery.gonumbers import parse_int
+from kubetrio.schema import builtin
 
 Json = dict[str, Any]
 
-ROLLBACK_TO = "deprecated.deployment.rollback.to"
-"""Where a Deployment keeps the revision to go back to since apps/v1."""
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-"""Where a DaemonSet keeps the generation of its template since apps/v1."""
+
+class Held(NamedTuple):
+    """An annotation that is a member of the internal object.
+
+    Args:
+        annotation: its name; metadata alone do not show it.
+        zero: its value in an object that was never filled in, None where there is none then.
+        optional: whether an empty text is no value, and another that is no number is told with the
+            name of the annotation.
+    """
+
+    annotation: str
+    zero: str | None = None
+    optional: bool = False
+
+
+@cache
+def held_in(type_name: str) -> Held | None:
+    """The annotation that is a member of a type's internal object, if there is one.
+
+    Args:
+        type_name: full name of the type.
+    """
+    found = builtin.load("annotated").get(type_name)
+    return None if found is None else Held(**found)
 
 
 def _with(obj: Json, name: str, value: str | None) -> Json:
@@ -34,36 +57,6 @@ def _with(obj: Json, name: str, value: str | None) -> Json:
     return {**obj, "metadata": meta}
 
 
-def _text(obj: Json, name: str) -> str | None:
-    text: str | None = ((obj.get("metadata") or {}).get("annotations") or {}).get(name)
-    return text
-
-
-def _deployment(obj: Json) -> Json:
-    text = _text(obj, ROLLBACK_TO)
-    if text is None:
-        return obj
-    if not text:
-        return _with(obj, ROLLBACK_TO, None)
-    try:
-        number = parse_int(text)
-    except ValueError as error:
-        why = f"failed to parse annotation[{ROLLBACK_TO}]={text} as int64: {error}"
-        raise ValueError(why) from None
-    return _with(obj, ROLLBACK_TO, str(number))
-
-
-def _daemon_set(obj: Json) -> Json:
-    text = _text(obj, TEMPLATE_GENERATION)
-    return obj if text is None else _with(obj, TEMPLATE_GENERATION, str(parse_int(text)))
-
-
-_READERS: Mapping[str, Callable[[Json], Json]] = {
-    "io.k8s.api.apps.v1.Deployment": _deployment,
-    "io.k8s.api.apps.v1.DaemonSet": _daemon_set,
-}
-
-
 def read_annotations(type_name: str, obj: Json) -> Json:
     """An object as it is after its annotations were read and printed again.
 
@@ -74,5 +67,20 @@ def read_annotations(type_name: str, obj: Json) -> Json:
     Raises:
         ValueError: an annotation is no number, in Go's words.
     """
-    reader = _READERS.get(type_name)
-    return obj if reader is None else reader(obj)
+    held = held_in(type_name)
+    if held is None:
+        return obj
+    name = held.annotation
+    text = ((obj.get("metadata") or {}).get("annotations") or {}).get(name)
+    if text is None:
+        return obj
+    if held.optional and not text:
+        return _with(obj, name, None)
+    try:
+        number = parse_int(text)
+    except ValueError as error:
+        if not held.optional:
+            raise
+        why = f"failed to parse annotation[{name}]={text} as int64: {error}"
+        raise ValueError(why) from None
+    return _with(obj, name, str(number))

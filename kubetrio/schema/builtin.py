@@ -8,39 +8,13 @@ from typing import Any
 
 import orjson
 
-from kubetrio.machinery.names import GroupVersion, GroupVersionKind
-from kubetrio.schema.registry import Registry, ResourceType, Subresource
+from kubetrio.machinery.names import GroupVersionKind
 
 Json = dict[str, Any]
 
-# Where etcd keys of kube-apiserver differ from "/registry/<plural>/"; messages print them.
-STORAGE_PREFIXES = {
-    ("", "services"): "services/specs",
-    ("", "endpoints"): "services/endpoints",
-    ("", "nodes"): "minions",
-    ("", "replicationcontrollers"): "controllers",
-    ("networking.k8s.io", "ingresses"): "ingress",
-    ("apiextensions.k8s.io", "customresourcedefinitions"): (
-        "apiextensions.k8s.io/customresourcedefinitions"
-    ),
-    ("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
-}
-# Where one kind is served in several groups or versions: what is stored.
-STORED_AS = {
-    ("autoscaling", "horizontalpodautoscalers"): GroupVersion("autoscaling", "v2"),
-    ("events.k8s.io", "events"): GroupVersion("", "v1"),
-}
-# Resources without a watch cache in kube-apiserver.
-UNCACHED = frozenset({("", "events"), ("events.k8s.io", "events")})
 # Kinds that are registered and that no OpenAPI document shows: the type with the same members.
 UNPUBLISHED = {
     GroupVersionKind("policy", "v1beta1", "Eviction"): "io.k8s.api.policy.v1.Eviction",
-}
-# By resource and subresource: versions that it takes beside its own.
-OLDER = {
-    (GroupVersionKind("", "v1", "Pod"), "eviction"): frozenset(
-        {GroupVersionKind("policy", "v1beta1", "Eviction")}
-    ),
 }
 
 
@@ -98,67 +72,3 @@ def type_name_of(gvk: GroupVersionKind) -> str:
     """Type name of a kind, or an empty string."""
     known: dict[str, str] = load("kinds")
     return known.get(f"{gvk.group}/{gvk.version}/{gvk.kind}", "") or UNPUBLISHED.get(gvk, "")
-
-
-@cache
-def stored_type(resource: ResourceType) -> ResourceType:
-    """A resource in the version in which its objects are stored."""
-    stored = resource.stored_as
-    if stored == resource.group_version:
-        return resource
-    return registry().resources[stored.group, stored.version, resource.resource]
-
-
-def _subresource(name: str, parent: GroupVersionKind, record: Json) -> Subresource:
-    response = record.get("responseKind", {})
-    return Subresource(
-        name=name,
-        kind=GroupVersionKind(
-            response.get("group") or (parent.group if not response.get("version") else ""),
-            response.get("version") or parent.version,
-            record["kind"],
-        ),
-        verbs=frozenset(record["verbs"]),
-        older=OLDER.get((parent, name), frozenset()),
-    )
-
-
-@cache
-def registry() -> Registry:
-    """The built-in resources of a default kube-apiserver 1.36."""
-    source = load("resources")
-    plain: dict[tuple[str, str, str], Json] = {}
-    below: dict[tuple[str, str, str], dict[str, Json]] = {}
-    for path, record in source["resources"].items():
-        group, version, resource, *sub = path.split("/")
-        key = (group, version, resource)
-        if sub:
-            below.setdefault(key, {})[sub[0]] = record
-        else:
-            plain[key] = record
-    resources = {}
-    for key, record in plain.items():
-        group, version, resource = key
-        kind = GroupVersionKind(group, version, record["kind"])
-        prefix = STORAGE_PREFIXES.get((group, resource), resource)
-        resources[key] = ResourceType(
-            group=group,
-            version=version,
-            resource=resource,
-            kind=kind.kind,
-            singular=record["singular"],
-            namespaced=record["scope"] == "Namespaced",
-            verbs=frozenset(record["verbs"]),
-            short_names=tuple(record.get("shortNames", ())),
-            categories=tuple(record.get("categories", ())),
-            storage_version_hash=record.get("storageVersionHash", ""),
-            schema_name=type_name_of(kind),
-            storage_prefix=f"/registry/{prefix}/",
-            storage_group_version=STORED_AS.get((group, resource)),
-            subresources={
-                name: _subresource(name, kind, sub) for name, sub in below.get(key, {}).items()
-            },
-            cached=(group, resource) not in UNCACHED,
-        )
-    groups = {entry["group"]: tuple(entry["versions"]) for entry in source["groupOrder"]}
-    return Registry(groups=groups, resources=resources)

@@ -14,7 +14,8 @@ from typing import Any, Final, Literal
 
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.schema import builtin
-from kubetrio.schema.registry import Registry, ResourceType, Subresource
+from kubetrio.schema.kind import Kind, Subresource
+from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps
 
 Json = dict[str, Any]
@@ -36,10 +37,9 @@ HASHED_BYTES: Final = 256 * 1024
 HEALTH_ROOTS: Final = ("/healthz", "/livez", "/readyz")
 
 
-def is_custom(resource: ResourceType) -> bool:
+def is_custom(resource: Kind) -> bool:
     """Whether a resource comes from a CustomResourceDefinition, which documents show."""
-    key = (resource.group, resource.version, resource.resource)
-    return key not in builtin.registry().resources
+    return not resource.builtin
 
 
 def etag(document: bytes) -> str:
@@ -116,7 +116,7 @@ def api_resource_list(registry: Registry, group_version: GroupVersion) -> Json |
     return {**head, "groupVersion": group_version.api_version, "resources": entries}
 
 
-def _resource_entry(resource: ResourceType) -> Json:
+def _resource_entry(resource: Kind) -> Json:
     entry: Json = {
         "name": resource.resource,
         "singularName": resource.singular,
@@ -133,7 +133,7 @@ def _resource_entry(resource: ResourceType) -> Json:
     return entry
 
 
-def _subresource_entry(resource: ResourceType, sub: Subresource) -> Json:
+def _subresource_entry(resource: Kind, sub: Subresource) -> Json:
     entry: Json = {
         "name": f"{resource.resource}/{sub.name}",
         "singularName": "",
@@ -182,7 +182,7 @@ def _aggregated_version(registry: Registry, group: str, version: str) -> Json:
     return {**entry, "freshness": "Current"}
 
 
-def _aggregated_resource(resource: ResourceType) -> Json:
+def _aggregated_resource(resource: Kind) -> Json:
     entry: Json = {
         "resource": resource.resource,
         "responseKind": _response_kind(resource, resource.group_version_kind),
@@ -206,7 +206,7 @@ def _aggregated_resource(resource: ResourceType) -> Json:
     return entry
 
 
-def _response_kind(resource: ResourceType, kind: tuple[str, str, str]) -> Json:
+def _response_kind(resource: Kind, kind: tuple[str, str, str]) -> Json:
     group, version, name = kind
     # Built-in resources leave out what the place in the document already says.
     if (group, version) == resource.group_version and not is_custom(resource):
@@ -214,13 +214,13 @@ def _response_kind(resource: ResourceType, kind: tuple[str, str, str]) -> Json:
     return {"group": group, "version": version, "kind": name}
 
 
-def _verbs(resource: ResourceType) -> list[str]:
+def _verbs(resource: Kind) -> list[str]:
     if is_custom(resource):
         return sorted(resource.verbs, key=_position(CUSTOM_VERBS))
     return sorted(resource.verbs)
 
 
-def _subresources(resource: ResourceType) -> list[Subresource]:
+def _subresources(resource: Kind) -> list[Subresource]:
     order = _position(CUSTOM_SUBRESOURCES if is_custom(resource) else ())
     return [resource.subresources[name] for name in sorted(resource.subresources, key=order)]
 

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.schema import builtin
+from kubetrio.schema.kind import Kind
 from kubetrio.schema.openapi_types import META, type_name
-from kubetrio.schema.registry import Registry, ResourceType
+from kubetrio.schema.registry import Registry
 from kubetrio.wire import negotiate
 
 Json = dict[str, Any]
@@ -366,7 +367,7 @@ def _tag(path: str) -> str:
             raise ValueError(f"no path: {path!r}")
 
 
-def _custom_rows(root: str, resource: ResourceType) -> dict[str, dict[str, Json]]:
+def _custom_rows(root: str, resource: Kind) -> dict[str, dict[str, Json]]:
     """Rows of a resource that has none, in the shape of ``schemas/operations``."""
     place = "namespaces/{namespace}/" if resource.namespaced else ""
     base = f"{root}{place}{resource.resource}"

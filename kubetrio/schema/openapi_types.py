@@ -12,7 +12,7 @@ from typing import Any, Final
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.schema import builtin
 from kubetrio.schema.descriptions import Descriptions
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.schema.steps import Steps, finish
 from kubetrio.schema.structural_scheme import INTERNAL
 
@@ -47,7 +47,7 @@ def type_name(gvk: GroupVersionKind) -> str:
     return ".".join([*reversed(gvk.group.split(".")), gvk.version, gvk.kind])
 
 
-def custom_types(resources: Iterable[ResourceType], custom: CustomSchemas) -> dict[str, Json]:
+def custom_types(resources: Iterable[Kind], custom: CustomSchemas) -> dict[str, Json]:
     """Types of the resources that have no built-in type, and of their lists, by name.
 
     Args:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from kubetrio.schema.structural_shapes import Kind, Shape, Struct, struct
+from kubetrio.schema.structural_shapes import Shape, ShapeKind, Struct, struct
 
 Json = dict[str, Any]
 Change = Callable[[Json], None]
@@ -48,10 +48,14 @@ def _of_struct(shape: Struct, depth: int) -> Change | None:
     if depth > MAX_DEPTH:
         return None
     for name, field in shape.fields.items():
-        if field.shape.kind is Kind.LIST and not field.omit and not field.pointer:
+        if field.shape.kind is ShapeKind.LIST and not field.omit and not field.pointer:
             lists.append(name)
         element = field.shape.element
-        if field.shape.kind is Kind.MAP and element is not None and element.kind is Kind.BYTES:
+        if (
+            field.shape.kind is ShapeKind.MAP
+            and element is not None
+            and element.kind is ShapeKind.BYTES
+        ):
             inner.append((name, _no_bytes_to_empty))
         nested = _of_shape(field.shape, depth + 1)
         if nested is not None:
@@ -80,7 +84,7 @@ def free_form(type_name: str) -> bool:
     return bool(type_name) and _free_form(struct(type_name), set())
 
 
-_FREE = frozenset({Kind.RAW, Kind.DOUBLE})
+_FREE = frozenset({ShapeKind.RAW, ShapeKind.DOUBLE})
 
 
 def _free_form(shape: Struct, seen: set[str]) -> bool:
@@ -99,7 +103,7 @@ def _free_form(shape: Struct, seen: set[str]) -> bool:
 def _of_shape(shape: Shape, depth: int) -> Callable[[Any], None] | None:
     if shape.struct is not None:
         return _of_struct(shape.struct, depth)
-    if shape.kind is not Kind.LIST or shape.element is None:
+    if shape.kind is not ShapeKind.LIST or shape.element is None:
         return None
     element = _of_shape(shape.element, depth)
     if element is None:

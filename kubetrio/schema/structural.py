@@ -27,8 +27,8 @@ from kubetrio.schema.structural_shapes import (
     SCHEMA_PROPS,
     ZEROS,
     Field,
-    Kind,
     Shape,
+    ShapeKind,
     struct,
 )
 from kubetrio.schema.structural_strict import Walk
@@ -170,7 +170,7 @@ def compile_type(type_name: str) -> Decoder:
     _, package, name = type_name.rsplit(".", 2)
     target = struct(type_name)
     _ = target.fields  # an unknown type is told here, not at the first request
-    shape = Shape(Kind.STRUCT, f"{package}.{name}", struct=target)
+    shape = Shape(ShapeKind.STRUCT, f"{package}.{name}", struct=target)
     return Decoder(type_name, shape, _struct_decoder(type_name))
 
 
@@ -225,7 +225,7 @@ def _step(member: Field) -> _Step:
     keep = (
         not member.omit
         or member.told
-        or (member.pointer and kind not in (Kind.TIME, Kind.MICRO_TIME))
+        or (member.pointer and kind not in (ShapeKind.TIME, ShapeKind.MICRO_TIME))
     )
     absent: Zero | None = None
     if not member.omit:
@@ -240,14 +240,14 @@ def _nothing() -> None:
 def _zero(shape: Shape) -> Zero:
     """What Go prints for the zero value."""
     kind = shape.kind
-    if kind is Kind.STRUCT and shape.struct is not None:
+    if kind is ShapeKind.STRUCT and shape.struct is not None:
         decode = _struct_decoder(shape.struct.type_name)
         return lambda: decode({})
     constant = _ZEROS.get(kind)
     return lambda: constant
 
 
-_ZEROS: Mapping[Kind, Any] = {**ZEROS, Kind.SCHEMA_OR_BOOL: False}
+_ZEROS: Mapping[ShapeKind, Any] = {**ZEROS, ShapeKind.SCHEMA_OR_BOOL: False}
 
 
 def _int32(value: int) -> int:
@@ -262,30 +262,30 @@ def _int64(value: int) -> int:
     raise ValueError(value)
 
 
-_CONVERTERS: Mapping[Kind, tuple[type | None, Convert | None]] = {
-    Kind.STRING: (str, None),
-    Kind.BOOL: (bool, None),
-    Kind.INT32: (int, _int32),
-    Kind.INT64: (int, _int64),
-    Kind.DOUBLE: (None, values.double),
-    Kind.BYTES: (str, values.base64_text),
-    Kind.TIME: (str, values.time),
-    Kind.MICRO_TIME: (str, values.micro_time),
-    Kind.QUANTITY: (None, values.canonical_quantity),
-    Kind.INT_OR_STRING: (None, values.int_or_string),
-    Kind.RAW: (None, values.raw),
-    Kind.FIELDS: (None, None),
+_CONVERTERS: Mapping[ShapeKind, tuple[type | None, Convert | None]] = {
+    ShapeKind.STRING: (str, None),
+    ShapeKind.BOOL: (bool, None),
+    ShapeKind.INT32: (int, _int32),
+    ShapeKind.INT64: (int, _int64),
+    ShapeKind.DOUBLE: (None, values.double),
+    ShapeKind.BYTES: (str, values.base64_text),
+    ShapeKind.TIME: (str, values.time),
+    ShapeKind.MICRO_TIME: (str, values.micro_time),
+    ShapeKind.QUANTITY: (None, values.canonical_quantity),
+    ShapeKind.INT_OR_STRING: (None, values.int_or_string),
+    ShapeKind.RAW: (None, values.raw),
+    ShapeKind.FIELDS: (None, None),
 }
 
 
 def _converter(shape: Shape) -> tuple[type | None, Convert | None]:
     """The Python type to insist on, and the conversion of a value of that type."""
     kind = shape.kind
-    if kind is Kind.STRUCT and shape.struct is not None:
+    if kind is ShapeKind.STRUCT and shape.struct is not None:
         return dict, _struct_decoder(shape.struct.type_name)
-    if kind is Kind.LIST and shape.element is not None:
+    if kind is ShapeKind.LIST and shape.element is not None:
         return list, _list_converter(shape.element)
-    if kind is Kind.MAP and shape.element is not None:
+    if kind is ShapeKind.MAP and shape.element is not None:
         return dict, _map_converter(shape.element)
     if kind in _CONVERTERS:
         return _CONVERTERS[kind]
@@ -307,10 +307,10 @@ def _element_converter(shape: Shape) -> Convert:
 
 
 def _list_converter(shape: Shape) -> Convert:
-    if shape.kind is Kind.STRING:
+    if shape.kind is ShapeKind.STRING:
         return _texts
     element = _element_converter(shape)
-    if shape.kind is Kind.STRUCT and shape.struct is not None:
+    if shape.kind is ShapeKind.STRUCT and shape.struct is not None:
         decode = _struct_decoder(shape.struct.type_name)
         return lambda items: [
             decode(item) if type(item) is dict else element(item) for item in items
@@ -328,7 +328,7 @@ def _texts(items: list[Any]) -> list[Any]:
 
 
 def _map_converter(shape: Shape) -> Convert:
-    if shape.kind is Kind.STRING:
+    if shape.kind is ShapeKind.STRING:
         return _text_map
     element = _element_converter(shape)
     return lambda items: {key: element(items[key]) for key in sorted(items)}
@@ -343,19 +343,19 @@ def _text_map(items: Json) -> Json:
     raise ValueError("not a string")
 
 
-def _schema_converter(kind: Kind) -> Convert:
+def _schema_converter(kind: ShapeKind) -> Convert:
     """One of the "schema or something else" types of CustomResourceDefinitions."""
     decode = _struct_decoder(SCHEMA_PROPS)
-    schemas = _element_converter(Shape(Kind.STRUCT, "", struct=struct(SCHEMA_PROPS)))
+    schemas = _element_converter(Shape(ShapeKind.STRUCT, "", struct=struct(SCHEMA_PROPS)))
 
     def convert(value: Any) -> Any:
         given = type(value)
         if given is dict:
             return decode(value)
-        if kind is Kind.SCHEMA_OR_BOOL and given is bool:
+        if kind is ShapeKind.SCHEMA_OR_BOOL and given is bool:
             return value
-        if given is list and value and kind is not Kind.SCHEMA_OR_BOOL:
-            if kind is Kind.SCHEMA_OR_STRINGS:
+        if given is list and value and kind is not ShapeKind.SCHEMA_OR_BOOL:
+            if kind is ShapeKind.SCHEMA_OR_STRINGS:
                 return _texts(value)
             return [schemas(item) for item in value]
         raise ValueError("neither a schema nor what else may stand here")

@@ -14,18 +14,18 @@ import math
 from typing import Any
 
 from kubetrio.schema import structural_values as values
-from kubetrio.schema.structural_shapes import Kind, Shape
+from kubetrio.schema.structural_shapes import Shape, ShapeKind
 from kubetrio.schema.structural_strict import Walk
 from kubetrio.wire.gojson import GoJsonError
 
-_BITS = {Kind.INT32: 32, Kind.INT64: 64}
+_BITS = {ShapeKind.INT32: 32, ShapeKind.INT64: 64}
 _GO_KINDS = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64"}
 _BASIC = {
-    Kind.STRING: "string",
-    Kind.BOOL: "bool",
-    Kind.INT32: "int32",
-    Kind.INT64: "int64",
-    Kind.DOUBLE: "float64",
+    ShapeKind.STRING: "string",
+    ShapeKind.BOOL: "bool",
+    ShapeKind.INT32: "int32",
+    ShapeKind.INT64: "int64",
+    ShapeKind.DOUBLE: "float64",
 }
 
 
@@ -65,26 +65,26 @@ class Restore:
             return None
         if kind in _BASIC:
             return self._basic(shape, value)
-        if kind is Kind.STRUCT:
+        if kind is ShapeKind.STRUCT:
             return self._members(shape, value)
-        if kind is Kind.MAP:
+        if kind is ShapeKind.MAP:
             return self._map(shape, value)
-        if kind is Kind.LIST:
+        if kind is ShapeKind.LIST:
             return self._list(shape, value)
-        if kind is Kind.BYTES:
+        if kind is ShapeKind.BYTES:
             return self._bytes(value)
-        if kind is Kind.RAW:
+        if kind is ShapeKind.RAW:
             return values.reprinted(value)
         return Walk({}, []).special(shape, value)
 
     def _basic(self, shape: Shape, value: Any) -> Any:
         kind, given = shape.kind, _go_kind(value)
-        if kind is Kind.STRING and given == "string":
+        if kind is ShapeKind.STRING and given == "string":
             return value
-        if kind is Kind.BOOL and given == "bool":
+        if kind is ShapeKind.BOOL and given == "bool":
             return value
         number = given in ("int64", "float64")
-        if number and kind is Kind.DOUBLE:
+        if number and kind is ShapeKind.DOUBLE:
             return values.double(value)
         if number and kind in _BITS and math.isfinite(value):
             whole = int(value)
@@ -92,7 +92,7 @@ class Restore:
                 half = 1 << (_BITS[kind] - 1)
                 return (whole + half) % (2 * half) - half
         # Go converts between numbers, and from integers to texts; this converter does not.
-        if number and (kind in _BITS or given == "int64") and kind is not Kind.BOOL:
+        if number and (kind in _BITS or given == "int64") and kind is not ShapeKind.BOOL:
             raise ValueError(f"cannot convert {given} to {shape.go_type}")
         raise ValueError(f"unrecognized type: {_BASIC[kind]}")
 
@@ -137,6 +137,6 @@ class Restore:
                 raise ValueError(f"error decoding from json: {error}") from None
         if type(value) is not list:
             raise ValueError(f"cannot restore slice from {_go_kind(value)}")
-        octet = Shape(Kind.INT32, "uint8")
+        octet = Shape(ShapeKind.INT32, "uint8")
         numbers = (self._value(octet, item) or 0 for item in value)
         return base64.b64encode(bytes(number & 0xFF for number in numbers)).decode()

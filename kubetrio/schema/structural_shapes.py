@@ -26,7 +26,7 @@ _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 SCHEMA_PROPS = f"{_EXTENSIONS}JSONSchemaProps"
 
 
-class Kind(Enum):
+class ShapeKind(Enum):
     """How a value is decoded."""
 
     STRUCT = auto()
@@ -51,37 +51,37 @@ class Kind(Enum):
 
 # Types with their own UnmarshalJSON.
 _SPECIAL = {
-    f"{_META}Time": Kind.TIME,
-    f"{_META}MicroTime": Kind.MICRO_TIME,
-    f"{_META}FieldsV1": Kind.FIELDS,
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": Kind.QUANTITY,
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": Kind.INT_OR_STRING,
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": Kind.RAW,
-    f"{_EXTENSIONS}JSON": Kind.RAW,
-    f"{_EXTENSIONS}JSONSchemaPropsOrBool": Kind.SCHEMA_OR_BOOL,
-    f"{_EXTENSIONS}JSONSchemaPropsOrArray": Kind.SCHEMA_OR_LIST,
-    f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": Kind.SCHEMA_OR_STRINGS,
+    f"{_META}Time": ShapeKind.TIME,
+    f"{_META}MicroTime": ShapeKind.MICRO_TIME,
+    f"{_META}FieldsV1": ShapeKind.FIELDS,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": ShapeKind.QUANTITY,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ShapeKind.INT_OR_STRING,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": ShapeKind.RAW,
+    f"{_EXTENSIONS}JSON": ShapeKind.RAW,
+    f"{_EXTENSIONS}JSONSchemaPropsOrBool": ShapeKind.SCHEMA_OR_BOOL,
+    f"{_EXTENSIONS}JSONSchemaPropsOrArray": ShapeKind.SCHEMA_OR_LIST,
+    f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": ShapeKind.SCHEMA_OR_STRINGS,
 }
 _SCALARS = {
-    ("string", ""): (Kind.STRING, "string"),
-    ("string", "byte"): (Kind.BYTES, "[]uint8"),
-    ("boolean", ""): (Kind.BOOL, "bool"),
-    ("integer", "int32"): (Kind.INT32, "int32"),
-    ("integer", "int64"): (Kind.INT64, "int64"),
-    ("number", "double"): (Kind.DOUBLE, "float64"),
+    ("string", ""): (ShapeKind.STRING, "string"),
+    ("string", "byte"): (ShapeKind.BYTES, "[]uint8"),
+    ("boolean", ""): (ShapeKind.BOOL, "bool"),
+    ("integer", "int32"): (ShapeKind.INT32, "int32"),
+    ("integer", "int64"): (ShapeKind.INT64, "int64"),
+    ("number", "double"): (ShapeKind.DOUBLE, "float64"),
 }
-ZEROS: Mapping[Kind, Any] = {
-    Kind.STRING: "",
-    Kind.BOOL: False,
-    Kind.INT32: 0,
-    Kind.INT64: 0,
-    Kind.DOUBLE: 0,
-    Kind.QUANTITY: "0",
-    Kind.INT_OR_STRING: 0,
+ZEROS: Mapping[ShapeKind, Any] = {
+    ShapeKind.STRING: "",
+    ShapeKind.BOOL: False,
+    ShapeKind.INT32: 0,
+    ShapeKind.INT64: 0,
+    ShapeKind.DOUBLE: 0,
+    ShapeKind.QUANTITY: "0",
+    ShapeKind.INT_OR_STRING: 0,
 }
 """What Go prints for the zero value of a scalar."""
 # Zero is nil for these, as it is for every pointer.
-_NILABLE = frozenset({Kind.MAP, Kind.LIST, Kind.BYTES})
+_NILABLE = frozenset({ShapeKind.MAP, ShapeKind.LIST, ShapeKind.BYTES})
 
 
 _TOLD = frozenset(
@@ -110,7 +110,7 @@ class Shape:
         struct: of a struct.
     """
 
-    kind: Kind
+    kind: ShapeKind
     go_type: str
     element: Shape | None = None
     struct: Struct | None = None
@@ -194,17 +194,17 @@ class Struct:
         group, package = self.type_name.split(".")[-3:-1]
         named = f"{self.go_name}.{name}"
         text = SCALAR_TYPES.get(f"{group}.{package}.{named}") or SCALAR_TYPES.get(named)
-        if shape.kind is Kind.STRING and text:
+        if shape.kind is ShapeKind.STRING and text:
             return Shape(shape.kind, _qualified(package, text))
-        if shape.kind is Kind.LIST and named in LIST_TYPES:
+        if shape.kind is ShapeKind.LIST and named in LIST_TYPES:
             element = _qualified(package, LIST_TYPES[named])
-            return Shape(Kind.LIST, f"[]{element}", Shape(Kind.STRING, element))
-        if shape.kind is Kind.LIST and named in NAMED_LISTS:
+            return Shape(ShapeKind.LIST, f"[]{element}", Shape(ShapeKind.STRING, element))
+        if shape.kind is ShapeKind.LIST and named in NAMED_LISTS:
             return replace(shape, go_type=_qualified(package, NAMED_LISTS[named]))
-        if shape.kind is Kind.MAP and named in MAP_TYPES and shape.element:
+        if shape.kind is ShapeKind.MAP and named in MAP_TYPES and shape.element:
             go_type, of_element = MAP_TYPES[named]
             element_shape = replace(shape.element, go_type=of_element or shape.element.go_type)
-            return Shape(Kind.MAP, go_type, element_shape)
+            return Shape(ShapeKind.MAP, go_type, element_shape)
         if shape.go_type == "map[string]resource.Quantity" and not package.startswith("v1beta"):
             return Shape(shape.kind, "v1.ResourceList", shape.element)
         return shape
@@ -212,13 +212,13 @@ class Struct:
 
 _VALUE_STRUCTS = frozenset(
     {
-        Kind.STRUCT,
-        Kind.TIME,
-        Kind.MICRO_TIME,
-        Kind.QUANTITY,
-        Kind.INT_OR_STRING,
-        Kind.RAW,
-        Kind.FIELDS,
+        ShapeKind.STRUCT,
+        ShapeKind.TIME,
+        ShapeKind.MICRO_TIME,
+        ShapeKind.QUANTITY,
+        ShapeKind.INT_OR_STRING,
+        ShapeKind.RAW,
+        ShapeKind.FIELDS,
     }
 )
 
@@ -266,7 +266,7 @@ def _named(type_name: str) -> Shape:
     if schema.get("type", "object") != "object":
         inner = shape_of(schema)
         return Shape(inner.kind, go_type, inner.element)
-    return Shape(Kind.STRUCT, go_type, struct=struct(type_name))
+    return Shape(ShapeKind.STRUCT, go_type, struct=struct(type_name))
 
 
 def shape_of(schema: dict[str, Any]) -> Shape:
@@ -281,9 +281,9 @@ def shape_of(schema: dict[str, Any]) -> Shape:
     kind = schema.get("type", "object")
     if kind == "array":
         element = shape_of(schema["items"])
-        return Shape(Kind.LIST, f"[]{element.go_type}", element)
+        return Shape(ShapeKind.LIST, f"[]{element.go_type}", element)
     if kind == "object":
         element = shape_of(schema["additionalProperties"])
-        return Shape(Kind.MAP, f"map[string]{element.go_type}", element)
+        return Shape(ShapeKind.MAP, f"map[string]{element.go_type}", element)
     decoded, go_type = _SCALARS[kind, schema.get("format", "")]
     return Shape(decoded, go_type)

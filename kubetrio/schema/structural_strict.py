@@ -18,20 +18,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubetrio.schema import structural_values as values
-from kubetrio.schema.structural_shapes import SCHEMA_PROPS, Field, Kind, Shape, struct
+from kubetrio.schema.structural_shapes import SCHEMA_PROPS, Field, Shape, ShapeKind, struct
 from kubetrio.schema.structural_values import WrongType, number_text
 from kubetrio.wire.gojson import GoJsonError, type_word
 from kubetrio.wire.goscan import Pairs
 from kubetrio.wire.places import ROOT, Places
 
-_INT_BITS = {Kind.INT32: 31, Kind.INT64: 63}
-_PLAIN = {Kind.STRING: str, Kind.BOOL: bool}
-_TIMES: Mapping[Kind, Callable[[str], str | None]] = {
-    Kind.TIME: values.time,
-    Kind.MICRO_TIME: values.micro_time,
+_INT_BITS = {ShapeKind.INT32: 31, ShapeKind.INT64: 63}
+_PLAIN = {ShapeKind.STRING: str, ShapeKind.BOOL: bool}
+_TIMES: Mapping[ShapeKind, Callable[[str], str | None]] = {
+    ShapeKind.TIME: values.time,
+    ShapeKind.MICRO_TIME: values.micro_time,
 }
-_STRING = Shape(Kind.STRING, "string")
-_SCHEMA = Shape(Kind.STRUCT, "v1.JSONSchemaProps", struct=struct(SCHEMA_PROPS))
+_STRING = Shape(ShapeKind.STRING, "string")
+_SCHEMA = Shape(ShapeKind.STRUCT, "v1.JSONSchemaProps", struct=struct(SCHEMA_PROPS))
 
 
 class Walk:
@@ -103,11 +103,11 @@ class Walk:
         kind = shape.kind
         if value is None:
             return None
-        if kind is Kind.STRUCT:
+        if kind is ShapeKind.STRUCT:
             return self._members(shape, value, before)
-        if kind is Kind.MAP:
+        if kind is ShapeKind.MAP:
             return self._map(shape, value, before)
-        if kind is Kind.LIST:
+        if kind is ShapeKind.LIST:
             return self._list(shape, value, before)
         if kind in _PLAIN:
             if type(value) is _PLAIN[kind]:
@@ -116,9 +116,9 @@ class Walk:
             return before
         if kind in _INT_BITS:
             return self._integer(shape, value, before)
-        if kind is Kind.DOUBLE:
+        if kind is ShapeKind.DOUBLE:
             return self._double(shape, value, before)
-        if kind is Kind.BYTES:
+        if kind is ShapeKind.BYTES:
             return self._bytes(shape, value, before)
         return self.special(shape, value)
 
@@ -237,9 +237,9 @@ class Walk:
             if type(value) is not str:
                 raise WrongType(type_word(value), "string")
             return _TIMES[kind](value)
-        if kind is Kind.QUANTITY:
+        if kind is ShapeKind.QUANTITY:
             return values.canonical_quantity(value)
-        if kind is Kind.INT_OR_STRING:
+        if kind is ShapeKind.INT_OR_STRING:
             word = type_word(value)
             if word == "number":
                 limit = 1 << 31
@@ -248,23 +248,23 @@ class Walk:
             elif word != "string":
                 raise WrongType(word, "int32")
             return value
-        if kind is Kind.RAW:
+        if kind is ShapeKind.RAW:
             return values.raw(value)
-        if kind is Kind.FIELDS:
+        if kind is ShapeKind.FIELDS:
             return value
         return self._schema(kind, value)
 
-    def _schema(self, kind: Kind, value: Any) -> Any:
+    def _schema(self, kind: ShapeKind, value: Any) -> Any:
         """One of the "schema or something else" types; below them nothing is strict."""
         if type(value) is dict:
             return self._inner(_SCHEMA, value)
-        if kind is Kind.SCHEMA_OR_BOOL:
+        if kind is ShapeKind.SCHEMA_OR_BOOL:
             if type(value) is not bool:
                 raise ValueError("boolean or JSON schema expected")
             return value
         if type(value) is list and value:
-            element = _STRING if kind is Kind.SCHEMA_OR_STRINGS else _SCHEMA
-            return self._inner(Shape(Kind.LIST, f"[]{element.go_type}", element), value)
+            element = _STRING if kind is ShapeKind.SCHEMA_OR_STRINGS else _SCHEMA
+            return self._inner(Shape(ShapeKind.LIST, f"[]{element.go_type}", element), value)
         return None
 
     def _inner(self, shape: Shape, value: Any) -> Any:

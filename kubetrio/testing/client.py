@@ -15,12 +15,12 @@ import orjson
 import trio
 import trio.testing
 
-from kubetrio.auth.identity import MASTERS, UserInfo
 from kubetrio.env import Env
 from kubetrio.groups import ungrouped
 from kubetrio.http.h1 import Connection, Handle
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.messages import DateHeader
+from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.testing.transport import CAPACITY_BYTES, MemoryTransport, memory_pair
 from kubetrio.transport import Transport
 

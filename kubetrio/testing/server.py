@@ -17,7 +17,6 @@ import trio
 
 from kubetrio.api.pipeline import Api
 from kubetrio.assembly import State, build_api, store_config
-from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
 from kubetrio.groups import ungrouped
@@ -26,6 +25,7 @@ from kubetrio.http.connections import ConnectionLimits, Connections, connection_
 from kubetrio.http.h1 import Handle
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.pki import Pki
 from kubetrio.server import bootstrap
 from kubetrio.store.revisions import open_store

@@ -7,10 +7,10 @@ import pytest
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.admission.plugin import Base, denied
-from kubetrio.auth.identity import UserInfo
+from kubetrio.kinds.builtin import registry
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
-from kubetrio.schema import builtin
 
 PODS = GroupResource("", "pods")
 
@@ -18,7 +18,7 @@ PODS = GroupResource("", "pods")
 def write(operation: Operation = Operation.CREATE, plural: str = "pods") -> Attributes:
     return Attributes(
         operation=operation,
-        resource=builtin.registry().resources["", "v1", plural],
+        resource=registry().resources["", "v1", plural],
         subresource="",
         namespace="ns",
         name="n",

@@ -11,10 +11,10 @@ import trio
 import trio.testing
 
 from kubetrio.auth.authorize import Chain
-from kubetrio.auth.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.dial import dial
 from kubetrio.backend.guard import Guard
+from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.pki import Pki
 from kubetrio.testing.backend import Asked, FakeBackend, open_backend, tls_of
 from kubetrio.testing.client import Client, encode_request

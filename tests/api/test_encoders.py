@@ -11,17 +11,17 @@ from kubetrio.api import encoders, serializers
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.encoders import JsonEncoder, ObjectEncoder, bookmark_object, encoder_for
 from kubetrio.api.request import Request, parse_query, resolve
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import head, stamp
 from kubetrio.resources.representation import Encoder, ListMeta
-from kubetrio.schema import builtin
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 from kubetrio.store.model import KeyValue
 from kubetrio.wire import cborwire, yamlwire
 from kubetrio.wire.negotiate import CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
 from kubetrio.wire.protowire import unwrap
 
-RESOURCES = builtin.registry().resources
+RESOURCES = registry().resources
 CONFIGMAPS = RESOURCES["", "v1", "configmaps"]
 SCALERS_V1 = RESOURCES["autoscaling", "v1", "horizontalpodautoscalers"]
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -43,7 +43,7 @@ def encoder(
     accept: str = "",
     offer: Offer = COLLECTION,
     target: str = "/api/v1/configmaps",
-    resource: ResourceType = CONFIGMAPS,
+    resource: Kind = CONFIGMAPS,
     cache: ByteCache | None = None,
 ) -> Encoder:
     path, _, query = target.partition("?")

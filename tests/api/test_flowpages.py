@@ -13,9 +13,9 @@ from trio.testing import MockClock
 from kubetrio.api.flowcontrol import MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import ROOT, STREAM_PERIOD_S, stamp
 from kubetrio.api.request import Request
-from kubetrio.auth.identity import UserInfo
 from kubetrio.config import Config
 from kubetrio.flow.observe import go_duration, table
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.metrics import exposition
 from kubetrio.schema import builtin
 from kubetrio.testing.client import ADMIN

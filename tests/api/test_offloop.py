@@ -14,8 +14,8 @@ import trio.testing
 from kubetrio.api.bodies import MAX_REVIEW_BYTES
 from kubetrio.api.offloop import INLINE_BYTES, INLINE_OBJECT_BYTES, OffLoop
 from kubetrio.api.request import Request
-from kubetrio.auth.identity import UserInfo
 from kubetrio.env import run_inline, seeded
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.testing.server import InProcess, open_api
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -138,7 +138,7 @@ async def test_large_bodies_of_all_writes_are_worked_over_there() -> None:
         thread.server = server
         assert await large_writes(server) == [201, 200, 200, 200, 200, 200, 200]
     assert {
-        "decode_object", "_created", "_check_new", "prepare_create", "_finish_new",
+        "decode_object", "_created", "_check_new", "prepare", "_finish_new",
         "_defaulted", "changed", "_prepare_update", "_check_changed", "_finish_changed",
         "_delete_options",
     } <= set(thread.called)  # fmt: skip

@@ -6,12 +6,12 @@ import pytest
 
 from kubetrio.api import options
 from kubetrio.api.request import Request, parse_query, resolve
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.listing import ListOptions
-from kubetrio.schema import builtin
 from kubetrio.wire.negotiate import APPLY_PATCH, MERGE_PATCH
 
-CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
+CONFIGMAPS = registry().resources["", "v1", "configmaps"]
 PATH = "/api/v1/namespaces/ns/configmaps"
 
 
@@ -69,7 +69,7 @@ def test_lists(query: str, expected: ListOptions) -> None:
 @pytest.mark.parametrize("group", ["", "events.k8s.io"])
 def test_events_are_paged_whatever_version_is_named(group: str) -> None:
     """There is no memory to answer from."""
-    events = builtin.registry().resources[group, "v1", "events"]
+    events = registry().resources[group, "v1", "events"]
     for query in ("", "&resourceVersionMatch=NotOlderThan"):
         found = options.list_options(request(f"limit=2&resourceVersion=0{query}"), events)
         assert (found.limit, found.resource_version) == (2, "0")

@@ -15,10 +15,10 @@ import trio.testing
 from kubetrio.api import pipeline
 from kubetrio.api.pipeline import STAGES, metric_verb
 from kubetrio.api.request import Request, resolve
-from kubetrio.auth.identity import UserInfo
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Config
 from kubetrio.logs import LOGGER, TextFormatter
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import Written
 from kubetrio.testing.client import Client

@@ -5,12 +5,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.api import tables
+from kubetrio.kinds.autoscaling.scale import SCALE
+from kubetrio.kinds.builtin import registry
+from kubetrio.kinds.common.customprinting import custom_printer
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema import builtin
 
 NOW = 1_000.0
-SECRETS = builtin.registry().get("", "v1", "secrets")
-PODS = builtin.registry().get("", "v1", "pods")
+
+
+def printer_of(key):
+    """The printer of a resource by its ``group/version/plural``."""
+    if key == "autoscaling/v1/scale":
+        return SCALE.printer
+    return registry().resources[tuple(key.split("/"))].printer
+
+
+SECRETS = registry().get("", "v1", "secrets")
+PODS = registry().get("", "v1", "pods")
 SECRET = {
     "kind": "Secret",
     "apiVersion": "v1",
@@ -61,10 +73,10 @@ def test_whole_table():
     }
 
 
-@pytest.mark.parametrize("key", [*builtin.load("tables"), "autoscaling/v1/scale", "a.b/v1/cs"])
+@pytest.mark.parametrize("key", [*builtin.load("tables"), "autoscaling/v1/scale"])
 def test_every_column_is_described(key):
     """In one short sentence, of every resource, and where there are only the default columns."""
-    for each in tables.columns(*key.split("/")):
+    for each in printer_of(key).columns:
         assert each.description.endswith("."), each.name
         assert "." not in each.description[:-1]
         assert len(each.description) < 80
@@ -74,8 +86,8 @@ def test_descriptions_are_of_columns_that_there_are():
     """No resource and no column is described that is not printed."""
     printed = {}
     for key in [*builtin.load("tables"), "autoscaling/v1/scale"]:
-        group, version, resource = key.split("/")
-        printed[group, resource] = {each.name for each in tables.columns(group, version, resource)}
+        group, _, resource = key.split("/")
+        printed[group, resource] = {each.name for each in printer_of(key).columns}
     every = set().union(*printed.values())
     for key, words in builtin.load("columns").items():
         group, _, resource = key.rpartition("/")
@@ -160,8 +172,8 @@ def test_flow_schemas_are_sorted(pairs):
         {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
         for precedence, name in pairs
     ]
-    key = ("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
-    printed = tables.table(objects, tables.printer(*key), list_meta={}, now=NOW)
+    key = "flowcontrol.apiserver.k8s.io/v1/flowschemas"
+    printed = tables.table(objects, printer_of(key), list_meta={}, now=NOW)
     order = [(line["cells"][2], line["cells"][0]) for line in printed["rows"]]
     assert order == sorted(pairs)
 
@@ -170,21 +182,20 @@ def test_flow_schemas_are_sorted(pairs):
     ("group", "version", "resource", "names"),
     [
         ("", "v1", "limitranges", ["Name", "Created At"]),
-        ("nowhere", "v1", "things", ["Name", "Created At"]),
         ("autoscaling", "v1", "scale", ["Name", "Desired", "Available", "Age"]),
-        ("resource.k8s.io", "v1beta2", "resourceclaims", ["Name", "State", "Age"]),
+        ("resource.k8s.io", "v1", "resourceclaims", ["Name", "State", "Age"]),
     ],
 )
 def test_columns(group, version, resource, names):
     """Columns by resource in any version, with a default."""
-    assert [each.name for each in tables.columns(group, version, resource)] == names
+    assert [each.name for each in printer_of(f"{group}/{version}/{resource}").columns] == names
 
 
 def test_default_row():
     """The default row has a time, the zero one if there is none."""
-    key = ("", "v1", "limitranges")
-    assert tables.row(SECRET, key, NOW) == ["a", "1970-01-01T00:16:30Z"]
-    assert tables.row({"metadata": {}}, key, NOW) == ["", "0001-01-01T00:00:00Z"]
+    row = printer_of("/v1/limitranges").cells
+    assert row(SECRET, NOW) == ["a", "1970-01-01T00:16:30Z"]
+    assert row({"metadata": {}}, NOW) == ["", "0001-01-01T00:00:00Z"]
 
 
 @pytest.mark.parametrize(
@@ -212,34 +223,34 @@ ROLLBACK = "deprecated.deployment.rollback.to"
 
 
 @pytest.mark.parametrize(
-    ("kind", "api_version", "shown"),
+    ("key", "shown"),
     [
-        ("DaemonSet", "apps/v1", ["a", ROLLBACK]),
-        ("Deployment", "apps/v1", ["a", TEMPLATE]),
-        ("DaemonSet", "example.com/v1", ["a", ROLLBACK, TEMPLATE]),
-        ("ConfigMap", "v1", ["a", ROLLBACK, TEMPLATE]),
+        ("apps/v1/daemonsets", ["a", ROLLBACK]),
+        ("apps/v1/deployments", ["a", TEMPLATE]),
+        ("/v1/configmaps", ["a", ROLLBACK, TEMPLATE]),
     ],
 )
-def test_annotations_that_stand_for_fields(kind, api_version, shown):
+def test_annotations_that_stand_for_fields(key, shown):
     """Metadata alone is that of the internal object, where some annotations are fields."""
     metadata = {"name": "d", "annotations": {"a": "b", TEMPLATE: "1", ROLLBACK: "2"}}
-    obj = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
-    assert sorted(tables.partial_object(obj)["metadata"]["annotations"]) == sorted(shown)
-    printed = tables.table([obj], SECRETS, now=NOW)["rows"][0]["object"]["metadata"]
+    obj, printer = {"metadata": metadata}, printer_of(key)
+    partial = tables.partial_object(obj, hidden=printer.hidden)
+    assert sorted(partial["metadata"]["annotations"]) == sorted(shown)
+    printed = tables.table([obj], printer, now=NOW)["rows"][0]["object"]["metadata"]
     assert sorted(printed["annotations"]) == sorted(shown)
-    whole = tables.table([obj], SECRETS, include_object="Object", now=NOW)["rows"][0]["object"]
+    whole = tables.table([obj], printer, include_object="Object", now=NOW)["rows"][0]["object"]
     assert whole == obj
 
 
 def test_no_annotations_are_left():
     """There is no empty map."""
     metadata = {"name": "d", "annotations": {TEMPLATE: "1"}, "labels": {}}
-    obj = {"kind": "DaemonSet", "apiVersion": "apps/v1", "metadata": metadata}
-    assert tables.partial_object(obj)["metadata"] == {"name": "d", "labels": {}}
+    partial = tables.partial_object({"metadata": metadata}, hidden=TEMPLATE)
+    assert partial["metadata"] == {"name": "d", "labels": {}}
 
 
 def test_custom_resource():
     """A custom resource is printed by the printer of its columns."""
-    printer = tables.custom_printer([{"name": "K", "type": "string", "jsonPath": ".data.k"}])
+    printer = custom_printer([{"name": "K", "type": "string", "jsonPath": ".data.k"}])
     printed = tables.table([SECRET], printer, now=NOW)
     assert printed["rows"][0]["cells"] == ["a", "eA=="]

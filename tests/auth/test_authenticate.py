@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from kubetrio.auth.authenticate import KNOWN_HEADERS, Authenticator
-from kubetrio.auth.identity import ANONYMOUS, AUTHENTICATED, UNUSABLE, UserInfo
 from kubetrio.auth.tokens import EXTRA_SPACE_WARNING, TOKEN_PROTOCOL, parse_token_file
+from kubetrio.machinery.identity import ANONYMOUS, AUTHENTICATED, UNUSABLE, UserInfo
 from kubetrio.machinery.status import ApiError
 
 TOKENS = parse_token_file(b'secret,alice,7,"devs"\nother,bob,8\n', "tokens.csv")

@@ -15,7 +15,7 @@ from kubetrio.auth.authorize import (
     forbidden,
     kubelet_admins,
 )
-from kubetrio.auth.identity import ANONYMOUS, MASTERS, Attributes, Decision, UserInfo, Verdict
+from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Attributes, Decision, UserInfo, Verdict
 from kubetrio.schema import builtin
 
 ALICE = UserInfo("alice", groups=("devs", "system:authenticated"))

@@ -17,7 +17,7 @@ from kubetrio.auth.certificates import (
     user_of_der,
     user_of_peer,
 )
-from kubetrio.auth.identity import ANONYMOUS, UserInfo, authenticated
+from kubetrio.machinery.identity import ANONYMOUS, UserInfo, authenticated
 
 CN, ORG = NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME
 UID = x509.ObjectIdentifier(UID_OID)

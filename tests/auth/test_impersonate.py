@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.auth.identity import MASTERS, Attributes, UserInfo
 from kubetrio.auth.impersonate import impersonated, wanted_user
+from kubetrio.machinery.identity import MASTERS, Attributes, UserInfo
 from kubetrio.machinery.status import ApiError
 
 ADMIN = UserInfo("admin", groups=(MASTERS,))

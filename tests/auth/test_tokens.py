@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.auth.identity import UserInfo
 from kubetrio.auth.tokens import (
     EXTRA_SPACE_WARNING,
     TOKEN_PROTOCOL,
@@ -19,6 +18,7 @@ from kubetrio.auth.tokens import (
     parse_token_file,
     protocol_token,
 )
+from kubetrio.machinery.identity import UserInfo
 
 
 @pytest.mark.parametrize(

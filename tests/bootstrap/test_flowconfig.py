@@ -9,7 +9,6 @@ import trio
 import trio.testing
 
 from kubetrio.api.flowcontrol import PriorityAndFairness
-from kubetrio.auth.identity import UserInfo
 from kubetrio.bootstrap.flowconfig import (
     AUTO_UPDATE,
     MAINTENANCE_PERIOD_S,
@@ -17,6 +16,7 @@ from kubetrio.bootstrap.flowconfig import (
     desired,
     obsolete,
 )
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.store.revisions import SqliteStore
 from kubetrio.testing.server import InProcess, open_api
 

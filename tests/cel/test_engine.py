@@ -10,9 +10,9 @@ import pytest
 from kubetrio.cel import engine
 from kubetrio.cel.engine import NOT_INSTALLED
 from kubetrio.cel.expressions import admission_scope, check
-from kubetrio.resources.validation.expressions import compile_expression
-from kubetrio.resources.validation.library_more import Expression
-from kubetrio.resources.validation.schemarules import compile_rules
+from kubetrio.kinds.apiextensions.validation.schemarules import compile_rules
+from kubetrio.kinds.common.expressions import compile_expression
+from kubetrio.kinds.common.shared import Expression
 from kubetrio.testing.client import Client
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
@@ -97,7 +97,9 @@ async def test_a_stored_policy_is_not_ignored(
     ):
         obj = {"apiVersion": group, "kind": kind, "metadata": {"name": "p"}, "spec": body}
         assert (await client.request("POST", path, json=obj)).status == 201
-    monkeypatch.setattr("kubetrio.admission.policies.available", lambda: False)
+    monkeypatch.setattr(
+        "kubetrio.kinds.admissionregistration.policies.policies.available", lambda: False
+    )
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     answer = await client.request("POST", "/api/v1/namespaces/default/configmaps", json=config)
     assert (answer.status, answer.json()["reason"]) == (500, "InternalError")

@@ -15,8 +15,8 @@ from chromium import CHROMIUM, Proxy, Tab, open_tab
 from trio_websocket import open_websocket_url
 
 from kubetrio.auth import authorize
-from kubetrio.auth.identity import Attributes, Verdict
 from kubetrio.config import Config
+from kubetrio.machinery.identity import Attributes, Verdict
 from kubetrio.server import open_server
 from kubetrio.testing.process import ServerProcess
 

@@ -13,6 +13,7 @@ from fuzz.mutations import Mutator, dumps, shallow
 from fuzz.steps import Reply, Sequence, Step
 from kubetrio.api import verbs
 from kubetrio.env import seeded
+from kubetrio.kinds.builtin import registry
 
 CORPUS = corpora.corpus()
 BY_NAME = {f"{r.group}/{r.version}/{r.resource}": r for r in CORPUS.bases}
@@ -44,9 +45,8 @@ def test_a_bug_is_found_and_told_with_its_cause(monkeypatch: pytest.MonkeyPatch)
 
 def test_every_kind_that_can_be_made_has_objects_to_begin_with() -> None:
     """The fuzzer leaves out no resource that takes a body."""
-    from kubetrio.schema import builtin
 
-    made = [r for r in builtin.registry().resources.values() if "create" in r.verbs]
+    made = [r for r in registry().resources.values() if "create" in r.verbs]
     assert [r.resource for r in made if r not in CORPUS.bases] == []
 
 

@@ -12,9 +12,9 @@ import trio.testing
 
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
-from kubetrio.auth.identity import UserInfo
 from kubetrio.env import seeded
 from kubetrio.http.bridge import Bridge, HandedOverStream
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.testing.client import ADMIN, BadAnswer, Exchange, encode_request
 from kubetrio.transport import PlainTransport
 

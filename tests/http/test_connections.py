@@ -7,7 +7,6 @@ import logging
 import pytest
 import trio
 
-from kubetrio.auth.identity import UserInfo
 from kubetrio.http.connections import (
     ConnectionLimits,
     Connections,
@@ -15,6 +14,7 @@ from kubetrio.http.connections import (
     Presence,
     connection_families,
 )
+from kubetrio.machinery.identity import UserInfo
 
 ALICE, BOB = UserInfo("alice"), UserInfo("bob")
 

@@ -18,11 +18,11 @@ from kubetrio.api.response import (
     StreamResponse,
     error_response,
 )
-from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env, seeded
 from kubetrio.http.h1 import DRAIN_S, Connection, Upgrade
 from kubetrio.http.limits import H1Config, Phase, SweepClock
 from kubetrio.http.messages import DateHeader
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import BadAnswer, connect, converse, encode_request
 from kubetrio.testing.transport import memory_pair

@@ -15,12 +15,12 @@ import trio
 from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
-from kubetrio.auth.identity import UNUSABLE, UserInfo
 from kubetrio.env import seeded
 from kubetrio.http import serve
 from kubetrio.http.connections import ConnectionLimits
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import bind
+from kubetrio.machinery.identity import UNUSABLE, UserInfo
 from kubetrio.testing.server import listening
 
 H2_GET = (  # preface, SETTINGS, HEADERS: GET https / of authority h

@@ -1,24 +1,11 @@
 """Field selectors."""
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.machinery import fields
 from kubetrio.machinery.fields import EVERYTHING, Selector, parse
-from kubetrio.machinery.status import ApiError
-
-
-@dataclass
-class Resource:
-    """A resource type, as far as field selectors go."""
-
-    group: str
-    version: str
-    resource: str
-    kind: str
 
 
 @pytest.mark.parametrize(
@@ -78,60 +65,6 @@ def test_exact_and_without() -> None:
     assert selector.exact("a") is None
     assert selector.without("metadata.name") == parse("a!=1")
     assert selector.without("metadata.name").without("a").empty
-
-
-@pytest.mark.parametrize(
-    ("resource", "text", "message"),
-    [
-        (
-            Resource("", "v1", "configmaps", "ConfigMap"),
-            "data.a=b",
-            '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"',
-        ),
-        (
-            Resource("", "v1", "pods", "Pod"),
-            "spec.foo=1",
-            "field label not supported: spec.foo",
-        ),
-        (Resource("", "v1", "pods", "Pod"), "=a", "field label not supported: "),
-        (
-            Resource("batch", "v1", "jobs", "Job"),
-            "metadata.uid=1",
-            'field label "metadata.uid" not supported for Job',
-        ),
-        (
-            Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice"),
-            "metadata.namespace=x",
-            (
-                "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: "
-                "metadata.namespace"
-            ),
-        ),
-        (
-            Resource("ref.example", "v1", "plains", "Plain"),
-            "metadata.uid=1",
-            "field label not supported: metadata.uid",
-        ),
-    ],
-)
-def test_unsupported_fields(resource: Resource, text: str, message: str) -> None:
-    """A resource refuses unknown fields with 400 in its own words."""
-    with pytest.raises(ApiError) as error:
-        fields.check(parse(text), resource, ("metadata.name",))
-    assert (error.value.code, error.value.reason) == (400, "BadRequest")
-    assert error.value.message == message
-
-
-def test_supported_fields_pass() -> None:
-    """Nothing is raised for fields the resource has."""
-    resource = Resource("", "v1", "configmaps", "ConfigMap")
-    fields.check(parse("metadata.name=a"), resource, {"metadata.name"})
-
-
-def test_values_are_those_of_the_field_sets() -> None:
-    """The helper reads fields by the table of the resource."""
-    pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}}
-    assert fields.values(pod, "/v1/pods")["spec.nodeName"] == "n"
 
 
 names = st.text(alphabet="abc.", min_size=1, max_size=4)

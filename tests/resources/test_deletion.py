@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources import deletion
 from kubetrio.resources.deletion import FOREGROUND, ORPHAN, Object, Outcome
-from kubetrio.resources.strategy import strategy_of
 from kubetrio.resources.writes import DeleteOptions
-from kubetrio.schema import builtin
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.kind import Kind
 
 NOW = 1_700_000_000.0
 THEN = "2023-11-14T22:13:20Z"
-CORE = {name: builtin.registry().resources["", "v1", name] for name in (
+CORE = {name: registry().resources["", "v1", name] for name in (
     "configmaps", "events", "pods", "namespaces", "replicationcontrollers"
 )}  # fmt: skip
 CONFIGMAPS, PODS, NAMESPACES = CORE["configmaps"], CORE["pods"], CORE["namespaces"]
@@ -29,9 +28,9 @@ def meta(**more: Any) -> Object:
 
 
 def plan(
-    resource: ResourceType, obj: Object, options: DeleteOptions | None = None
+    resource: Kind, obj: Object, options: DeleteOptions | None = None
 ) -> tuple[Outcome, Object]:
-    strategy = strategy_of(resource)
+    strategy = resource.strategy
     return deletion.plan(resource, obj, strategy, options or DeleteOptions(), NOW)
 
 
@@ -60,7 +59,7 @@ def running(**spec: Any) -> Object:
 def test_how_long_a_kubelet_gets(pod: Object, asked: int | None, seconds: int) -> None:
     """The request, else the pod, else 30 s; nothing where no kubelet runs it."""
     options = DeleteOptions(grace_period_s=asked)
-    assert deletion.grace_period(pod, strategy_of(PODS), options) == seconds
+    assert deletion.grace_period(pod, PODS.strategy, options) == seconds
 
 
 def test_other_kinds_get_no_grace() -> None:
@@ -97,7 +96,7 @@ def test_less_grace_counts_from_the_first_deletion() -> None:
     """A pod is not given more time by asking again."""
     _, marked = plan(PODS, running())
     options = DeleteOptions(grace_period_s=10)
-    outcome, sooner = deletion.plan(PODS, marked, strategy_of(PODS), options, NOW + 5)
+    outcome, sooner = deletion.plan(PODS, marked, PODS.strategy, options, NOW + 5)
     assert outcome is Outcome.MARK
     assert sooner["metadata"]["deletionTimestamp"] == "2023-11-14T22:13:30Z"
 
@@ -157,7 +156,7 @@ def test_propagation_is_a_finalizer(
     """The garbage collector finds its order there; the newest order counts."""
     obj = {"metadata": meta(finalizers=current)}
     options = DeleteOptions(propagation=policy)
-    assert deletion.new_finalizers(obj, strategy_of(CORE[resource]), options) == after
+    assert deletion.new_finalizers(obj, CORE[resource].strategy, options) == after
 
 
 def test_an_object_with_finalizers_waits() -> None:
@@ -323,7 +322,7 @@ def test_preconditions_that_hold() -> None:
 
 def test_events_are_of_the_core_group_when_another_is_meant() -> None:
     """Whichever group they are deleted through; definitions are named as resources."""
-    found = builtin.registry().resources
+    found = registry().resources
     options = DeleteOptions(uid="other")
     for key, words in (
         (("events.k8s.io", "v1", "events"), 'Event "n": the UID in the precondition (other)'),

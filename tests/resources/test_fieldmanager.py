@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.resources import fieldmanager
 from kubetrio.resources.fieldmanager import FieldManager, shape
-from kubetrio.schema import builtin
 
-CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
+CONFIGMAPS = registry().resources["", "v1", "configmaps"]
 
 
 def created(data: dict[str, str], manager: str = "me") -> Any:
@@ -56,7 +56,7 @@ GENERATION = "f:deprecated.daemonset.template.generation"
 
 def test_what_only_the_internal_version_has_belongs_to_the_writer() -> None:
     """A DaemonSet's template generation: an annotation outside, and not in this object."""
-    daemon_sets = builtin.registry().resources["apps", "v1", "daemonsets"]
+    daemon_sets = registry().resources["apps", "v1", "daemonsets"]
     spec = {"template": {"spec": {"containers": [{"name": "c"}]}}}
     obj: dict[str, Any] = {"kind": "DaemonSet", "apiVersion": "apps/v1", "spec": spec}
     manager = FieldManager(daemon_sets, "me", "2023-11-14T22:13:20Z")
@@ -84,7 +84,7 @@ CLAIM = {
 
 def test_items_without_an_optional_key_have_owners() -> None:
     """A device without a shareID is known by its other keys."""
-    claims = builtin.registry().resources["resource.k8s.io", "v1", "resourceclaims"]
+    claims = registry().resources["resource.k8s.io", "v1", "resourceclaims"]
     fields = FieldManager(claims, "me", "2023-11-14T22:13:20Z", "status")
     live: Any = {**CLAIM, "status": {}}
     fields.created(live)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubetrio.resources.isolation import count_generation, isolate, unchanged
-from kubetrio.resources.strategy import Strategy
+from kubetrio.schema.kind import Strategy
 
 Object = dict[str, Any]
 COUNTING = Strategy(

@@ -12,20 +12,20 @@ import trio
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.admission.plugin import Base
-from kubetrio.auth.identity import UserInfo
 from kubetrio.env import Env, seeded
+from kubetrio.kinds.builtin import registry
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.defaults import apply_defaults
 from kubetrio.resources.lifecycle import GENERATE_ATTEMPTS, UPDATE_ATTEMPTS, Lifecycle
 from kubetrio.resources.objects import stamp
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, Written
-from kubetrio.schema import builtin
+from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.store.model import EventType, KeyValue
 from kubetrio.testing.store_model import MemoryStore
 
 Object = dict[str, Any]
-RESOURCES = builtin.registry().resources
+RESOURCES = registry().resources
 CONFIGMAPS = RESOURCES["", "v1", "configmaps"]
 DEPLOYMENTS = RESOURCES["apps", "v1", "deployments"]
 LEASES = RESOURCES["coordination.k8s.io", "v1", "leases"]
@@ -60,7 +60,9 @@ class World:
         self.store = MemoryStore()
         self.env: Env = seeded(1, start=START)
         self.spy = Spy()
-        self.lifecycle = Lifecycle(self.store, Chain([self.spy]), self.env)
+        self.lifecycle = Lifecycle(
+            self.store, LiveRegistry(registry()), Chain([self.spy]), self.env
+        )
 
     async def create(self, obj: Object | None = None, options: WriteOptions = WHO) -> Object:
         """Create a ConfigMap."""
@@ -251,7 +253,7 @@ async def test_labels_that_a_job_gets_when_stored_are_not_checked(world: World) 
     async def create(name: str) -> Object:
         target = Target(resource=jobs, namespace="ns")
         given = {"metadata": {"name": name}, **orjson.loads(orjson.dumps(job))}
-        apply_defaults(jobs, given)
+        jobs.rules.default(given)
         return shown(await world.lifecycle.create(target, given, WHO))
 
     made = await create("n")
@@ -680,7 +682,7 @@ def deployment(replicas: int, **meta: Any) -> Object:
         },
     }
     obj: Object = scheme_of("apps").decode(DEPLOYMENTS.group_version_kind, sent, [], {})
-    apply_defaults(DEPLOYMENTS, obj)
+    DEPLOYMENTS.rules.default(obj)
     return obj
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.encoders import ObjectEncoder, json_encoder
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery import fields, labels
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources import listing, paging
@@ -29,13 +30,13 @@ from kubetrio.resources.listing import (
 from kubetrio.resources.objects import stamp
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
-from kubetrio.schema import builtin
-from kubetrio.schema.registry import ResourceType
+from kubetrio.schema.fieldselectors import FieldSelectors
+from kubetrio.schema.kind import Kind
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.watch.hub import Hub
 from kubetrio.wire.negotiate import Accepted
 
-CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
+CONFIGMAPS = registry().resources["", "v1", "configmaps"]
 UNCACHED = replace(CONFIGMAPS, cached=False)
 PLAIN = json_encoder(CONFIGMAPS)
 PREFIX = CONFIGMAPS.prefix("ns")
@@ -73,7 +74,7 @@ class World:
         self,
         encoder: Encoder = PLAIN,
         namespace: str = "ns",
-        resource: ResourceType = CONFIGMAPS,
+        resource: Kind = CONFIGMAPS,
         **options: Any,
     ) -> bytes:
         """A whole list as bytes."""
@@ -107,7 +108,7 @@ def by_label(text: str) -> Selection:
 
 
 def by_name(text: str) -> Selection:
-    return Selection(None, fields.parse(text), lambda obj: fields.values(obj, "/v1/configmaps"))
+    return Selection(None, fields.parse(text), FieldSelectors().values)
 
 
 async def refusal(world: World, **options: Any) -> ApiError:

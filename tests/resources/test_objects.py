@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.resources.objects import (
     META_ORDER,
     canonical,
@@ -18,7 +19,6 @@ from kubetrio.resources.objects import (
     stamp,
     unversioned,
 )
-from kubetrio.schema import builtin
 
 # Texts that look like the mark a stored object is cut at.
 TEXTS = st.sampled_from(["", "a", '"resourceVersion":"', '\\"', "é\0<>", '":"7"']) | st.text(
@@ -69,7 +69,7 @@ def test_kind_and_version_come_first() -> None:
 )
 def test_the_head_of_stored_objects(group: str, version: str, plural: str, expected: bytes) -> None:
     """The first bytes are those of the version that is stored."""
-    assert head(builtin.registry().resources[group, version, plural]) == expected
+    assert head(registry().resources[group, version, plural]) == expected
 
 
 @settings(max_examples=60)

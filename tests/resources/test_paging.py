@@ -5,13 +5,13 @@ import trio
 import trio.testing
 
 from kubetrio.api.encoders import json_encoder
+from kubetrio.kinds.builtin import registry
 from kubetrio.resources import paging
 from kubetrio.resources.selection import Selection
-from kubetrio.schema import builtin
 from kubetrio.store.model import KeyValue, Range, Stamped
 from kubetrio.testing.store_model import MemoryStore
 
-CONFIG_MAPS = builtin.registry().resources["", "v1", "configmaps"]
+CONFIG_MAPS = registry().resources["", "v1", "configmaps"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 100])

@@ -5,17 +5,18 @@ from __future__ import annotations
 import orjson
 import pytest
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery import fields, labels
 from kubetrio.resources.selection import Object, Selection
 
-PODS = "/v1/pods"
+PODS = registry().resources["", "v1", "pods"]
 
 
 def selection(label: str = "", field: str = "") -> Selection:
     return Selection(
         labels.parse(label) if label else None,
         fields.parse(field) if field else None,
-        lambda obj: fields.values(obj, PODS),
+        PODS.selectors.values,
     )
 
 

@@ -14,6 +14,7 @@ import trio.testing
 
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.encoders import INITIAL_EVENTS_END, ObjectEncoder, json_encoder
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery import labels
 from kubetrio.resources import listing as listing_module
 from kubetrio.resources.listing import Listing
@@ -26,13 +27,12 @@ from kubetrio.resources.watching import (
     WatchOptions,
     event_frame,
 )
-from kubetrio.schema import builtin
 from kubetrio.store.model import Event, EventType
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.watch.hub import Hub
 from kubetrio.wire.negotiate import Accepted
 
-CONFIGMAPS = builtin.registry().resources["", "v1", "configmaps"]
+CONFIGMAPS = registry().resources["", "v1", "configmaps"]
 ENCODER = json_encoder(CONFIGMAPS)
 PREFIX = CONFIGMAPS.prefix("ns")
 CHOSEN = Selection(labels.parse("a=b"), None, lambda obj: {})

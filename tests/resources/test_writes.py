@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.writes import DeleteOptions, Target, delete_options, dry_run_causes
-from kubetrio.schema import builtin
 
 
 def test_keys_of_targets() -> None:
     """Namespaced objects live below their namespace."""
-    resources = builtin.registry().resources
+    resources = registry().resources
     pods, nodes = resources["", "v1", "pods"], resources["", "v1", "nodes"]
     assert Target(resource=pods, namespace="ns", name="p").key == pods.key("ns", "p")
     assert Target(resource=nodes, namespace="", name="n").key == nodes.storage_prefix + "n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.schema.annotated import ROLLBACK_TO, TEMPLATE_GENERATION, read_annotations
+from kubetrio.kinds.apps.annotations import ROLLBACK_TO, TEMPLATE_GENERATION
+from kubetrio.schema.annotated import read_annotations
 
 DEPLOYMENT, DAEMON_SET = "io.k8s.api.apps.v1.Deployment", "io.k8s.api.apps.v1.DaemonSet"
 

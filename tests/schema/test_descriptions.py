@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.schema import builtin, openapi
 from kubetrio.schema.descriptions import LIKE, SHARED, Descriptions
 
@@ -56,7 +57,7 @@ def described() -> dict[str, Any]:
 @cache
 def document(path: str) -> dict[str, Any]:
     """The schemas of an OpenAPI v3 document."""
-    data = openapi.document(builtin.registry(), path, version=VERSION)
+    data = openapi.document(registry(), path, version=VERSION)
     assert data is not None
     return orjson.loads(data)["components"]["schemas"]
 
@@ -64,7 +65,7 @@ def document(path: str) -> dict[str, Any]:
 @cache
 def definitions() -> dict[str, Any]:
     """The schemas of the OpenAPI v2 document."""
-    return openapi.swagger_v2(builtin.registry(), version=VERSION)["definitions"]
+    return openapi.swagger_v2(registry(), version=VERSION)["definitions"]
 
 
 def test_every_type_and_field_is_described():

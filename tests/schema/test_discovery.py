@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.schema import builtin, discovery
-from kubetrio.schema.registry import Registry, ResourceType, Subresource
+from kubetrio.schema.kind import Kind, Subresource
+from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import finish
 
-REGISTRY = builtin.registry()
+REGISTRY = registry()
 RECORDS = builtin.load("resources")["resources"]
 KIND = GroupVersionKind("stable.example.com", "v1", "CronTab")
-CUSTOM = ResourceType(
+CUSTOM = Kind(
     group=KIND.group,
     version=KIND.version,
     resource="crontabs",

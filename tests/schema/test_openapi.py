@@ -10,19 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin, openapi
+from kubetrio.schema.kind import Kind, Subresource
 from kubetrio.schema.openapi_paths import document_paths, group_version_of, operations
 from kubetrio.schema.openapi_types import to_v2, to_v3, type_name
-from kubetrio.schema.registry import ResourceType, Subresource
 from kubetrio.schema.steps import finish
 from kubetrio.wire import jsonwire
 
 VERSION = "v1.36.0"
-REGISTRY = builtin.registry()
+REGISTRY = registry()
 PATHS = document_paths(REGISTRY)
 KIND = GroupVersionKind("stable.example.com", "v1", "CronTab")
-CUSTOM = ResourceType(
+CUSTOM = Kind(
     group=KIND.group,
     version=KIND.version,
     resource="crontabs",

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kubetrio.schema import builtin, openapi
+from kubetrio.kinds.builtin import registry
+from kubetrio.schema import openapi
 from kubetrio.schema.openapi2_proto import MESSAGES
 
-DOCUMENT = openapi.swagger_v2(builtin.registry(), version="v1.36.0")
+DOCUMENT = openapi.swagger_v2(registry(), version="v1.36.0")
 ENCODED = MESSAGES.encode(DOCUMENT)
 Wire = dict[int, list[Any]]
 

@@ -6,13 +6,14 @@ from typing import Any
 import orjson
 import pytest
 
-from kubetrio.schema import builtin, openapi
+from kubetrio.kinds.builtin import registry
+from kubetrio.schema import openapi
 from kubetrio.schema.openapi3_proto import MESSAGES
 from kubetrio.schema.steps import finish
 from kubetrio.wire.protowire import delimited
 
 PATH = "apis/apps/v1"
-DOCUMENT = openapi.document(builtin.registry(), PATH, version="1.36")
+DOCUMENT = openapi.document(registry(), PATH, version="1.36")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_steps_make_the_document() -> None:
     results = []
 
     def run() -> Generator[None]:
-        steps = openapi.protobuf_steps(builtin.registry(), PATH, version="1.36")
+        steps = openapi.protobuf_steps(registry(), PATH, version="1.36")
         results.append((yield from steps))
 
     assert len(list(run())) > 20

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kubetrio.schema import builtin
 from kubetrio.schema.structural import Report, compile_type
-from kubetrio.schema.structural_shapes import Kind, Shape, struct
+from kubetrio.schema.structural_shapes import Shape, ShapeKind, struct
 from kubetrio.wire.gojson import Float, GoJsonError
 from kubetrio.wire.jsonwire import encode
 
@@ -172,26 +172,26 @@ def test_every_type_has_a_zero_that_decodes() -> None:
         assert decode(name, zero) == zero, name
 
 
-LEAVES: dict[Kind, st.SearchStrategy[Any]] = {
-    Kind.STRING: st.sampled_from(["", "a", "é"]),
-    Kind.BOOL: st.booleans(),
-    Kind.INT32: st.integers(-(1 << 31), (1 << 31) - 1),
-    Kind.INT64: st.integers(-(1 << 63), (1 << 63) - 1),
-    Kind.DOUBLE: st.integers() | st.sampled_from([Float("1.0"), Float("1e21"), Float("-0.0")]),
-    Kind.BYTES: st.sampled_from(["", "QQ==", "QR==", "Q\nQ=="]),
-    Kind.TIME: st.sampled_from(
+LEAVES: dict[ShapeKind, st.SearchStrategy[Any]] = {
+    ShapeKind.STRING: st.sampled_from(["", "a", "é"]),
+    ShapeKind.BOOL: st.booleans(),
+    ShapeKind.INT32: st.integers(-(1 << 31), (1 << 31) - 1),
+    ShapeKind.INT64: st.integers(-(1 << 63), (1 << 63) - 1),
+    ShapeKind.DOUBLE: st.integers() | st.sampled_from([Float("1.0"), Float("1e21"), Float("-0.0")]),
+    ShapeKind.BYTES: st.sampled_from(["", "QQ==", "QR==", "Q\nQ=="]),
+    ShapeKind.TIME: st.sampled_from(
         ["2024-02-29T23:59:59Z", "2024-01-01T00:00:00.9-07:30", "0001-01-01T00:00:00Z"]
     ),
-    Kind.MICRO_TIME: st.sampled_from(
+    ShapeKind.MICRO_TIME: st.sampled_from(
         ["2024-01-02T03:04:05.000006Z", "0001-01-01T00:00:00.000000Z"]
     ),
-    Kind.QUANTITY: st.sampled_from(["1", "1000m", "0.5Gi", "1e3", 5, Float("1.5")]),
-    Kind.INT_OR_STRING: st.sampled_from([0, 80, "http", ""]),
-    Kind.FIELDS: st.sampled_from([{}, {"f:a": {}}]),
-    Kind.RAW: st.sampled_from([{}, {"b": 1, "a": None}, [], "x"]),
-    Kind.SCHEMA_OR_BOOL: st.sampled_from([True, False, {}, {"type": "string", "zork": 1}]),
-    Kind.SCHEMA_OR_LIST: st.sampled_from([{}, [], [{}, {"type": "x"}], 5]),
-    Kind.SCHEMA_OR_STRINGS: st.sampled_from([{}, [], ["a"], "x"]),
+    ShapeKind.QUANTITY: st.sampled_from(["1", "1000m", "0.5Gi", "1e3", 5, Float("1.5")]),
+    ShapeKind.INT_OR_STRING: st.sampled_from([0, 80, "http", ""]),
+    ShapeKind.FIELDS: st.sampled_from([{}, {"f:a": {}}]),
+    ShapeKind.RAW: st.sampled_from([{}, {"b": 1, "a": None}, [], "x"]),
+    ShapeKind.SCHEMA_OR_BOOL: st.sampled_from([True, False, {}, {"type": "string", "zork": 1}]),
+    ShapeKind.SCHEMA_OR_LIST: st.sampled_from([{}, [], [{}, {"type": "x"}], 5]),
+    ShapeKind.SCHEMA_OR_STRINGS: st.sampled_from([{}, [], ["a"], "x"]),
 }
 
 
@@ -213,7 +213,7 @@ def values_of(shape: Shape, depth: int) -> st.SearchStrategy[Any]:
         )
     if shape.element is not None:
         inner = later(shape.element, depth - 1)
-        if shape.kind is Kind.LIST:
+        if shape.kind is ShapeKind.LIST:
             return st.lists(inner, max_size=2)
         return st.dictionaries(st.sampled_from(["b", "a", "é"]), inner, max_size=2)
     return st.none() | LEAVES[shape.kind]
@@ -234,7 +234,7 @@ def values_of(shape: Shape, depth: int) -> st.SearchStrategy[Any]:
 )
 def test_decoding_twice_is_decoding_once(type_name: str) -> None:
     """The result of decoding decodes to itself, to the byte, with nothing to report."""
-    shape = Shape(Kind.STRUCT, "", struct=struct(type_name))
+    shape = Shape(ShapeKind.STRUCT, "", struct=struct(type_name))
 
     @settings(max_examples=40, deadline=None)
     @given(values_of(shape, 6))

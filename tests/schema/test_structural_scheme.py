@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersionKind
-from kubetrio.schema import builtin
 from kubetrio.schema.structural_scheme import scheme_of
 
 
 def test_every_body_of_a_served_path_is_known() -> None:
     """All resources and subresources can be decoded by their server's scheme."""
-    for resource in builtin.registry().resources.values():
+    for resource in registry().resources.values():
         scheme = scheme_of(resource.group)
         assert scheme.knows(resource.group_version_kind), resource.kind
 

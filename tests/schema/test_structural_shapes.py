@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubetrio.schema.structural_gonames import LIST_TYPES, SCALAR_TYPES
-from kubetrio.schema.structural_shapes import Kind, struct
+from kubetrio.schema.structural_shapes import ShapeKind, struct
 
 CORE = "io.k8s.api.core.v1."
 
@@ -15,7 +15,7 @@ def test_members_of_embedded_structs_are_lifted() -> None:
 
 
 def test_type_meta_comes_first() -> None:
-    """Kind and apiVersion are no part of messages, and lead."""
+    """ShapeKind and apiVersion are no part of messages, and lead."""
     names = ["kind", "apiVersion", "metadata", "spec", "status"]
     assert list(struct(f"{CORE}Pod").fields) == names
 
@@ -41,7 +41,7 @@ def test_go_types_of_fields() -> None:
     modes = struct(f"{CORE}PersistentVolumeClaimSpec").fields["accessModes"].shape
     assert modes.go_type == "[]v1.PersistentVolumeAccessMode"
     extra = struct("io.k8s.api.authorization.v1.SubjectAccessReviewSpec").fields["extra"].shape
-    assert extra.kind is Kind.MAP
+    assert extra.kind is ShapeKind.MAP
 
 
 def test_tables_of_go_names_are_sorted() -> None:

@@ -1,0 +1,54 @@
+"""Defaults of admissionregistration.k8s.io."""
+
+from __future__ import annotations
+
+from kubetrio.kinds.common.defaulting import (
+    WEBHOOK_SERVICE,
+    Default,
+    Rules,
+    each,
+    within,
+)
+
+_SCOPE = Default("scope", "*")
+
+
+_SELECTORS = (
+    Default("matchPolicy", "Equivalent"),
+    Default("namespaceSelector", {}),
+    Default("objectSelector", {}),
+)
+
+
+_WEBHOOK: Rules = (
+    *_SELECTORS,
+    Default("failurePolicy", "Fail"),
+    Default("timeoutSeconds", 10),
+    within("clientConfig", WEBHOOK_SERVICE),
+    each("rules", _SCOPE),
+)
+
+
+_MATCH = (*_SELECTORS, each("resourceRules", _SCOPE), each("excludeResourceRules", _SCOPE))
+
+
+_POLICY: Rules = (
+    within("spec", Default("failurePolicy", "Fail"), within("matchConstraints", *_MATCH)),
+)
+
+
+_BINDING: Rules = (within("spec.matchResources", *_MATCH),)
+
+
+TABLES: dict[str, Rules] = {
+    "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration": (
+        each("webhooks", *_WEBHOOK),
+    ),
+    "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration": (
+        each("webhooks", *_WEBHOOK, Default("reinvocationPolicy", "Never")),
+    ),
+    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy": _POLICY,
+    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy": _POLICY,
+    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding": _BINDING,
+    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding": _BINDING,
+}

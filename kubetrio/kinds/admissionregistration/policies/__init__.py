@@ -1,0 +1,1 @@
+"""Admission policies in CEL, as plugins."""

@@ -1,0 +1,188 @@
+"""What expressions of admission look at: the request, objects in a version, namespace, authorizer.
+
+Source: docs "Validating Admission Policy" (variables of expressions), ``AdmissionRequest``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.criteria import name_in, namespace_of
+from kubetrio.cel.authorizing import Answer, Ask, Question, authorizer, resource_check
+from kubetrio.cel.programs import Inputs
+from kubetrio.kinds.admissionregistration.policies.plugins import Authorize
+from kubetrio.machinery.identity import AUTHENTICATED, Decision, UserInfo, user_info
+from kubetrio.machinery.identity import Attributes as Asked
+from kubetrio.schema.kind import Kind
+
+Object = dict[str, Any]
+
+_OPTIONS = {
+    Operation.CREATE: "CreateOptions",
+    Operation.UPDATE: "UpdateOptions",
+    Operation.DELETE: "DeleteOptions",
+}
+_NAMESPACE_META = (
+    "name", "generateName", "namespace", "uid", "resourceVersion", "generation",
+    "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
+    "annotations", "finalizers",
+)  # fmt: skip
+
+
+def in_version(obj: Object | None, wanted: Kind) -> Object | None:
+    """An object of a request in the version of another resource.
+
+    Args:
+        obj: the object, in the version that is stored.
+        wanted: the resource in the version wanted.
+
+    Raises:
+        ValueError: it cannot be converted.
+    """
+    if obj is None:
+        return None
+    return wanted.from_stored(obj)
+
+
+def _kind(resource: Kind, subresource: str) -> Object:
+    below = resource.subresources.get(subresource)
+    group, version, kind = resource.group_version_kind if below is None else below.kind
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _resource(resource: Kind) -> Object:
+    return {
+        "group": resource.group,
+        "version": resource.version,
+        "resource": resource.resource,
+    }
+
+
+def request_of(attributes: Attributes, matched: Kind) -> Object:
+    """The variable ``request``.
+
+    Args:
+        attributes: the request.
+        matched: the resource as which the policy means it.
+    """
+    user, resource, below = attributes.user, attributes.resource, attributes.subresource
+    namespace = namespace_of(attributes)
+    options: Object = {"apiVersion": "meta.k8s.io/v1"}
+    if attributes.operation in _OPTIONS:
+        options["kind"] = _OPTIONS[attributes.operation]
+    if attributes.dry_run:
+        options["dryRun"] = ["All"]
+    request: Object = {
+        "uid": "",
+        "kind": _kind(matched, below),
+        "resource": _resource(matched),
+        "requestKind": _kind(resource, below),
+        "requestResource": _resource(resource),
+        "operation": attributes.operation.value,
+        "userInfo": user_info(user),
+        "dryRun": attributes.dry_run,
+        "options": options,
+    }
+    if below:
+        request["subResource"] = request["requestSubResource"] = below
+    if name := attributes.name or name_in(attributes.obj):
+        request["name"] = name
+    if namespace:
+        request["namespace"] = namespace
+    return request
+
+
+def namespace_object(namespace: Object | None) -> Object | None:
+    """The variable ``namespaceObject``: what expressions may see of a namespace."""
+    if namespace is None:
+        return None
+    meta = namespace["metadata"]
+    return {
+        "metadata": {name: meta[name] for name in _NAMESPACE_META if name in meta},
+        "spec": namespace.get("spec") or {},
+        "status": namespace.get("status") or {},
+    }
+
+
+def _asker(user: UserInfo, question: Question) -> UserInfo:
+    account = question.get("serviceAccount")
+    if account is None:
+        return user
+    namespace, name = account
+    return UserInfo(
+        f"system:serviceaccount:{namespace}:{name}",
+        groups=(
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{namespace}",
+            AUTHENTICATED,
+        ),
+    )
+
+
+def asker(user: UserInfo, authorize: Authorize) -> Ask:
+    """What answers the questions of expressions.
+
+    Args:
+        user: in whose name they are put.
+        authorize: the server's authorizers.
+    """
+
+    def ask(question: Question) -> Answer:
+        path = question.get("path", "")
+        verdict = authorize(
+            Asked(
+                user=_asker(user, question),
+                verb=question["verb"],
+                namespace=question.get("namespace", ""),
+                api_group=question.get("group", ""),
+                api_version="*",
+                resource=question.get("resource", ""),
+                subresource=question.get("subresource", ""),
+                name=question.get("name", ""),
+                resource_request=not path,
+                path=path,
+            )
+        )
+        return Answer(verdict.decision is Decision.ALLOW, verdict.reason)
+
+    return ask
+
+
+def inputs_of(
+    attributes: Attributes,
+    matched: Kind,
+    *,
+    namespace: Object | None,
+    params: Object | None,
+    authorize: Authorize,
+) -> Inputs:
+    """Everything the expressions of one policy may look at.
+
+    Args:
+        attributes: the request.
+        matched: the resource as which the policy means it.
+        namespace: the namespace of the request.
+        params: parameters, or None.
+        authorize: the server's authorizers.
+
+    Raises:
+        ValueError: an object cannot be converted to the version of `matched`.
+    """
+    question: Question = {
+        "group": attributes.resource.group,
+        "resource": attributes.resource.resource,
+        "subresource": attributes.subresource,
+        "namespace": namespace_of(attributes),
+        "name": attributes.name or name_in(attributes.obj),
+    }
+    values = {
+        "object": in_version(attributes.obj, matched),
+        "oldObject": in_version(attributes.old, matched),
+        "request": request_of(attributes, matched),
+        "namespaceObject": namespace_object(namespace),
+        "params": params,
+        "authorizer": authorizer(),
+        "authorizer.requestResource": resource_check(question),
+    }
+    return Inputs(values, asker(attributes.user, authorize))

@@ -1,0 +1,245 @@
+"""ValidatingAdmissionPolicy: expressions that must hold of what is written.
+
+Source: docs "Validating Admission Policy"; KEP-3488.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from kubetrio.admission.attributes import Attributes
+from kubetrio.admission.plugin import denied
+from kubetrio.cel.programs import Inputs
+from kubetrio.kinds.admissionregistration.policies.inputs import inputs_of
+from kubetrio.kinds.admissionregistration.policies.plugins import VALIDATING, Surroundings
+from kubetrio.kinds.admissionregistration.policies.policies import (
+    Expression,
+    Invocation,
+    MatchConditions,
+    PolicySource,
+    policy_scope,
+)
+from kubetrio.machinery.status import ApiError
+
+Object = dict[str, Any]
+
+MESSAGE_MAX = 5 * 1024  # bytes of an evaluated messageExpression
+ANNOTATION_MAX = 10 * 1024  # bytes of an audit annotation
+FAILURES = "validation.policy.admission.k8s.io/validation_failure"
+_CODES = {
+    "Forbidden": 403,
+    "Unauthorized": 401,
+    "RequestEntityTooLarge": 413,
+}
+_INVALID = "Invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What came of one validation.
+
+    Args:
+        index: which one.
+        message: why the request is refused.
+        reason: of the Status; empty when the policy is at fault.
+    """
+
+    index: int
+    message: str
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of one policy with one set of parameters.
+
+    Args:
+        refusals: what refuses the request.
+        annotations: for the audit log, in order.
+        errors: audit annotations that failed; they refuse whatever the actions of the binding.
+    """
+
+    refusals: list[Decision] = field(default_factory=list)
+    annotations: list[tuple[str, str]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+class Validations:
+    """The expressions of a policy.
+
+    Args:
+        spec: of the policy.
+    """
+
+    def __init__(self, spec: Object) -> None:
+        scope = policy_scope(spec, patches=False)
+        self._conditions = MatchConditions(spec, scope)
+        self._fails = spec.get("failurePolicy") != "Ignore"
+        self._validations = [
+            (
+                item,
+                Expression(item.get("expression") or "", scope, ("bool",)),
+                Expression(item["messageExpression"], scope, ("string",))
+                if item.get("messageExpression")
+                else None,
+            )
+            for item in spec.get("validations") or ()
+        ]
+        self._annotations = [
+            (
+                item.get("key") or "",
+                Expression((item.get("valueExpression") or "").strip(), scope,
+                           ("string", "null_type")),
+            )
+            for item in spec.get("auditAnnotations") or ()
+        ]  # fmt: skip
+
+    def run(self, inputs: Inputs) -> Result:
+        """Evaluate everything."""
+        result = Result()
+        matched = self._conditions.match(inputs)
+        if not matched.matches:
+            if matched.error and self._fails:
+                result.refusals.append(Decision(0, matched.error))
+            return result
+        for index, (item, expression, message) in enumerate(self._validations):
+            outcome = expression.evaluate(inputs)
+            if outcome.out_of_budget:
+                # Nothing further is run, and the policy says this and nothing else.
+                result.refusals = [Decision(0, outcome.error)] if self._fails else []
+                return result
+            if outcome.error:
+                if self._fails:
+                    result.refusals.append(Decision(index, outcome.error))
+            elif outcome.value is not True:
+                text = self._message(item, message, inputs)
+                result.refusals.append(Decision(index, text, item.get("reason") or _INVALID))
+        self._annotate(inputs, result)
+        return result
+
+    @staticmethod
+    def _message(item: Mapping[str, Any], expression: Expression | None, inputs: Inputs) -> str:
+        """Why a validation refuses: evaluated, else as written, else the expression."""
+        text = ""
+        if expression is not None:
+            value = expression.evaluate(inputs).value
+            text = value.strip() if isinstance(value, str) else ""
+            if "\n" in text or len(text.encode("utf-8", "replace")) > MESSAGE_MAX:
+                text = ""
+        text = text or (item.get("message") or "").strip()
+        return text or f"failed expression: {(item.get('expression') or '').strip()}"
+
+    def _annotate(self, inputs: Inputs, result: Result) -> None:
+        for key, expression in self._annotations:
+            outcome = expression.evaluate(inputs)
+            if outcome.error:
+                if self._fails:
+                    result.errors.append(outcome.error)
+            elif isinstance(outcome.value, str) and (text := outcome.value.strip()):
+                cut = text.encode("utf-8", "replace")[:ANNOTATION_MAX]
+                result.annotations.append((key, cut.decode("utf-8", "ignore")))
+
+
+class ValidatingPolicies:
+    """The policies of one server.
+
+    Args:
+        surroundings: the server.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._authorize = surroundings.authorize
+        self._source = PolicySource(surroundings, VALIDATING, Validations)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Refuse what a policy refuses; the first refusal is told.
+
+        Raises:
+            ApiError: with the reason of the validation, else 422; 500 without an engine.
+        """
+        refused: list[ApiError] = []
+        noted: dict[str, list[str]] = {}
+        for invocation in await self._source.invocations(attributes):
+            if invocation.error:
+                if invocation.policy.fails:
+                    refused.append(_refusal(attributes, invocation, invocation.error))
+                continue
+            await self._carry_out(attributes, invocation, refused, noted)
+        for key, values in noted.items():
+            attributes.annotations[key] = ", ".join(values)
+        if refused:
+            raise refused[0]
+
+    async def _carry_out(
+        self,
+        attributes: Attributes,
+        invocation: Invocation[Validations],
+        refused: list[ApiError],
+        noted: dict[str, list[str]],
+    ) -> None:
+        namespace = await self._source.namespace(attributes)
+        for params in invocation.params:
+            try:
+                inputs = inputs_of(
+                    attributes,
+                    invocation.resource,
+                    namespace=namespace,
+                    params=params,
+                    authorize=self._authorize,
+                )
+            except ValueError as error:
+                if invocation.policy.fails:
+                    why = f"failed to configure policy: failed to convert object version: {error}"
+                    refused.append(_refusal(attributes, replace(invocation, binding=None), why))
+                return
+            result = invocation.policy.compiled.run(inputs)
+            for decision in result.refusals:
+                _act(attributes, invocation, decision, refused)
+            for key, value in result.annotations:
+                values = noted.setdefault(f"{invocation.policy.name}/{key}", [])
+                if value not in values:
+                    values.append(value)
+            refused += [_refusal(attributes, invocation, error) for error in result.errors]
+
+
+def _act(
+    attributes: Attributes,
+    invocation: Invocation[Validations],
+    decision: Decision,
+    refused: list[ApiError],
+) -> None:
+    """Do what a binding says to do about a refusal."""
+    binding = invocation.binding
+    if binding is None:
+        return
+    policy, actions = invocation.policy.name, binding.spec.get("validationActions") or ()
+    for action in actions:
+        if action == "Deny":
+            refused.append(_refusal(attributes, invocation, decision.message, decision.reason))
+        elif action == "Warn":
+            told = f"'{policy}' with binding '{binding.name}': {decision.message}"
+            attributes.warn([f"Validation failed for ValidatingAdmissionPolicy {told}"])
+        elif action == "Audit":
+            failure = {
+                "message": decision.message,
+                "policy": policy,
+                "binding": binding.name,
+                "expressionIndex": decision.index,
+                "validationActions": list(actions),
+            }
+            attributes.annotations[FAILURES] = orjson.dumps([failure]).decode()
+
+
+def _refusal(
+    attributes: Attributes, invocation: Invocation[Validations], why: str, reason: str = ""
+) -> ApiError:
+    binding = f" with binding '{invocation.binding.name}'" if invocation.binding else ""
+    message = f"ValidatingAdmissionPolicy '{invocation.policy.name}'{binding} denied request: {why}"
+    error = denied(attributes, message)
+    reason = reason or _INVALID
+    details = {**(error.details or {}), "causes": [{"message": message}]}
+    return ApiError(_CODES.get(reason, 422), reason, error.message, details)

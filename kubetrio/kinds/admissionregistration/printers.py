@@ -1,0 +1,76 @@
+"""How objects of admissionregistration.k8s.io become rows of a ``Table``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubetrio.kinds.common.cells import (
+    UNSET,
+    age,
+    field,
+    items,
+    name,
+    text,
+)
+from kubetrio.kinds.common.printed import Look
+from kubetrio.schema.printing import Json
+
+
+def webhook_configuration(obj: Json, now: float) -> list[Any]:
+    """Name, Webhooks, Age."""
+    return [name(obj), len(items(obj, "webhooks")), age(obj, now)]
+
+
+def _admission_policy(obj: Json, rules: str, now: float) -> list[Any]:
+    kind = field(obj, "spec", "paramKind")
+    parameters = UNSET if kind is None else f"{text(kind, 'apiVersion')}/{text(kind, 'kind')}"
+    return [name(obj), len(items(obj, "spec", rules)), parameters, age(obj, now)]
+
+
+def validating_admission_policy(obj: Json, now: float) -> list[Any]:
+    """Name, Validations, ParamKind, Age."""
+    return _admission_policy(obj, "validations", now)
+
+
+def mutating_admission_policy(obj: Json, now: float) -> list[Any]:
+    """Name, Mutations, ParamKind, Age."""
+    return _admission_policy(obj, "mutations", now)
+
+
+def _go_selector(selector: Json) -> str:
+    """A ``LabelSelector`` as Go prints the structure, which is what the column shows."""
+    labels = field(selector, "matchLabels") or {}
+    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{text(each, 'key')},Operator:{text(each, 'operator')},"
+        f"Values:[{' '.join(items(each, 'values'))}],}},"
+        for each in items(selector, "matchExpressions")
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
+def admission_policy_binding(obj: Json, now: float) -> list[Any]:
+    """Name, PolicyName, ParamRef, Age."""
+    reference = field(obj, "spec", "paramRef")
+    parameters = UNSET
+    if text(reference, "name"):
+        # Whether the parameters have a namespace is not known here: a star stands for both.
+        parameters = f"{text(reference, 'namespace') or '*'}/{text(reference, 'name')}"
+    elif field(reference, "selector") is not None:
+        parameters = _go_selector(field(reference, "selector"))
+    return [name(obj), text(obj, "spec", "policyName"), parameters, age(obj, now)]
+
+
+PRINTERS: Mapping[str, Look] = {
+    "mutatingadmissionpolicies": Look(mutating_admission_policy),
+    "mutatingadmissionpolicybindings": Look(admission_policy_binding),
+    "mutatingwebhookconfigurations": Look(webhook_configuration),
+    "validatingadmissionpolicies": Look(validating_admission_policy),
+    "validatingadmissionpolicybindings": Look(admission_policy_binding),
+    "validatingwebhookconfigurations": Look(webhook_configuration),
+}
+"""By plural name."""

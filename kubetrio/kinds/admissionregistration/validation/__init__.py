@@ -1,0 +1,1 @@
+"""Checks of admissionregistration.k8s.io."""

@@ -1,0 +1,1 @@
+"""Kinds of apiextensions.k8s.io."""

@@ -1,0 +1,35 @@
+"""Defaults of apiextensions.k8s.io."""
+
+from __future__ import annotations
+
+from kubetrio.kinds.common.defaulting import (
+    WEBHOOK_SERVICE,
+    Call,
+    Default,
+    Json,
+    Rules,
+    within,
+)
+
+
+def default_names(names: Json) -> None:
+    """Singular and list names follow from the kind."""
+    kind = names.get("kind") or ""
+    if not names.get("singular"):
+        names["singular"] = kind.lower()
+    if kind and not names.get("listKind"):
+        names["listKind"] = f"{kind}List"
+    if not names["singular"]:
+        del names["singular"]
+
+
+TABLES: dict[str, Rules] = {
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": (
+        within(
+            "spec",
+            Default("conversion", {"strategy": "None"}),
+            within("names", Call(default_names)),
+            within("conversion.webhook.clientConfig", WEBHOOK_SERVICE),
+        ),
+    ),
+}

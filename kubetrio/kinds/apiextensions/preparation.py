@@ -1,0 +1,24 @@
+"""What writes of apiextensions.k8s.io do beside what their clients say."""
+
+from __future__ import annotations
+
+from kubetrio.schema.rules import Context, Json
+
+
+def _note_storage_version(definition: Json, stored: list[str]) -> None:
+    versions = [
+        item["name"] for item in definition["spec"].get("versions") or () if item["storage"]
+    ]
+    missing = [name for name in versions if name not in stored]
+    definition["status"] = {**definition["status"], "storedVersions": [*stored, *missing]}
+
+
+def create_definition(definition: Json, _: Context) -> None:
+    """Objects are stored in the storage version from the beginning."""
+    _note_storage_version(definition, [])
+
+
+def update_definition(new: Json, old: Json, _: Context, subresource: str) -> None:
+    """A new storage version is noted beside those that may still be stored."""
+    if not subresource and "status" in new:
+        _note_storage_version(new, list((old.get("status") or {}).get("storedVersions") or ()))

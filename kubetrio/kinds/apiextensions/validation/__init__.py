@@ -1,0 +1,1 @@
+"""Checks of apiextensions.k8s.io."""

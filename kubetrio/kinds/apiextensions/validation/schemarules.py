@@ -1,0 +1,50 @@
+"""The compiler of ``x-kubernetes-validations`` in schemas of custom resources.
+
+Source: docs "Extend the Kubernetes API with CustomResourceDefinitions" (validation rules).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubetrio.cel.engine import NOT_INSTALLED, Missing
+from kubetrio.cel.schemas import rule_problems
+from kubetrio.kinds.common.checks import Json
+from kubetrio.machinery.fielderrors import forbidden, invalid
+from kubetrio.machinery.status import Cause
+
+_MEMBERS = {
+    "rule": "",
+    "message": "",
+    "messageExpression": "",
+    "reason": None,
+    "fieldPath": "",
+    "optionalOldSelf": None,
+}
+
+
+def _shown(rule: Mapping[str, Any]) -> Json:
+    """A rule as kube-apiserver prints it: all of its members, by their names in Go."""
+    return {
+        f"{name[:1].upper()}{name[1:]}": rule.get(name, zero) for name, zero in _MEMBERS.items()
+    }
+
+
+def compile_rules(schema: Json, path: str) -> Sequence[Cause]:
+    """What is wrong with the rules of a schema; a `CompileRules`.
+
+    Args:
+        schema: a structural schema that is good apart from its rules.
+        path: its path.
+    """
+    out: list[Cause] = []
+    try:
+        for found in rule_problems(schema):
+            where = f"{path}{found.place.path}.x-kubernetes-validations[{found.index}]"
+            rule = _shown(found.place.rules[found.index])
+            text = f"{found.text}{path}{found.below}" if found.below else found.text
+            out.append(invalid(f"{where}.{found.member}", rule, text))
+    except Missing:
+        out.append(forbidden(path, f"x-kubernetes-validations: {NOT_INSTALLED}"))
+    return out

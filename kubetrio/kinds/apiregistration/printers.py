@@ -1,0 +1,37 @@
+"""How objects of apiregistration.k8s.io become rows of a ``Table``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubetrio.kinds.common.cells import (
+    age,
+    condition,
+    field,
+    name,
+    text,
+)
+from kubetrio.kinds.common.printed import Look
+from kubetrio.schema.printing import Json
+
+
+def _available(obj: Json) -> str:
+    found = condition(obj, "Available")
+    if found is None:
+        return "Unknown"
+    status, reason = text(found, "status"), text(found, "reason")
+    return f"{status} ({reason})" if status != "True" and reason else status
+
+
+def api_service(obj: Json, now: float) -> list[Any]:
+    """Name, Service, Available, Age."""
+    service = field(obj, "spec", "service")
+    local = "Local" if service is None else f"{text(service, 'namespace')}/{text(service, 'name')}"
+    return [name(obj), local, _available(obj), age(obj, now)]
+
+
+PRINTERS: Mapping[str, Look] = {
+    "apiservices": Look(api_service),
+}
+"""By plural name."""

@@ -1,0 +1,60 @@
+"""batch/v1."""
+
+from __future__ import annotations
+
+from kubetrio.kinds.common.defaulting import Call, Default, Json, Rules, each, within
+from kubetrio.kinds.core.defaults.pods import TEMPLATE
+
+UNLIMITED = 2**31 - 1
+
+
+def default_counts(spec: Json) -> None:
+    """How many pods, how many failures, which pods are replaced: each depends on others."""
+    if spec.get("parallelism") is None:
+        if spec.get("completions") is None:
+            spec["completions"] = 1
+        spec["parallelism"] = 1
+    if spec.get("backoffLimit") is None:
+        spec["backoffLimit"] = 6 if spec.get("backoffLimitPerIndex") is None else UNLIMITED
+    if spec.get("podReplacementPolicy") is None:
+        policy = spec.get("podFailurePolicy")
+        spec["podReplacementPolicy"] = "TerminatingOrFailed" if policy is None else "Failed"
+
+
+def label_job(job: Json) -> None:
+    """A job without labels has those of its pods."""
+    template = (job.get("spec") or {}).get("template") or {}
+    labels = (template.get("metadata") or {}).get("labels")
+    meta = job.get("metadata")
+    if labels and meta is not None and not meta.get("labels"):
+        meta["labels"] = dict(labels)
+
+
+_PARTS = (
+    within("template", *TEMPLATE),
+    each("podFailurePolicy.rules", each("onPodConditions", Default("status", "True"))),
+)
+
+TABLES: dict[str, Rules] = {
+    "io.k8s.api.batch.v1.Job": (
+        Call(label_job, grows=("metadata",)),
+        within(
+            "spec",
+            Default("completionMode", "NonIndexed"),
+            Default("suspend", False),
+            Default("manualSelector", False),
+            Call(default_counts),
+            *_PARTS,
+        ),
+    ),
+    "io.k8s.api.batch.v1.CronJob": (
+        within(
+            "spec",
+            Default("concurrencyPolicy", "Allow"),
+            Default("suspend", False),
+            Default("successfulJobsHistoryLimit", 3),
+            Default("failedJobsHistoryLimit", 1),
+            within("jobTemplate.spec", *_PARTS),
+        ),
+    ),
+}

@@ -1,0 +1,1 @@
+"""What kinds of several groups are made of."""

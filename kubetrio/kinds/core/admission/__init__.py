@@ -1,0 +1,1 @@
+"""Admission plugins about kinds of the core group."""

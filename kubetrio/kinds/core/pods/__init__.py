@@ -1,0 +1,1 @@
+"""Pods: bound, evicted, their conditions."""

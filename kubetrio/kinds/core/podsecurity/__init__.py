@@ -1,0 +1,1 @@
+"""Pod Security Admission (KEP-2579)."""

@@ -1,0 +1,1 @@
+"""What writes of the core group do beside what their clients say."""

@@ -1,0 +1,1 @@
+"""ResourceQuotas: what counts, who may write, who counts again."""

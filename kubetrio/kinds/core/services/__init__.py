@@ -1,0 +1,1 @@
+"""Addresses, ports and families of Services."""

@@ -1,0 +1,13 @@
+"""How objects of events.k8s.io become rows of a ``Table``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.core.printers.others import event
+
+PRINTERS: Mapping[str, Look] = {
+    "events": Look(event),
+}
+"""By plural name."""

@@ -1,0 +1,143 @@
+"""Keeps the ServiceCIDR ``kubernetes``: the ranges that the server was started with.
+
+Made when it is missing, widened when a second family is added, and said to be ready when nobody
+said anything; nothing else about it is changed.
+
+Source: docs "Extend Service IP Ranges"; KEP-1880.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import trio
+
+from kubetrio.env import Env
+from kubetrio.logs import Log
+from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.own import OWN, apply_status
+from kubetrio.resources.writes import Target
+from kubetrio.schema.registry import LiveRegistry
+from kubetrio.store.errors import StoreError
+from kubetrio.store.model import Event, Store
+
+Object = dict[str, Any]
+log = Log("kubetrio.bootstrap")
+
+NAME = "kubernetes"
+READY = "Kubernetes default Service CIDR is ready"
+INTERVAL_S = 10.0
+CONTROLLER = OWN._replace(field_manager="kubernetes-service-cidr-controller")
+
+
+class DefaultServiceRange:
+    """The keeper.
+
+    Args:
+        registry: what is served.
+        lifecycle: writes.
+        store: reads, and the commit stream that says when to look.
+        env: wall clock.
+        cidrs: the ranges, the primary family's first.
+    """
+
+    def __init__(
+        self,
+        registry: LiveRegistry,
+        lifecycle: Lifecycle,
+        store: Store,
+        env: Env,
+        cidrs: Sequence[str],
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._store = store
+        self._env = env
+        self._cidrs = list(cidrs)
+        self._resource = registry.resources["networking.k8s.io", "v1", "servicecidrs"]
+        self._target = Target(resource=self._resource, namespace="", name=NAME)
+        self._key = self._target.key  # compared with that of every write
+        self._woken = trio.Event()
+
+    def _committed(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if event.key == self._key:
+                self._woken.set()
+
+    async def run(self) -> None:
+        """Look when somebody wrote it, a while later as kube-apiserver does."""
+        self._store.on_commit(self._committed)
+        while True:
+            await self._woken.wait()
+            await trio.sleep(INTERVAL_S)
+            self._woken = trio.Event()
+            try:
+                await self.keep()
+            except (ApiError, StoreError) as error:
+                log.warning("cannot keep the default service range", error=str(error))
+                self._woken.set()
+
+    async def keep(self) -> None:
+        """Make the object what it should be.
+
+        Raises:
+            ApiError: it cannot be written.
+        """
+        found = await self._store.get(self._key)
+        if found is None:
+            await self._create()
+        else:
+            cidrs = orjson.loads(found.value)["spec"]["cidrs"]
+            if cidrs != self._cidrs and cidrs == self._cidrs[:1]:
+                await self._update(FieldManager(self._resource, OWN.field_manager, self._now()))
+        await self._say_ready()
+
+    def _now(self) -> str:
+        return format_time(self._env.now())
+
+    async def _create(self) -> None:
+        obj: Object = {
+            "kind": "ServiceCIDR",
+            "apiVersion": "networking.k8s.io/v1",
+            "metadata": {"name": NAME},
+            "spec": {"cidrs": list(self._cidrs)},
+        }
+        FieldManager(self._resource, OWN.field_manager, self._now()).created(obj)
+        await self._lifecycle.create(Target(resource=self._resource, namespace=""), obj, OWN)
+
+    async def _update(self, fields: FieldManager) -> None:
+        async def change(stored: Object | None) -> Object:
+            live = stored or {}  # it is there: this kind is not created by an update
+            new = {**live, "spec": {"cidrs": list(self._cidrs)}}
+            new["metadata"] = dict(live["metadata"])
+            fields.updated(live, new)
+            return new
+
+        await self._lifecycle.update(self._target, change, OWN)
+
+    async def _say_ready(self) -> None:
+        """Apply the condition, as kube-apiserver's controller does, if there is none."""
+        found = await self._store.get(self._key)
+        obj = {} if found is None else orjson.loads(found.value)
+        if not self._waits(obj):
+            return
+        now = self._now()
+        ready = {"type": "Ready", "status": "True", "message": READY, "lastTransitionTime": now}
+        await apply_status(self._lifecycle, self._target, {"conditions": [ready]}, CONTROLLER, now)
+
+    def _waits(self, obj: Object) -> bool:
+        """Whether nobody said yet if the ranges are ready; those of others are their business."""
+        if "deletionTimestamp" in obj.get("metadata", {"deletionTimestamp": ""}):
+            return False
+        if obj["spec"]["cidrs"] != self._cidrs:
+            return False
+        states = [
+            condition["status"]
+            for condition in (obj.get("status") or {}).get("conditions") or ()
+            if condition["type"] == "Ready"
+        ]
+        return not states or states == ["Unknown"]

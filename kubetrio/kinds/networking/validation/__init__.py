@@ -1,0 +1,1 @@
+"""Checks of networking.k8s.io."""

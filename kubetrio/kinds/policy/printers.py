@@ -1,0 +1,33 @@
+"""How objects of policy become rows of a ``Table``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubetrio.kinds.common.cells import (
+    age,
+    field,
+    name,
+    number,
+    optional,
+)
+from kubetrio.kinds.common.printed import Look
+from kubetrio.schema.printing import Json
+
+
+def pod_disruption_budget(obj: Json, now: float) -> list[Any]:
+    """Name, Min Available, Max Unavailable, Allowed Disruptions, Age."""
+    return [
+        name(obj),
+        optional(field(obj, "spec", "minAvailable"), "N/A"),
+        optional(field(obj, "spec", "maxUnavailable"), "N/A"),
+        number(obj, "status", "disruptionsAllowed"),
+        age(obj, now),
+    ]
+
+
+PRINTERS: Mapping[str, Look] = {
+    "poddisruptionbudgets": Look(pod_disruption_budget),
+}
+"""By plural name."""

@@ -1,0 +1,24 @@
+"""rbac.authorization.k8s.io/v1."""
+
+from __future__ import annotations
+
+from kubetrio.kinds.common.defaulting import Call, Default, Json, Rules, each, within
+
+GROUP = "rbac.authorization.k8s.io"
+
+
+def default_group(subject: Json) -> None:
+    """Users and groups are of this API group, service accounts of the core group."""
+    if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
+        subject["apiGroup"] = GROUP
+
+
+_BINDING: Rules = (
+    each("subjects", Call(default_group)),
+    within("roleRef", Default("apiGroup", GROUP)),
+)
+
+TABLES: dict[str, Rules] = {
+    "io.k8s.api.rbac.v1.RoleBinding": _BINDING,
+    "io.k8s.api.rbac.v1.ClusterRoleBinding": _BINDING,
+}

@@ -1,0 +1,27 @@
+"""resource.k8s.io/v1: claims on devices."""
+
+from __future__ import annotations
+
+from kubetrio.kinds.common.defaulting import Call, Default, Json, Rules, each, within
+
+_TOLERATIONS = each("tolerations", Default("operator", "Equal"))
+
+
+def default_count(request: Json) -> None:
+    """One device, where a count is asked for."""
+    if request["allocationMode"] == "ExactCount" and not request.get("count"):
+        request["count"] = 1
+
+
+_REQUEST: Rules = (Default("allocationMode", "ExactCount"), Call(default_count), _TOLERATIONS)
+_CLAIM: Rules = (
+    each("devices.requests", within("exactly", *_REQUEST), each("firstAvailable", *_REQUEST)),
+)
+
+TABLES: dict[str, Rules] = {
+    "io.k8s.api.resource.v1.ResourceClaim": (
+        within("spec", *_CLAIM),
+        each("status.allocation.devices.results", _TOLERATIONS),
+    ),
+    "io.k8s.api.resource.v1.ResourceClaimTemplate": (within("spec.spec", *_CLAIM),),
+}

@@ -1,0 +1,15 @@
+"""Fields that objects of resource.k8s.io can be selected by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubetrio.schema.fieldselectors import FieldSelectors, at
+
+SELECTORS: Mapping[str, FieldSelectors] = {
+    "resourceslices": FieldSelectors(
+        getters={"spec.driver": at("spec.driver"), "spec.nodeName": at("spec.nodeName")},
+        refusal="field label not supported for {group}/{version}, Kind={kind}: {field}",
+    ),
+}
+"""By plural name."""

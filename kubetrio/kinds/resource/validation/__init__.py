@@ -1,0 +1,1 @@
+"""Checks of resource.k8s.io."""

@@ -1,0 +1,318 @@
+"""What a kind is: one frozen value for each resource in each version that is served.
+
+A built-in kind is made of facts (``schemas/``) and of what its folder in ``kinds`` says of it; a
+CustomResourceDefinition makes the same value of a schema at run time.  Whoever needs to know
+something of a kind asks its value; nobody looks a name up in a table of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from kubetrio.machinery.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind
+from kubetrio.schema.fieldselectors import SHORT, FieldSelectors
+from kubetrio.schema.objecttype import ObjectType, OpenType
+from kubetrio.schema.printing import PLAIN, Printer
+from kubetrio.schema.rules import NO_RULES, Convert, Json, Rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subresource:
+    """A path below an object.
+
+    Args:
+        name: last path element, such as ``status``.
+        kind: identity of the body it takes and returns.
+        verbs: API verbs it serves.
+        older: versions of that kind which it takes as well.
+        serves: name of what serves it, where that is not the object's own verbs; a name of
+            ``api.subverbs``.
+    """
+
+    name: str
+    kind: GroupVersionKind
+    verbs: frozenset[str]
+    older: frozenset[GroupVersionKind] = frozenset()
+    serves: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """Rules of one resource.
+
+    Args:
+        name_rule: class of valid names, as in ``schemas/names.json``.
+        generation: whether new objects have a ``metadata.generation``.
+        generation_counts: whether changes of the spec count in it; where new objects have none,
+            the first change makes one.
+        generation_metadata: members of metadata whose changes count too.
+        status: whether ``status`` is written only through its subresource.
+        create_on_update: whether PUT to a missing name creates.
+        unconditional_update: whether an update may leave out the resourceVersion.
+        returns_deleted: whether DELETE answers with the object instead of a Status.
+        collected: whether dependents are looked after; if not, propagation policies do nothing.
+        orphan_by_default: whether dependents stay when no propagation policy is given.
+        orphan_warning: what to tell a client that left the policy out, or empty.
+        graceful: whether deletion waits for a kubelet.
+        random_names: whether names made from ``generateName`` get a random suffix.
+        unnamed: whether an object may come without a name, and then gets a random one.
+        own_deletion: whether its storage deletes in a way of its own and says so in its own words.
+        waits_for_content: whether deletion always waits for what is in it to be found gone.
+        companion: (group, version, plural name) of what of the same name goes with an object.
+    """
+
+    name_rule: str = "dns1123Subdomain253"
+    generation: bool = False
+    generation_counts: bool = False
+    generation_metadata: tuple[str, ...] = ()
+    status: bool = False
+    create_on_update: bool = False
+    unconditional_update: bool = True
+    returns_deleted: bool = False
+    collected: bool = True
+    orphan_by_default: bool = False
+    orphan_warning: str = ""
+    graceful: bool = False
+    random_names: bool = True
+    unnamed: bool = False
+    own_deletion: bool = False
+    waits_for_content: bool = False
+    companion: tuple[str, str, str] | None = None
+
+
+class Parts(Protocol):
+    """Makes what a kind is asked for, when it is asked for the first time."""
+
+    def strategy(self, kind: Kind) -> Strategy:
+        """How its objects live."""
+
+    def rules(self, kind: Kind) -> Rules:
+        """What its writes do."""
+
+    def printer(self, kind: Kind) -> Printer:
+        """How its objects become rows of a ``Table``."""
+
+    def object_type(self, kind: Kind) -> ObjectType:
+        """The type of its objects."""
+
+    def conversion(self, kind: Kind) -> Conversion:
+        """How its objects come from the version in which they are stored, and go there."""
+
+    def selectors(self, kind: Kind) -> FieldSelectors:
+        """Fields its objects can be selected by."""
+
+
+class PlainParts:
+    """Parts of a kind that says nothing of itself: any JSON, no rules, name and age as columns."""
+
+    def strategy(self, kind: Kind) -> Strategy:
+        """See `Parts`."""
+        return Strategy(status="status" in kind.subresources)
+
+    def rules(self, _: Kind) -> Rules:
+        """See `Parts`."""
+        return NO_RULES
+
+    def printer(self, _: Kind) -> Printer:
+        """See `Parts`."""
+        return PLAIN
+
+    def object_type(self, _: Kind) -> ObjectType:
+        """See `Parts`."""
+        return OpenType()
+
+    def conversion(self, kind: Kind) -> Conversion:
+        """See `Parts`: only the version itself differs."""
+        return Conversion(
+            lambda obj: {**obj, "apiVersion": kind.stored.api_version},
+            lambda obj: {**obj, "apiVersion": kind.api_version},
+        )
+
+    def selectors(self, _: Kind) -> FieldSelectors:
+        """See `Parts`."""
+        return FieldSelectors(refusal=SHORT)
+
+
+class Conversion(NamedTuple):
+    """Conversion of objects between a version and the one in which they are stored.
+
+    Args:
+        to_stored: from this version; objects are as its type's decoder returns them.
+        from_stored: to this version.
+    """
+
+    to_stored: Convert
+    from_stored: Convert
+
+
+class Family:
+    """All versions in which the same objects are served.
+
+    Whoever makes the kinds adds each of them once, that in which they are stored first.
+    """
+
+    def __init__(self) -> None:
+        self.versions: dict[GroupVersion, Kind] = {}
+
+    @cached_property
+    def stored(self) -> Kind:
+        """The version in which objects are stored."""
+        return next(iter(self.versions.values()))
+
+    def add(self, kind: Kind) -> Kind:
+        """Take a version in; returns it."""
+        self.versions[kind.group_version] = kind
+        return kind
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    """One resource in one version; compared by identity, so that it can key caches.
+
+    What is made of it and kept is kept on it (``cached_property``), and goes with it.
+
+    Args:
+        group: API group, empty for core.
+        version: API version.
+        resource: plural name, as in paths.
+        kind: kind name.
+        singular: singular name, for discovery.
+        namespaced: whether objects live in a namespace.
+        verbs: API verbs the collection serves.
+        short_names: aliases for kubectl.
+        categories: groups of resources for kubectl, such as ``all``.
+        storage_version_hash: opaque text for discovery, or empty.
+        schema_name: name of the type in ``schemas/types``, or empty.
+        storage_prefix: key prefix of its objects, ending with a slash.
+        family: all versions of the same objects, None if this is the only one.
+        subresources: by name.
+        cached: whether kube-apiserver reads its objects from memory where a request lets it; what
+            it always reads from etcd it pages whenever there is a limit, and does not wait for.
+        deprecated: warning that goes with every answer about it, or empty.
+        serves: name of what serves the collection, where objects are not stored; a name of
+            ``api.subverbs``.
+        open: whether anybody may ask, about themselves, rights or not.
+        builtin: whether it is part of the server and not of a definition.
+        parts: makes the rest of it.
+    """
+
+    group: str
+    version: str
+    resource: str
+    kind: str
+    singular: str
+    namespaced: bool
+    verbs: frozenset[str]
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    storage_version_hash: str = ""
+    schema_name: str = ""
+    storage_prefix: str = ""
+    family: Family | None = None
+    subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    cached: bool = True
+    deprecated: str = ""
+    serves: str = ""
+    open: bool = False
+    builtin: bool = False
+    parts: Parts = field(default_factory=PlainParts)
+
+    @cached_property
+    def group_version(self) -> GroupVersion:
+        """Group and version."""
+        return GroupVersion(self.group, self.version)
+
+    @cached_property
+    def api_version(self) -> str:
+        """The ``apiVersion`` text of its objects."""
+        return self.group_version.api_version
+
+    @cached_property
+    def group_resource(self) -> GroupResource:
+        """Identity in messages about paths."""
+        return GroupResource(self.group, self.resource)
+
+    @cached_property
+    def group_kind(self) -> GroupKind:
+        """Identity in messages about objects."""
+        return GroupKind(self.group, self.kind)
+
+    @cached_property
+    def group_version_kind(self) -> GroupVersionKind:
+        """Identity of its objects."""
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    @cached_property
+    def stored(self) -> Kind:
+        """The kind in the version in which its objects are stored."""
+        return self if self.family is None else self.family.stored
+
+    @cached_property
+    def stored_as(self) -> GroupVersion:
+        """Group and version of stored objects."""
+        return self.stored.group_version
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """How its objects live."""
+        return self.parts.strategy(self)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """What its writes do; loaded when one of its objects is written first."""
+        return self.parts.rules(self)
+
+    @cached_property
+    def printer(self) -> Printer:
+        """How its objects become rows of a ``Table``; loaded with the first table."""
+        return self.parts.printer(self)
+
+    @cached_property
+    def type(self) -> ObjectType:
+        """The type of its objects."""
+        return self.parts.object_type(self)
+
+    @cached_property
+    def selectors(self) -> FieldSelectors:
+        """Fields its objects can be selected by."""
+        return self.parts.selectors(self)
+
+    @cached_property
+    def _conversion(self) -> Conversion:
+        return self.parts.conversion(self)
+
+    def to_stored(self, obj: Json) -> Json:
+        """An object of this version in the version that is stored.
+
+        Raises:
+            ValueError: it cannot be converted.
+        """
+        return obj if self.stored is self else self._conversion.to_stored(obj)
+
+    def from_stored(self, obj: Json) -> Json:
+        """A stored object in this version.
+
+        Raises:
+            ValueError: it cannot be converted.
+        """
+        return obj if self.stored is self else self._conversion.from_stored(obj)
+
+    @cached_property
+    def list_kind(self) -> str:
+        """Kind of its collections."""
+        return f"{self.kind}List"
+
+    def key(self, namespace: str, name: str) -> str:
+        """Storage key of one object."""
+        if self.namespaced:
+            return f"{self.storage_prefix}{namespace}/{name}"
+        return f"{self.storage_prefix}{name}"
+
+    def prefix(self, namespace: str) -> str:
+        """Key prefix of a collection; an empty namespace means all of them."""
+        if self.namespaced and namespace:
+            return f"{self.storage_prefix}{namespace}/"
+        return self.storage_prefix

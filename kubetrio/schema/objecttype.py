@@ -1,0 +1,169 @@
+"""The type of a kind's objects: how they are decoded, restored, merged and stored.
+
+A built-in type is known by its name in ``schemas/types``; a custom one comes from the schema of its
+CustomResourceDefinition, or is any JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Protocol
+
+from kubetrio.machinery.typeschema import DEDUCED, TypeSchema
+from kubetrio.schema import annotated, patchmeta, stored, structural
+from kubetrio.schema.structural import Report
+from kubetrio.wire.goscan import Pairs
+
+Json = dict[str, Any]
+_NOTHING_REPEATED: Mapping[int, Pairs] = {}
+
+
+class ObjectType(Protocol):
+    """What is asked of the type of objects."""
+
+    @property
+    def name(self) -> str:
+        """Full name in ``schemas/types``, and so in protobuf; empty for custom types."""
+
+    @property
+    def zero(self) -> Json:
+        """What is printed of an object with nothing set; not to be changed."""
+
+    @property
+    def merge(self) -> TypeSchema:
+        """How objects of it are merged."""
+
+    @property
+    def held(self) -> annotated.Held | None:
+        """An annotation that is a member of the internal object."""
+
+    @property
+    def free_form(self) -> bool:
+        """Whether objects may hold JSON of any shape, or numbers with fractions."""
+
+    def decode(
+        self, raw: Any, report: Report, repeated: Mapping[int, Pairs] = _NOTHING_REPEATED
+    ) -> Json:
+        """A JSON value as an object; see `structural.Decoder.decode`.
+
+        Raises:
+            GoJsonError: the value does not fit the type.
+        """
+
+    def restore(self, merged: Json, strict: list[str]) -> Json:
+        """A merged document as an object; see `structural.Decoder.restore`.
+
+        Raises:
+            GoJsonError: the document does not fit the type.
+        """
+
+    def read_annotations(self, obj: Json) -> Json:
+        """An object after its annotations were read and printed again.
+
+        Raises:
+            ValueError: an annotation is no number, in Go's words.
+        """
+
+    def store(self, obj: Json) -> None:
+        """Do to an object what storing it does, in place."""
+
+
+class BuiltinType:
+    """A type of ``schemas/types``; its parts are made when they are asked for.
+
+    Args:
+        name: full name, such as ``io.k8s.api.core.v1.Pod``.
+        as_json: whether its objects are stored as JSON, which keeps what protobuf does not.
+    """
+
+    def __init__(self, name: str, *, as_json: bool = False) -> None:
+        self.name = name
+        self._as_json = as_json
+
+    @cached_property
+    def zero(self) -> Json:
+        """See `ObjectType`."""
+        return patchmeta.empty_object(self.name)
+
+    @cached_property
+    def merge(self) -> TypeSchema:
+        """See `ObjectType`."""
+        return patchmeta.for_type(self.name)
+
+    @cached_property
+    def held(self) -> annotated.Held | None:
+        """See `ObjectType`."""
+        return annotated.held_in(self.name)
+
+    @cached_property
+    def free_form(self) -> bool:
+        """See `ObjectType`."""
+        return stored.free_form(self.name)
+
+    @cached_property
+    def _decoder(self) -> structural.Decoder:
+        return structural.compile_type(self.name)
+
+    @cached_property
+    def _stored(self) -> stored.Change:
+        return stored.as_stored(self.name)
+
+    def decode(
+        self, raw: Any, report: Report, repeated: Mapping[int, Pairs] = _NOTHING_REPEATED
+    ) -> Json:
+        """See `ObjectType`."""
+        return self._decoder.decode(raw, report, repeated)
+
+    def restore(self, merged: Json, strict: list[str]) -> Json:
+        """See `ObjectType`."""
+        return self._decoder.restore(merged, strict)
+
+    def read_annotations(self, obj: Json) -> Json:
+        """See `ObjectType`."""
+        return annotated.read_annotations(self.name, obj)
+
+    def store(self, obj: Json) -> None:
+        """See `ObjectType`."""
+        if not self._as_json:
+            self._stored(obj)
+
+
+class OpenType:
+    """Any JSON object; a schema says how it is merged.
+
+    Args:
+        merge: that; what the values themselves look like counts without.
+    """
+
+    name = ""
+    free_form = True
+    held = None
+
+    def __init__(self, merge: TypeSchema = DEDUCED) -> None:
+        self.merge = merge
+        self.zero: Json = {}
+
+    def decode(
+        self, raw: Any, report: Report, repeated: Mapping[int, Pairs] = _NOTHING_REPEATED
+    ) -> Json:
+        """See `ObjectType`; metadata are those of every object."""
+        del repeated
+        whole: Json = dict(raw or {})
+        if "metadata" in whole:
+            whole["metadata"] = _METADATA.decode(whole["metadata"], report)
+        return whole
+
+    def restore(self, merged: Json, strict: list[str]) -> Json:
+        """See `ObjectType`."""
+        return self.decode(merged, Report(strict))
+
+    def read_annotations(self, obj: Json) -> Json:
+        """See `ObjectType`."""
+        return obj
+
+    def store(self, obj: Json) -> None:
+        """See `ObjectType`."""
+
+
+_METADATA = BuiltinType("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", as_json=True)

@@ -1,0 +1,61 @@
+"""Tables and the functions made of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.kinds.builtin import registry
+from kubetrio.kinds.common.compiling import compile_rules
+from kubetrio.kinds.common.defaulting import Amounts, Default, Each, Json, each, within
+
+from .defaulted import TABLES, defaults_of
+
+POD = "io.k8s.api.core.v1.Pod"
+
+
+@pytest.mark.parametrize("type_name", TABLES)
+def test_every_table_fits_its_type(type_name: str) -> None:
+    """Names in tables exist in the schema."""
+    assert callable(defaults_of(type_name))
+
+
+def test_an_unknown_member_is_told_at_once() -> None:
+    """A table with a misspelt name does not compile."""
+    with pytest.raises(KeyError, match="containerz"):
+        compile_rules(POD, (each("spec.containerz", Default("name", "x")),))
+
+
+@pytest.mark.parametrize(
+    "rule", [Each("spec", ()), within("kind", Default("x", 1)), Amounts("spec")]
+)
+def test_a_rule_of_the_wrong_shape_is_told_at_once(rule: Each) -> None:
+    """A struct is no list, a text is no struct, a struct is no map."""
+    with pytest.raises(TypeError):
+        compile_rules(POD, (rule,))
+
+
+def test_defaults_are_not_shared_between_objects() -> None:
+    """Two objects never hold the same list or object."""
+    apply = compile_rules(POD, (within("spec", Default("securityContext", {})),))
+    one: Json = {"spec": {}}
+    two: Json = {"spec": {}}
+    apply(one)
+    apply(two)
+    one["spec"]["securityContext"]["runAsUser"] = 1
+    assert two == {"spec": {"securityContext": {}}}
+
+
+def test_absent_parents_stay_absent() -> None:
+    """A default makes no struct around itself."""
+    obj: Json = {}
+    compile_rules(POD, (within("spec.dnsConfig", Default("searches", ["a"])),))(obj)
+    assert obj == {}
+
+
+def test_kinds_without_tables_are_left_alone() -> None:
+    """A ConfigMap has no defaults; nor has any kind without a table."""
+    resource = registry().get("", "v1", "configmaps")
+    assert resource is not None
+    obj: Json = {"kind": "ConfigMap", "metadata": {"name": "x"}}
+    resource.rules.default(obj)
+    assert obj == {"kind": "ConfigMap", "metadata": {"name": "x"}}
