@@ -21,7 +21,7 @@ The way to a new version, each step a command of this program:
   git clone --depth 1 --branch v1.37.0 https://github.com/kubernetes/kubernetes
   python -m facts source kubernetes inputs-1.37
   kube-apiserver --help > help.txt; python -m facts flags help.txt inputs-1.37
-  python -m facts server inputs-1.37 --kubeconfig admin.conf
+  python -m facts server inputs-1.37 --kubeconfig admin.conf --private
   python -m facts generate inputs-1.37 new-schemas
   python -m facts diff schemas new-schemas
 
@@ -39,8 +39,8 @@ objects it made by itself, field selectors, names, defaults and metrics.
 
 Use a server that was just started on empty storage, with no other client and no controllers:
 what it holds is taken for what every server has.  It is left as it was: a ServiceAccount that Pods
-need is deleted at the end, and all other writes are dry runs.  The user must be allowed everything
-(group system:masters).
+need is deleted at the end, and all other writes are dry runs; but with --private, it can be used
+for nothing else afterwards.  The user must be allowed everything (group system:masters).
 """
 FLAGS = """\
 Read flags and feature gates from what kube-apiserver --help prints ("-" reads standard input).
@@ -85,6 +85,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--insecure-skip-tls-verify", action="store_true", help="trust any certificate"
     )
+    made.add_argument(
+        "--private",
+        action="store_true",
+        help="also store and delete objects, to see what updates and deletions do; some stay",
+    )
     made = command("flags", FLAGS)
     made.add_argument("help_text", help='file with the output of --help, or "-"')
     made.add_argument("inputs", type=Path, help="folder to write to")
@@ -123,7 +128,7 @@ def _server(arguments: argparse.Namespace) -> Iterator[str]:
         )
     )
     with Client(where) as client:
-        yield from server.make(client, arguments.inputs)
+        yield from server.make(client, arguments.inputs, private=arguments.private)
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:

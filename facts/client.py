@@ -157,7 +157,7 @@ class Client:
         Args:
             method: ``GET`` and so on.
             path: path and query.
-            body: value to send as JSON; None for no body.
+            body: value to send as JSON, or as a merge patch; None for no body.
             accept: media types that the answer may have.
             user: whom to impersonate; empty for nobody.
 
@@ -169,7 +169,10 @@ class Client:
             headers["Impersonate-User"] = user
         data = None
         if body is not None:
-            data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
+            data, headers["Content-Type"] = (
+                json.dumps(body).encode(),
+                ("application/merge-patch+json" if method == "PATCH" else "application/json"),
+            )
         self._connection.request(method, path, data, headers)
         answer = self._connection.getresponse()
         return Answer(answer.status, answer.read())

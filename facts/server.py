@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from facts import bootstrap, discovery, metric_list, openapi, probes
+from facts import bootstrap, discovery, lifecycle, metric_list, openapi, probes
 from facts.client import Client
 from facts.documents import Json, dump, in_order, load
 
@@ -45,12 +45,13 @@ def live_resources(client: Client) -> Json:
     }
 
 
-def make(client: Client, output: Path) -> Iterator[str]:
+def make(client: Client, output: Path, *, private: bool = False) -> Iterator[str]:
     """Write every input that a server gives; yields their names.
 
     Args:
         client: of a fresh server that nothing else uses, as cluster administrator.
         output: folder for the inputs.
+        private: whether objects may be stored and left there, to see what becomes of them.
 
     Raises:
         LookupError: the server refuses a request.
@@ -83,6 +84,10 @@ def make(client: Client, output: Path) -> Iterator[str]:
     for name, maker in makers.items():
         dump(output / f"{name}.json", maker())
         yield name
+    if private:
+        seen = lifecycle.behaviours(client, sent.values(), resources, load(output, "names"))
+        dump(output / "behaviours.json", seen)
+        yield "behaviours"
     if account.status == 201:
         client.request("DELETE", f"{ACCOUNTS}/default")
 
