@@ -151,6 +151,8 @@ def keyed(value: Any) -> Mapping[str, Any] | None:
                 key, member = str(first), rest or None
             case {"name": str(first)} | {"group": str(first), "versions": _}:
                 key, member = first, entry
+            case {"group": group, "version": version, "kind": kind, **rest} if not rest:
+                key, member = f"{group}/{version}/{kind}", None
             case str():
                 key, member = entry, None
             case _:
