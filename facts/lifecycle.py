@@ -73,7 +73,7 @@ class _Probe:
         self._special = special
 
     def _named(self, suffix: str) -> Json:
-        obj = deepcopy(self._sample["object"])
+        obj: Json = deepcopy(self._sample["object"])
         obj["metadata"].pop("generateName", None)
         if not self._special:
             obj["metadata"]["name"] = f"probe-{suffix}"

@@ -1,4 +1,4 @@
-"""Where a server is and who asks; requests are sent in ``test_server``."""
+"""Where a server is and who asks; requests are sent in ``test_facts_server``."""
 
 import ssl
 from pathlib import Path

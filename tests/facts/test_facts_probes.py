@@ -1,4 +1,4 @@
-"""What is worked out of a server's answers; the questions are asked in ``test_server``."""
+"""What is worked out of a server's answers; the questions are asked in ``test_facts_server``."""
 
 from typing import Any
 
