@@ -21,7 +21,7 @@ from kubetrio.testing.client import Client
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-BESIDE = ("README.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md")
+BESIDE = ("README.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md", "schemas/README.md")
 LINKED = [*PAGES, *(ROOT / name for name in BESIDE)]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")

@@ -1,19 +1,13 @@
-"""Read facts that a running server does not tell from a Kubernetes source tree.
+"""What kube-apiserver's Go code says of kinds and a running server does not.
 
-Usage: ``python schemas/from_source.py KUBERNETES_SOURCE [OUTPUT_DIR]``
-
-The source is a checkout of the release whose facts are wanted (it has ``pkg/registry``).
-``strategies.json``: what updates each kind allows; ``registered.json``: kinds that the server can
-decode, also in versions that it does not serve, with the Go type they are converted to.
+``strategies``: what updates each kind allows; ``registered``: kinds that the server can decode,
+also in versions that it does not serve, with the Go type they are converted to.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
-
-from generate import dump
 
 REGISTRIES = (
     "pkg/registry",
@@ -103,19 +97,3 @@ def _installed(install: Path, apis: Path) -> dict[str, str]:
         _, kinds = _known(apis / name / version / "register.go", version)
         found |= {f"{group}/{version}/{kind}": internal[kind] for kind in kinds if kind in internal}
     return found
-
-
-def main(arguments: list[str]) -> int:
-    """Write both files; returns the exit code."""
-    if not 1 <= len(arguments) <= 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    source = Path(arguments[0])
-    output = Path(arguments[1]) if len(arguments) == 2 else Path(__file__).parent
-    dump(output / "strategies.json", strategies(source))
-    dump(output / "registered.json", registered(source))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,90 @@
+"""A small Kubernetes source tree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+GVK = {"group": "apps", "version": "v1", "kind": "Deployment"}
+FILES: dict[str, Any] = {
+    "api/openapi-spec/v3/apis__apps__v1_openapi.json": {
+        "components": {
+            "schemas": {
+                "io.k8s.api.apps.v1.Deployment": {
+                    "description": "Words.",
+                    "type": "object",
+                    "x-kubernetes-group-version-kind": [GVK],
+                }
+            }
+        },
+        "paths": {
+            "/apis/apps/v1/deployments": {
+                "get": {"operationId": "listDeployment", "responses": {"200": {}}}
+            }
+        },
+    },
+    "api/openapi-spec/swagger.json": {
+        "parameters": {"limit-1": {"name": "limit", "in": "query"}},
+        "paths": {},
+    },
+    "api/discovery/api.json": {"kind": "APIVersions", "versions": ["v1"]},
+    "api/discovery/api__v1.json": {
+        "kind": "APIResourceList",
+        "groupVersion": "v1",
+        "resources": [
+            {"name": "pods", "kind": "Pod", "namespaced": True, "singularName": "pod",
+             "verbs": ["list"]},
+        ],
+    },
+    "api/discovery/aggregated_v2.json": {
+        "items": [
+            {
+                "metadata": {"name": "apps"},
+                "versions": [
+                    {
+                        "version": "v1",
+                        "freshness": "Current",
+                        "resources": [
+                            {
+                                "resource": "deployments",
+                                "responseKind": GVK,
+                                "scope": "Namespaced",
+                                "singularResource": "deployment",
+                                "verbs": ["list"],
+                            }
+                        ],
+                    }
+                ],
+            }
+        ]
+    },
+    "staging/src/k8s.io/api/apps/v1/generated.proto": (
+        "package k8s.io.api.apps.v1;\nmessage Deployment {\n  optional string a = 1;\n}\n"
+    ),
+    "staging/src/k8s.io/api/apps/v1/register.go": (
+        'const GroupName = "apps"\n\t\t&Deployment{},\n\t\t&metav1.WatchEvent{},\n'
+    ),
+    "pkg/apis/apps/register.go": 'const GroupName = "apps"\n\t\t&Deployment{},\n\t\t&Old{},\n',
+    "pkg/apis/apps/install/install.go": (
+        'import (\n\t"k8s.io/kubernetes/pkg/apis/apps"\n\t"k8s.io/kubernetes/pkg/apis/apps/v1"\n)\n'
+        "\tutil(apps.AddToScheme(scheme))\n\tutil(v1.AddToScheme(scheme))\n"
+    ),
+    "pkg/registry/apps/deployment/strategy.go": (
+        "func (deploymentStrategy) AllowCreateOnUpdate() bool {\n\treturn false\n}\n"
+        "func (deploymentStrategy) AllowUnconditionalUpdate() bool {\n\treturn true\n}\n"
+        "func (deploymentStatusStrategy) AllowUnconditionalUpdate() bool {\n\treturn false\n}\n"
+    ),
+    "test/instrumentation/documentation/documentation-list.yaml": (
+        "- {name: total, subsystem: etcd, type: Counter, stabilityLevel: ALPHA}\n"
+    ),
+}  # fmt: skip
+
+
+def plant(root: Path) -> Path:
+    """Write the tree."""
+    for name, content in FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return root
