@@ -95,7 +95,8 @@ class Reserve:
         except OSError:
             return True  # not for want of room
         finally:
-            probe.unlink(missing_ok=True)
+            with suppress(OSError):  # an empty file
+                probe.unlink(missing_ok=True)
 
     def give(self, size: int, to: int = -1) -> None:
         """Give up bytes of it.
@@ -120,22 +121,20 @@ def _grow(path: Path, size: int, slack: int) -> bool:
     """Give a file so many bytes, when there is room for them and some more."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
-    except OSError as error:
-        if error.errno in FULL:
-            return False
-        raise
-    try:
-        before = os.fstat(fd).st_size
         try:
-            fallocate(fd, 0, size + slack)
-        except OSError as error:
-            os.ftruncate(fd, min(before, size))
-            if error.errno in FULL:
-                return False
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-                raise
-            return True  # a file system that cannot: then there is none
-        os.ftruncate(fd, size)
-    finally:
-        os.close(fd)
+            before = os.fstat(fd).st_size
+            try:
+                fallocate(fd, 0, size + slack)
+            except OSError as error:
+                os.ftruncate(fd, min(before, size))
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                    raise
+            else:  # else a file system that cannot: then there is none
+                os.ftruncate(fd, size)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in FULL:  # making a file shorter takes room too where files are copied
+            raise
+        return False
     return True
