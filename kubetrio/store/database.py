@@ -11,7 +11,6 @@ checkpoints off the commit path, incremental vacuum.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import struct
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import apsw
 
+from kubetrio.files import FULL, NO_DESCRIPTORS
 from kubetrio.logs import Log
 from kubetrio.store import statements as sql
 from kubetrio.store.errors import (
@@ -36,7 +36,6 @@ from kubetrio.store.model import (
     Revision,
     Stamped,
 )
-from kubetrio.store.reserve import FULL
 from kubetrio.store.sync import sync_directory
 
 LOG = Log("kubetrio.store")
@@ -44,7 +43,6 @@ LOG = Log("kubetrio.store")
 FILE_NAME = "kubetrio.db"
 BUSY_TIMEOUT_MS = 5000
 PAGE_BYTES = 4096
-LACKS = FULL | {errno.EMFILE, errno.ENFILE}
 
 
 def read_header(path: Path) -> None:
@@ -130,7 +128,11 @@ def _closed_on_failure(connection: apsw.Connection) -> Iterator[None]:
 
 def _note(error: BaseException, number: int | None) -> None:
     """Add what the system lacks to an error of SQLite, which does not tell."""
-    if number and number in LACKS and isinstance(error, apsw.CantOpenError | apsw.IOError):
+    if (
+        number
+        and number in FULL | NO_DESCRIPTORS
+        and isinstance(error, apsw.CantOpenError | apsw.IOError)
+    ):
         error.add_note(os.strerror(number))
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from kubetrio.files import FULL
+
 FILE_NAME = "kubetrio.reserve"
 MODE = 0o600
 PIECE = 1 << 20
@@ -20,9 +22,6 @@ STEP_BYTES = 64 * 1024
 SMALLEST_BYTES = 256 * 1024
 SHARE_OF_DISK = 16  # of a small file system no more than this part is kept
 SLACK = 4  # room for this part of the reserve beside it: else it would be given up again at once
-FULL = frozenset(
-    number for name in ("ENOSPC", "EDQUOT") if (number := getattr(errno, name, None)) is not None
-)
 
 
 def _fill(fd: int, begin: int, size: int) -> None:

@@ -104,6 +104,7 @@ class SqliteStore:
         env: Env,
         writer: database.Writer,
         readers: Sequence[Reader],
+        copier: apsw.Connection,
         sync: FileSync | None,
         space: Space,
         head: Head,
@@ -115,6 +116,7 @@ class SqliteStore:
         self._writer = writer
         self._reader, *self._long_readers = readers
         self._reader.keep(True)
+        self._copier = copier
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
         self._revision = writer.revision
         self._clock = Clock(writer.newest_ms, int(env.now() * 1000))
@@ -367,24 +369,20 @@ class SqliteStore:
 
     async def _checkpoint_forever(self) -> NoReturn:
         """Move the log into the file beside the writers; only a log over its limit stops them."""
-        copier = database.connect(self._path)
-        try:
-            while True:
-                await self._checkpoint_due.wait()
-                # Long reads may keep the log from beginning anew: what counts is by how much it
-                # has grown.
-                self._pages_looked_at = self._writer.wal_pages
-                try:
-                    with self._nothing_kept():
-                        await self._checkpoint(copier)
-                except apsw.BusyError:
-                    pass  # compaction is emptying the log
-                except apsw.Error as error:
-                    LOG.error(error, "Checkpoint failed")  # tried again when the log has grown
-                self._checkpoint_due = trio.Event()
-                await trio.lowlevel.checkpoint()
-        finally:
-            copier.close()
+        while True:
+            await self._checkpoint_due.wait()
+            # Long reads may keep the log from beginning anew: what counts is by how much it has
+            # grown.
+            self._pages_looked_at = self._writer.wal_pages
+            try:
+                with self._nothing_kept():
+                    await self._checkpoint(self._copier)
+            except apsw.BusyError:
+                pass  # compaction is emptying the log
+            except apsw.Error as error:
+                LOG.error(error, "Checkpoint failed")  # tried again when the log has grown
+            self._checkpoint_due = trio.Event()
+            await trio.lowlevel.checkpoint()
 
     async def _make_room(self) -> bool:
         """Free what can be freed on a full disk; returns whether the store can be written."""
@@ -470,6 +468,7 @@ class SqliteStore:
         self._commits.close()
         for reader in (self._reader, *self._long_readers):
             reader.close()
+        self._copier.close()
         if clean:
             try:
                 if self._space.full:
@@ -552,14 +551,16 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
             sync = stack.enter_context(open_sync(log, env))
         space.opened()
         readers: list[Reader] = []
-        try:
+        try:  # all that it will ever need: later there may be no descriptors
             for kept in (True, *[False] * READERS):
                 cache = READ_CACHE_KIB if kept else LONG_READ_CACHE_KIB
                 readers.append(Reader(path, cache_kib=cache, maps=kept))
                 failed.callback(readers[-1].close)
+            copier = database.connect(path)
+            failed.callback(copier.close)
         except apsw.Error as error:
             raise database.unusable(path, "opened", error) from error
-        store = SqliteStore(directory, config, env, writer, readers, sync, space, head)
+        store = SqliteStore(directory, config, env, writer, readers, copier, sync, space, head)
         failed.pop_all()
     return store
 

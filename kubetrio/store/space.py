@@ -16,8 +16,9 @@ from typing import NoReturn
 import apsw
 import trio
 
+from kubetrio.files import FULL
 from kubetrio.logs import Log
-from kubetrio.store.reserve import FULL, STEP_BYTES, Reserve
+from kubetrio.store.reserve import STEP_BYTES, Reserve
 
 LOG = Log("kubetrio.store")
 LOOKS_EACH_S = 5.0
