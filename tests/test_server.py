@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,7 +16,9 @@ from typing import Any
 import orjson
 import pytest
 import trio
+from trio.testing import MockClock
 
+from kubetrio.bootstrap.flowconfig import MAINTENANCE_PERIOD_S
 from kubetrio.bootstrap.lease import identity
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
@@ -24,13 +27,18 @@ from kubetrio.kubeconfig import context_name
 from kubetrio.server import Server, StartError, _written, open_server
 from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import StoreError, StoreFull
+from kubetrio.store.model import Range
+from kubetrio.store.space import LOOKS_EACH_S
 from kubetrio.testing.client import Client, Exchange
+from kubetrio.testing.faults import Faults, Lack
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.transport import TlsTransport
 
 LEASE = (
     f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{identity(socket.gethostname())}"
 )
+ROOM_AGAIN_S = 2 * LOOKS_EACH_S + MAINTENANCE_PERIOD_S
+STEPS = {Lack.ROOM: 23, Lack.DESCRIPTORS: 3}  # of operations, of which there are many alike
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 
 
@@ -245,3 +253,44 @@ async def test_objects_of_the_server_fail_loudly_where_there_is_room() -> None:
 
     with pytest.raises(ExceptionGroup):
         await _written(write, MemoryStore())
+
+
+async def keys_of(config: Config, faults: Faults) -> set[str]:
+    """What a server has of its own: all that it makes at its start, when there is room."""
+    async with open_server(config, seeded(1)) as server:
+        faults.clear()
+        await trio.sleep(ROOM_AGAIN_S)
+        items = (await server.api.store.range(Range.prefix("/"))).items
+        return {item.key for item in items}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="replaces Linux's system calls")
+@pytest.mark.parametrize("lack", [Lack.ROOM, Lack.DESCRIPTORS])
+async def test_a_start_without_room_or_descriptors_ends_with_a_line_or_goes_on(
+    config: Config, tmp_path: Path, autojump_clock: MockClock, lack: Lack
+) -> None:
+    """Wherever that happens: with the certificates, in the store, among its objects.
+
+    It is complete when there is enough again, or the next time.
+    """
+    with Faults(tmp_path) as faults:
+        complete = await keys_of(config, faults)
+        number = outlived = 0
+        while True:
+            each = replace(config, data_dir=tmp_path / str(number))
+            faults.fail(lack, number)
+            line = str(each.data_dir)
+            try:
+                found = await keys_of(each, faults)
+                outlived += bool(faults.fired)
+            except (StartError, StoreError, OSError) as error:
+                line = str(error)
+                faults.clear()
+                found = await keys_of(each, faults)
+            assert str(each.data_dir) in line
+            assert "\n" not in line
+            assert found == complete
+            if not faults.fired:
+                break
+            number += STEPS[lack]
+    assert bool(outlived) == (lack is Lack.ROOM)
