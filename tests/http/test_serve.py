@@ -320,7 +320,7 @@ async def test_a_client_that_has_gone_before_it_is_looked_at_costs_nothing(
     async with listening(who, seeded(1), certificates) as listener:
         with monkeypatch.context() as patch:
             patch.setattr(socket, "TCP_NODELAY", 9999)  # Linux refuses what it does not know
-            with pytest.raises(trio.BrokenResourceError):
-                await dial(listener.port, certificates)
+            async with await trio.open_tcp_stream("127.0.0.1", listener.port) as refused:
+                assert await refused.receive_some() == b""
         stream = await dial(listener.port, certificates)
-        await stream.aclose()
+        await trio.aclose_forcefully(stream)
