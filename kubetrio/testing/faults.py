@@ -12,9 +12,10 @@ import ctypes
 import enum
 import errno
 import io
+import itertools
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -165,6 +166,28 @@ class Faults:
             former(fd)
 
         return call
+
+
+@contextmanager
+def no_descriptors(pid: int = 0) -> Iterator[None]:
+    """Let a process open nothing, in whatever way, for as long as the block lasts (Linux).
+
+    Args:
+        pid: of the process, 0 for this one.
+    """
+    import resource
+
+    found = tuple(Path(f"/proc/{pid or 'self'}/fd").iterdir())
+    used = {int(each.name) for each in found if each.is_symlink()}  # not what listed them
+    # The limit is of numbers: the lowest that is free is the first that is refused.
+    lowest = next(number for number in itertools.count() if number not in used)
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest, before[1]))
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):  # it has ended
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
 
 def _system_call(faults: Faults, name: str, kind: Any, disk: apsw.VFS) -> Any:
