@@ -39,6 +39,12 @@ CONFIG = StoreConfig(
 )
 RECOVERED_S = LOOKS_EACH_S + 2 * FIRST_PAUSE_S
 OLD = "k/old"
+SAID = {
+    Lack.DESCRIPTORS: ("Too many open files",),
+    # SQLite forgets why a file could not be made, since it tries once more to read it.
+    Lack.ROOM: ("No space left on device", "full", "unable to open database file"),
+    Lack.SYNCS: ("Disk quota exceeded", "the disk fails"),
+}
 
 
 @dataclass
@@ -175,6 +181,8 @@ async def test_a_store_outlives_whatever_fails(
             if not witness.started:
                 assert all(str(error).count("\n") == 0 for error in raised)
                 assert str(directory) in str(raised[0])
+                if times == ENOUGH:
+                    assert any(words in str(raised[0]) for words in SAID[lack])
             elif not broken:
                 assert not raised
             else:
