@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shlex
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+FULL = frozenset(
+    number for name in ("ENOSPC", "EDQUOT") if (number := getattr(errno, name, None)) is not None
+)
+"""Numbers of errors that say that there is no room on the disk."""
+
+NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+"""Those that say that no more files can be open."""
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubetrio.certificates import host_name, names_of, renewal, sign, subject_of
-from kubetrio.files import exclusive, write_atomic
+from kubetrio.files import FULL, NO_DESCRIPTORS, exclusive, write_atomic
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -61,6 +61,10 @@ _FILES = (
     "ca.crt", "ca.key", "apiserver.crt", "apiserver.key", "admin.crt", "admin.key", "sa.key",
     "sa.pub",
 )  # fmt: skip
+_LACKING: dict[int, str] = {
+    **dict.fromkeys(NO_DESCRIPTORS, "raise the limit of open files"),
+    **dict.fromkeys(FULL, "make room on the disk"),
+}
 _STAMP = "pki.json"
 _STAMP_VERSION = 2  # 1: certificates for kubelets were of system:masters
 _KUBELET_CLIENT = "apiserver-kubelet-client"
@@ -129,10 +133,12 @@ def ensure(cert_dir: Path, *, now: dt.datetime, hosts: Sequence[str]) -> Pki:
                 with contextlib.suppress(OSError):
                     _write_stamp(cert_dir, now, until, names)
     except OSError as error:
-        raise PkiError(
-            f"cannot use {error.filename or cert_dir}: {_why(error)}; make {cert_dir} a directory "
-            "this user can read and write, or choose another --cert-dir"
-        ) from error
+        step = _step(
+            error,
+            f"make {cert_dir} a directory this user can read and write, or choose another "
+            "--cert-dir",
+        )
+        raise PkiError(f"cannot use {error.filename or cert_dir}: {_why(error)}; {step}") from error
     at = {name: cert_dir / name for name in _FILES}
     return Pki(
         ca=KeyPair(at["ca.crt"], at["ca.key"]),
@@ -383,7 +389,12 @@ def _read(path: Path, step: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise PkiError(f"cannot read {path}: {_why(error)}; {step}") from error
+        raise PkiError(f"cannot read {path}: {_why(error)}; {_step(error, step)}") from error
+
+
+def _step(error: OSError, usual: str) -> str:
+    """What helps against an error: where the system lacks something no mode of a file does."""
+    return _LACKING.get(error.errno or 0, usual)
 
 
 def _why(error: OSError) -> str:

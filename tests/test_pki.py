@@ -1,12 +1,15 @@
 """Keys and certificates on disk."""
 
 import datetime as dt
+import errno
 import json
+import os
 import socket
 import ssl
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -431,3 +434,20 @@ def test_a_masters_certificate_for_kubelets_stays_without_the_authority(
     assert not ensure(tmp_path, now=NOW, hosts=[]).issued
     ensure_kubelet_client(tmp_path, now=NOW)
     assert "system:masters" in _subject(pair)
+
+
+@pytest.mark.parametrize(
+    ("number", "step"),
+    [(errno.EMFILE, "raise the limit of open files"), (errno.ENOSPC, "make room on the disk")],
+)
+def test_what_the_system_lacks_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, step: str
+) -> None:
+    """No mode of a file helps there."""
+
+    def mkstemp(**_: object) -> tuple[int, str]:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(tempfile, "mkstemp", mkstemp)
+    with pytest.raises(PkiError, match=f"{os.strerror(number)}; {step}$"):
+        _ensure(tmp_path / "pki")

@@ -6,7 +6,8 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,22 +16,30 @@ from typing import Any
 import orjson
 import pytest
 import trio
+from trio.testing import MockClock
 
+from kubetrio.bootstrap.flowconfig import MAINTENANCE_PERIOD_S
 from kubetrio.bootstrap.lease import identity
 from kubetrio.config import Config
-from kubetrio.env import Env, seeded
+from kubetrio.env import STARTED, Env, seeded
 from kubetrio.files import write_atomic
 from kubetrio.kubeconfig import context_name
 from kubetrio.server import Server, StartError, _written, open_server
 from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import StoreError, StoreFull
+from kubetrio.store.model import Range
+from kubetrio.store.space import LOOKS_EACH_S
 from kubetrio.testing.client import Client, Exchange
+from kubetrio.testing.faults import Faults, Lack
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.transport import TlsTransport
 
 LEASE = (
     f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{identity(socket.gethostname())}"
 )
+SETTLED_S = 2 * LOOKS_EACH_S + MAINTENANCE_PERIOD_S
+YEAR_S = 365 * 86400.0
+STEPS = {Lack.ROOM: 31, Lack.DESCRIPTORS: 5}  # of operations, of which there are many alike
 SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 
 
@@ -245,3 +254,92 @@ async def test_objects_of_the_server_fail_loudly_where_there_is_room() -> None:
 
     with pytest.raises(ExceptionGroup):
         await _written(write, MemoryStore())
+
+
+async def keys_of(
+    config: Config, env: Env | None = None, started: Callable[[], None] = bool
+) -> set[str]:
+    """What a server has of its own: all that it makes at its start, or soon behind it."""
+    async with open_server(config, env or seeded(1)) as server:
+        started()
+        await trio.sleep(SETTLED_S)
+        items = (await server.api.store.range(Range.prefix("/"))).items
+        return {item.key for item in items}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="replaces Linux's system calls")
+@pytest.mark.parametrize("lack", [Lack.ROOM, Lack.DESCRIPTORS])
+async def test_a_start_without_room_or_descriptors_ends_with_a_line_or_goes_on(
+    config: Config, tmp_path: Path, autojump_clock: MockClock, lack: Lack
+) -> None:
+    """Wherever that happens: with the certificates, in the store, among its objects.
+
+    It is complete when there is enough again, or the next time.
+    """
+    with Faults(tmp_path) as faults:
+        complete = await keys_of(config)
+        number = outlived = 0
+        while True:
+            each = replace(config, data_dir=tmp_path / str(number))
+            faults.fail(lack, number)
+            line = str(each.data_dir)
+            try:
+                found = await keys_of(each, started=faults.clear)
+                outlived += bool(faults.fired)
+            except (StartError, StoreError, OSError) as error:
+                line = str(error)
+                faults.clear()
+                found = await keys_of(each)
+            assert str(each.data_dir) in line
+            assert "\n" not in line
+            assert found == complete
+            if not faults.fired:
+                break
+            number += STEPS[lack]
+    assert bool(outlived) == (lack is Lack.ROOM)
+
+
+# ---------------------------------------------------------------- the clock
+
+
+class Wall:
+    """A wall clock that is set at one of the looks at it."""
+
+    def __init__(self, number: int = -1, by: float = 0.0) -> None:
+        self.left = number
+        self._ahead = 0.0
+        self._by = by
+        self._begun = trio.current_time()
+
+    def now(self) -> float:
+        if not self.left:
+            self._ahead = self._by
+        self.left -= 1
+        return STARTED + self._ahead + trio.current_time() - self._begun
+
+
+@pytest.mark.parametrize("by", [YEAR_S, -YEAR_S, -STARTED], ids=["ahead", "back", "1970"])
+async def test_a_clock_that_is_set_while_it_starts_runs_or_ends_is_outlived(
+    config: Config, autojump_clock: MockClock, by: float
+) -> None:
+    """It has what every server has, the next time too."""
+    wall = Wall()
+    complete = await keys_of(config, replace(seeded(1), now=wall.now, clients_now=None))
+    looks = -1 - wall.left
+    assert looks > 100
+    for number in range(1, looks, 17):
+        each = replace(config, data_dir=config.data_dir / str(number))
+        wall = Wall(number, by)
+        assert await keys_of(each, replace(seeded(1), now=wall.now, clients_now=None)) == complete
+        assert await keys_of(each, seeded(1, start=STARTED + 60)) == complete
+
+
+@pytest.mark.parametrize("by", [-YEAR_S, -STARTED], ids=["back", "1970"])
+async def test_a_clock_that_is_behind_the_certificates_is_named(
+    config: Config, autojump_clock: MockClock, by: float
+) -> None:
+    """One line, and all is in order when it is set."""
+    complete = await keys_of(config, seeded(1, start=STARTED))
+    with pytest.raises(StartError, match=r"^\S+ is valid from .* set the clock, or move [^\n]+$"):
+        await keys_of(config, seeded(1, start=STARTED + by))
+    assert await keys_of(config, seeded(1, start=STARTED + YEAR_S)) == complete

@@ -114,7 +114,11 @@ async def dial(address: str, port: str, tls: Tls | None, timeout_s: float) -> Tr
 
 
 async def _connect(family: int, address: tuple[str, int], shown: str) -> socket.socket:
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        why = os.strerror(error.errno or 0).lower()
+        raise DialError(f"dial tcp {shown}: socket: {why}") from error
     try:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

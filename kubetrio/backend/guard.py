@@ -11,6 +11,7 @@ unicast only); RFC 4291 (mapped and compatible addresses), RFC 6052 and 8215 (NA
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ EMBEDDING = tuple(
 )
 PLAIN = frozenset(map(ipaddress.IPv6Address, ("::", "::1")))  # in ::/96, and themselves
 BROADCAST = ipaddress.IPv4Address("255.255.255.255")
+# What the system says of an address that is not its own, or of a family that it does not have.
+ELSEWHERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EINVAL})
 
 
 def meanings(address: str) -> Iterator[Address]:
@@ -65,13 +68,16 @@ def proxyable(address: str) -> bool:
 
 
 def is_local(address: str) -> bool:
-    """Whether an address is of this machine: one can be bound to it."""
+    """Whether an address is of this machine: one can be bound to it.
+
+    Also where the system cannot tell, for want of file descriptors: nobody gets past it by that.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as sock:
             sock.bind((address, 0))
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno not in ELSEWHERE
     return True
 
 

@@ -23,7 +23,7 @@ from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.own import OWN
-from kubetrio.resources.writes import Target
+from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
@@ -135,6 +135,7 @@ class Bootstrap:
         if authorities := self._authorities(self._client_ca):
             data = {"client-ca-file": authorities}
             await self._ensure({**AUTHENTICATION, "data": data}, self._trusted)
+        await self._free_address()
         await self._ensure(self._filled(objects["Service default/kubernetes"]))
         for key in OWN_ADDRESS:
             await self._ensure(self._filled(objects[key]), replaced)
@@ -179,6 +180,22 @@ class Bootstrap:
     def _resource(self, fact: Object) -> Kind:
         group_version = GroupVersion.parse(fact["apiVersion"])
         return self._registry.by_kind[GroupVersionKind(*group_version, fact["kind"])]
+
+    async def _free_address(self) -> None:
+        """Delete the address of the ``kubernetes`` Service when there is no such Service.
+
+        A disk that got full between the two leaves it, and the Service would be refused for it.
+        """
+        services = self._registry.by_kind[GroupVersionKind("", "v1", "Service")]
+        addresses = self._registry.by_kind[GroupVersionKind("networking.k8s.io", "v1", "IPAddress")]
+        if await self._store.get(services.key("default", "kubernetes")) is not None:
+            return
+        target = Target(resource=addresses, namespace="", name=self._values["10.0.0.1"])
+        found = await self._store.get(target.key)
+        if found is not None:
+            parent = orjson.loads(found.value)["spec"]["parentRef"]
+            if (parent.get("namespace"), parent["name"]) == ("default", "kubernetes"):
+                await self._lifecycle.delete(target, DeleteOptions(), OWN)
 
     async def _ensure(self, fact: Object, correct: Correct = kept) -> None:
         """Make an object, or correct the stored one; a refusal is logged.

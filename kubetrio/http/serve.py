@@ -156,8 +156,12 @@ class Listener:
                 self.peers.make_descriptor()
                 await trio.sleep(ACCEPT_RETRY_S)
             return None
-        sock.setblocking(False)
-        sock.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
+        except OSError:  # it has gone already (macOS says so here)
+            sock.close()
+            return None
         return sock, str(address[0])
 
     async def _serve(self, sock: sockets.socket, address: str) -> None:

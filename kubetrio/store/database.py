@@ -13,10 +13,13 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import apsw
 
+from kubetrio.files import FULL, NO_DESCRIPTORS
 from kubetrio.logs import Log
 from kubetrio.store import statements as sql
 from kubetrio.store.errors import (
@@ -71,20 +74,79 @@ def create(path: Path, now_ms: int) -> None:
     fresh.unlink(missing_ok=True)
     # Secrets are in it: for the owner only, and SQLite gives its logs the same mode.
     os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    connection = apsw.Connection(str(fresh))
-    connection.pragma("auto_vacuum", 2)  # incremental: compaction returns file space in steps
-    connection.pragma("application_id", sql.APPLICATION_ID)
-    connection.pragma("journal_mode", "wal")
-    with connection:
-        for statement in sql.CREATE_BOOKKEEPING:
-            connection.execute(statement)
-        connection.execute(sql.SET_META, ("compacted", 0))
-        connection.execute(sql.SET_META, ("clean", 1))
-    migrate(connection, now_ms)
-    connection.pragma("wal_checkpoint", "TRUNCATE")
+    connection = _open(fresh)
+    with _closed_on_failure(connection):
+        connection.pragma("auto_vacuum", 2)  # incremental: compaction returns file space in steps
+        connection.pragma("application_id", sql.APPLICATION_ID)
+        connection.pragma("journal_mode", "wal")
+        with _transaction(connection):
+            for statement in sql.CREATE_BOOKKEEPING:
+                connection.execute(statement)
+            connection.execute(sql.SET_META, ("compacted", 0))
+            connection.execute(sql.SET_META, ("clean", 1))
+        migrate(connection, now_ms)
+        connection.pragma("wal_checkpoint", "TRUNCATE")
     connection.close()
     fresh.rename(path)
     sync_directory(path.parent)
+
+
+def _open(path: Path) -> apsw.Connection:
+    """A connection to a file that exists, for reading and writing.
+
+    Raises:
+        apsw.CantOpenError: the file cannot be opened.
+    """
+    try:
+        connection = apsw.Connection(
+            str(path),
+            flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX,
+            statementcachesize=64,
+        )
+    except apsw.CantOpenError as error:
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+        except OSError as system:
+            _note(error, system.errno)
+        raise
+    if connection.readonly("main"):  # what SQLite tries when it gets no descriptor at first
+        connection.close()
+        raise apsw.CantOpenError("it can only be read")
+    return connection
+
+
+@contextlib.contextmanager
+def _closed_on_failure(connection: apsw.Connection) -> Iterator[None]:
+    """Close a connection when the block fails."""
+    try:
+        yield
+    except BaseException as error:
+        _note(error, connection.system_errno)
+        connection.close()
+        raise
+
+
+def _note(error: BaseException, number: int | None) -> None:
+    """Add what the system lacks to an error of SQLite, which does not tell."""
+    if (
+        number
+        and number in FULL | NO_DESCRIPTORS
+        and isinstance(error, apsw.CantOpenError | apsw.IOError)
+    ):
+        error.add_note(os.strerror(number))
+
+
+@contextlib.contextmanager
+def _transaction(connection: apsw.Connection) -> Iterator[None]:
+    """A transaction; where it fails the first error is raised, not that of rolling back."""
+    connection.execute(sql.BEGIN)
+    try:
+        yield
+        connection.execute(sql.COMMIT)
+    except BaseException:
+        with contextlib.suppress(apsw.Error):  # SQLite may have rolled back by itself
+            connection.execute(sql.ROLLBACK)
+        raise
 
 
 def migrate(connection: apsw.Connection, now_ms: int) -> None:
@@ -100,7 +162,7 @@ def migrate(connection: apsw.Connection, now_ms: int) -> None:
             "upgrade kubetrio"
         )
     for version in range(found + 1, sql.SCHEMA_VERSION + 1):
-        with connection:
+        with _transaction(connection):
             for statement in sql.MIGRATIONS[version]:
                 connection.execute(statement)
             connection.execute(sql.RECORD_MIGRATION, (version, now_ms))
@@ -114,20 +176,17 @@ def connect(path: Path, *, synchronous: str = "FULL", cache_kib: int = 8192) -> 
         synchronous: ``FULL`` (power loss loses nothing) or ``NORMAL``.
         cache_kib: page cache, KiB.
     """
-    connection = apsw.Connection(
-        str(path),
-        flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX,
-        statementcachesize=64,
-    )
-    # A refused or crashed file must stay as it was: no checkpoint as a side effect of closing.
-    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    # Statements are planned once: else SQLite plans anew for each key that is bound.
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    connection.pragma("synchronous", synchronous)
-    connection.pragma("cache_size", -cache_kib)
-    connection.wal_autocheckpoint(0)
+    connection = _open(path)
+    with _closed_on_failure(connection):
+        # A refused or crashed file must stay as it was: no checkpoint as a side effect of closing.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        # Statements are planned once: else SQLite plans anew for each key that is bound.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        connection.pragma("synchronous", synchronous)
+        connection.pragma("cache_size", -cache_kib)
+        connection.wal_autocheckpoint(0)
     return connection
 
 
@@ -145,12 +204,13 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self._connection = connect(path, synchronous="NORMAL", cache_kib=16384)
         self._execute = self._connection.execute
-        self.revision: Revision = self._execute(sql.HEAD).get
-        self.compacted: Revision = self._execute(sql.GET_META, ("compacted",)).get
         self.wal_pages = 0
-        self.newest_ms: int = self._execute(sql.NEWEST_AT).get or 0
         self._marked = False
-        self._connection.set_wal_hook(self._on_wal)
+        with _closed_on_failure(self._connection):
+            self.revision: Revision = self._execute(sql.HEAD).get
+            self.compacted: Revision = self._execute(sql.GET_META, ("compacted",)).get
+            self.newest_ms: int = self._execute(sql.NEWEST_AT).get or 0
+            self._connection.set_wal_hook(self._on_wal)
 
     def _on_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self.wal_pages = pages
@@ -319,8 +379,12 @@ class Writer:
         self._connection.close()
 
     def abandon(self) -> None:
-        """Close as a crash would, for tests and failed starts."""
+        """Close as a crash would, for tests and failed starts; calling it twice is fine."""
         self._connection.close()
+
+    def given_up_on_failure(self) -> AbstractContextManager[None]:
+        """Abandon it when the block fails."""
+        return _closed_on_failure(self._connection)
 
 
 def open_writer(path: Path, *, now_ms: int, noted: Noted | None = None) -> Writer:
@@ -349,22 +413,21 @@ def open_writer(path: Path, *, now_ms: int, noted: Noted | None = None) -> Write
         try:
             create(path, now_ms)
         except apsw.Error as error:
-            raise DatabaseUnusable(f"{path} cannot be made: {error}") from error
+            raise unusable(path, "made", error) from error
     read_header(path)
     logged = log.exists()
     try:
         connection = connect(path)
-        try:
+        with _closed_on_failure(connection):
             unclean = connection.execute(sql.GET_META, ("clean",)).get != 1
             if unclean or noted is not None:
                 found = connection.execute("PRAGMA quick_check(5)").get
                 if found != "ok":
                     raise damaged(path, found if isinstance(found, str) else "; ".join(found))
             migrate(connection, now_ms)
-        finally:
-            connection.close()
+        connection.close()
         writer = Writer(path)
-        try:
+        with writer.given_up_on_failure():
             _refuse_loss(path, writer.revision, noted)
             if unclean and not logged and noted is None:
                 LOG.warning(
@@ -374,14 +437,23 @@ def open_writer(path: Path, *, now_ms: int, noted: Noted | None = None) -> Write
                 )
             with contextlib.suppress(apsw.FullError):  # then with the first write
                 writer.mark(clean=False)
-        except BaseException:
-            writer.abandon()
-            raise
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
         raise damaged(path, error) from error
     except apsw.Error as error:
-        raise DatabaseUnusable(f"{path} cannot be opened: {error}") from error
+        raise unusable(path, "opened", error) from error
     return writer
+
+
+def unusable(path: Path, to_be: str, error: apsw.Error) -> DatabaseUnusable:
+    """What is said of a file that cannot be used, with what the system said of it.
+
+    Args:
+        path: database file.
+        to_be: what was tried: ``made`` or ``opened``.
+        error: what came of it.
+    """
+    why = ": ".join([str(error), *getattr(error, "__notes__", ())])
+    return DatabaseUnusable(f"{path} cannot be {to_be}: {why}")
 
 
 def damaged(path: Path, why: object) -> DatabaseUnusable:

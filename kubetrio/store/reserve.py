@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from kubetrio.files import FULL
+
 FILE_NAME = "kubetrio.reserve"
 MODE = 0o600
 PIECE = 1 << 20
@@ -20,9 +22,6 @@ STEP_BYTES = 64 * 1024
 SMALLEST_BYTES = 256 * 1024
 SHARE_OF_DISK = 16  # of a small file system no more than this part is kept
 SLACK = 4  # room for this part of the reserve beside it: else it would be given up again at once
-FULL = frozenset(
-    number for name in ("ENOSPC", "EDQUOT") if (number := getattr(errno, name, None)) is not None
-)
 
 
 def _fill(fd: int, begin: int, size: int) -> None:
@@ -95,7 +94,8 @@ class Reserve:
         except OSError:
             return True  # not for want of room
         finally:
-            probe.unlink(missing_ok=True)
+            with suppress(OSError):  # an empty file
+                probe.unlink(missing_ok=True)
 
     def give(self, size: int, to: int = -1) -> None:
         """Give up bytes of it.
@@ -120,22 +120,20 @@ def _grow(path: Path, size: int, slack: int) -> bool:
     """Give a file so many bytes, when there is room for them and some more."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
-    except OSError as error:
-        if error.errno in FULL:
-            return False
-        raise
-    try:
-        before = os.fstat(fd).st_size
         try:
-            fallocate(fd, 0, size + slack)
-        except OSError as error:
-            os.ftruncate(fd, min(before, size))
-            if error.errno in FULL:
-                return False
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-                raise
-            return True  # a file system that cannot: then there is none
-        os.ftruncate(fd, size)
-    finally:
-        os.close(fd)
+            before = os.fstat(fd).st_size
+            try:
+                fallocate(fd, 0, size + slack)
+            except OSError as error:
+                os.ftruncate(fd, min(before, size))
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                    raise
+            else:  # else a file system that cannot: then there is none
+                os.ftruncate(fd, size)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in FULL:  # making a file shorter takes room too where files are copied
+            raise
+        return False
     return True

@@ -61,6 +61,7 @@ EVENT_BYTES_INLINE = 256 * 1024
 WAL_KEPT_BYTES = 16 * 1024 * 1024  # a log file up to this size is used again while there are writes
 READ_CACHE_KIB = 16384  # inner pages of a million keys, and a bit
 PROBED_KEY = "/registry/health"  # what kube-apiserver asks etcd for; nobody writes it
+LONG_READ_CACHE_KIB = 8192
 READERS = 2  # threads that read long ranges at the same time
 
 
@@ -102,6 +103,8 @@ class SqliteStore:
         config: StoreConfig,
         env: Env,
         writer: database.Writer,
+        readers: Sequence[Reader],
+        copier: apsw.Connection,
         sync: FileSync | None,
         space: Space,
         head: Head,
@@ -111,9 +114,9 @@ class SqliteStore:
         self._config = config
         self._env = env
         self._writer = writer
-        self._reader = Reader(path, cache_kib=READ_CACHE_KIB, maps=True)
+        self._reader, *self._long_readers = readers
         self._reader.keep(True)
-        self._long_readers = [Reader(path) for _ in range(READERS)]
+        self._copier = copier
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
         self._revision = writer.revision
         self._clock = Clock(writer.newest_ms, int(env.now() * 1000))
@@ -366,24 +369,20 @@ class SqliteStore:
 
     async def _checkpoint_forever(self) -> NoReturn:
         """Move the log into the file beside the writers; only a log over its limit stops them."""
-        copier = database.connect(self._path)
-        try:
-            while True:
-                await self._checkpoint_due.wait()
-                # Long reads may keep the log from beginning anew: what counts is by how much it
-                # has grown.
-                self._pages_looked_at = self._writer.wal_pages
-                try:
-                    with self._nothing_kept():
-                        await self._checkpoint(copier)
-                except apsw.BusyError:
-                    pass  # compaction is emptying the log
-                except apsw.Error as error:
-                    LOG.error(error, "Checkpoint failed")  # tried again when the log has grown
-                self._checkpoint_due = trio.Event()
-                await trio.lowlevel.checkpoint()
-        finally:
-            copier.close()
+        while True:
+            await self._checkpoint_due.wait()
+            # Long reads may keep the log from beginning anew: what counts is by how much it has
+            # grown.
+            self._pages_looked_at = self._writer.wal_pages
+            try:
+                with self._nothing_kept():
+                    await self._checkpoint(self._copier)
+            except apsw.BusyError:
+                pass  # compaction is emptying the log
+            except apsw.Error as error:
+                LOG.error(error, "Checkpoint failed")  # tried again when the log has grown
+            self._checkpoint_due = trio.Event()
+            await trio.lowlevel.checkpoint()
 
     async def _make_room(self) -> bool:
         """Free what can be freed on a full disk; returns whether the store can be written."""
@@ -423,8 +422,8 @@ class SqliteStore:
     def _nothing_kept(self) -> Iterator[None]:
         """Keep no snapshot that a checkpoint would have to wait for."""
         self._checkpoints += 1
-        self._reader.keep(False)
         try:
+            self._reader.keep(False)
             yield
         finally:
             self._checkpoints -= 1
@@ -469,6 +468,7 @@ class SqliteStore:
         self._commits.close()
         for reader in (self._reader, *self._long_readers):
             reader.close()
+        self._copier.close()
         if clean:
             try:
                 if self._space.full:
@@ -499,7 +499,11 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
         OSError: the directory cannot be written.
     """
     with ExitStack() as stack:
-        store = _open(directory, config, env.for_storage(), stack)
+        try:
+            store = _open(directory, config, env.for_storage(), stack)
+        except OSError as error:
+            error.filename = error.filename or directory  # what failed was asked by descriptor
+            raise
         clean = False
         try:
             async with trio.open_nursery() as nursery:
@@ -534,18 +538,31 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
             no_room = isinstance(error.__cause__, apsw.FullError | apsw.IOError)
             if not no_room or not space.more():
                 raise
-    try:
+    with ExitStack() as failed:
+        # Last of all: closing a file lets go of SQLite's locks on it.
+        failed.callback(space.closed)
+        failed.callback(writer.abandon)
         synced = config.durability == "full"
         head = Head(directory, synced=synced)
+        failed.callback(head.close, clean=False)
         head.note(writer.revision)
         sync = None
         if synced:
             sync = stack.enter_context(open_sync(log, env))
         space.opened()
-        return SqliteStore(directory, config, env, writer, sync, space, head)
-    except BaseException:
-        writer.abandon()
-        raise
+        readers: list[Reader] = []
+        try:  # all that it will ever need: later there may be no descriptors
+            for kept in (True, *[False] * READERS):
+                cache = READ_CACHE_KIB if kept else LONG_READ_CACHE_KIB
+                readers.append(Reader(path, cache_kib=cache, maps=kept))
+                failed.callback(readers[-1].close)
+            copier = database.connect(path)
+            failed.callback(copier.close)
+        except apsw.Error as error:
+            raise database.unusable(path, "opened", error) from error
+        store = SqliteStore(directory, config, env, writer, readers, copier, sync, space, head)
+        failed.pop_all()
+    return store
 
 
 def _size_of(value: Stamped) -> int:

@@ -16,8 +16,9 @@ from typing import NoReturn
 import apsw
 import trio
 
+from kubetrio.files import FULL
 from kubetrio.logs import Log
-from kubetrio.store.reserve import FULL, STEP_BYTES, Reserve
+from kubetrio.store.reserve import STEP_BYTES, Reserve
 
 LOG = Log("kubetrio.store")
 LOOKS_EACH_S = 5.0
@@ -56,11 +57,13 @@ class Space:
         self.full = not self._reserve.take()
 
     def more(self) -> bool:
-        """Give some room for opening the files; False where there is none to give."""
-        if not self.full or not self._reserve.held:
+        """Give some room for opening the files; False where it is not missing, or not there."""
+        held = self._reserve.held
+        self.full = self.full or not self._reserve.room()
+        if not self.full or not held:
             return False
         self._give(STEP_BYTES)
-        return True
+        return self._reserve.held < held
 
     def opened(self) -> None:
         """Begin, now that the files are there.
@@ -101,13 +104,12 @@ class Space:
 
     def failed(self, error: BaseException) -> bool:
         """Note a failed write; returns whether it failed for want of room."""
-        if not isinstance(error, apsw.FullError | apsw.IOError | OSError):
+        if not isinstance(error, apsw.FullError | apsw.IOError | apsw.CantOpenError | OSError):
             return False
         if not self.full and not self._reserve.room():
             self._begin()
-        elif trio.current_time() - self._said_at >= SAID_EACH_S:
-            LOG.error(error, "A write failed", dataDir=str(self._file.parent))
-            self._said_at = trio.current_time()
+        else:
+            self._say(error, "A write failed")
         return self.full or isinstance(error, apsw.FullError)
 
     def _begin(self) -> None:
@@ -144,8 +146,7 @@ class Space:
             await self._begun.wait()
             while True:
                 self._asked = trio.Event()
-                room = await make_room() and self._reserve.take()
-                if room:
+                if await make_room() and self._taken():
                     break
                 self.refill()
                 self._answer()
@@ -158,6 +159,20 @@ class Space:
             self._begun = trio.Event()
             self._answer()
             LOG.info("There is room on the disk again", dataDir=str(self._file.parent))
+
+    def _taken(self) -> bool:
+        """Make the reserve anew; False where that fails, for whatever reason."""
+        try:
+            return self._reserve.take()
+        except OSError as error:
+            self._say(error, "The reserve cannot be made anew")
+            return False
+
+    def _say(self, error: BaseException, text: str) -> None:
+        """Log an error, when nothing was said for a while."""
+        if trio.current_time() - self._said_at >= SAID_EACH_S:
+            LOG.error(error, text, dataDir=str(self._file.parent))
+            self._said_at = trio.current_time()
 
     def _answer(self) -> None:
         looked, self._looked = self._looked, trio.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from kubetrio.backend.dial import (
 from kubetrio.backend.guard import Guard
 from kubetrio.env import seeded
 from kubetrio.testing.backend import Asked, open_backend, tls_of
+from kubetrio.testing.faults import no_descriptors
 from kubetrio.transport import TlsTransport, Transport
 
 
@@ -282,3 +284,12 @@ async def test_the_server_does_not_connect_to_itself(certificates: pki.Pki) -> N
     with pytest.raises(DialError, match="nobody there"):
         await made.connect("127.0.0.1", "10250", Trust.KUBELET)
     assert dialled == ["10.0.0.9:10250", "127.0.0.1:10250"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the files of the process")
+async def test_without_descriptors_there_is_no_connection() -> None:
+    """In Go's words."""
+    with no_descriptors():
+        assert await refusal("127.0.0.1", "1") == (
+            "dial tcp 127.0.0.1:1: socket: too many open files"
+        )

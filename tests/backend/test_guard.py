@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import sys
 
 import pytest
 
 from kubetrio.backend.guard import Guard, is_local, proxyable
+from kubetrio.testing.faults import no_descriptors
 
 
 @pytest.mark.parametrize(
@@ -95,3 +97,11 @@ def test_addresses_of_this_machine() -> None:
         except OSError:
             return  # a machine without a network
         assert is_local(sock.getsockname()[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the files of the process")
+def test_without_descriptors_every_address_is_local() -> None:
+    """Using them all up is no way past the guard."""
+    with no_descriptors():
+        assert is_local("198.51.100.1")
+    assert not is_local("198.51.100.1")

@@ -25,6 +25,8 @@ pytestmark = [
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 NO_ROOM = "etcdserver: mvcc: database space exceeded"
 KEPT, DELETED = 60, 40
+# So that some of it meets a compaction and a checkpoint.
+UPKEEP = ("--etcd-compaction-interval", "200ms", "--history-window", "300ms")
 
 
 class Disk:
@@ -97,7 +99,7 @@ class Client:
 def test_a_full_disk_from_beginning_to_end(start_server: Start, disk: Disk) -> None:
     """Deletions go, creations do not, it stops with 0, starts, survives a kill, and recovers."""
     data = disk.path / "data"
-    server = start_server(data)
+    server = start_server(data, *UPKEEP)
     client = Client(server)
     answered = {f"c{number}" for number in range(KEPT + 3 * DELETED)}
     for name in sorted(answered):
@@ -131,7 +133,7 @@ def test_a_full_disk_from_beginning_to_end(start_server: Start, disk: Disk) -> N
     assert server.stop() == 0
 
     disk.fill()
-    server = start_server(data)
+    server = start_server(data, *UPKEEP)
     assert server.log.read_text().count("The disk is full") == 1
     client = Client(server)
     assert client.names() == answered
@@ -142,7 +144,7 @@ def test_a_full_disk_from_beginning_to_end(start_server: Start, disk: Disk) -> N
     assert (data / FILE_NAME).stat().st_size >= OPENS_WITH_BYTES  # for the next start
 
     disk.fill()
-    server = start_server(data)
+    server = start_server(data, *UPKEEP)
     client = Client(server)
     assert client.names() == answered
     delete(DELETED)

@@ -311,3 +311,16 @@ def h2_get() -> bytes:
     names = {":method": "GET", ":path": "/a", ":scheme": "https", ":authority": "h"}
     connection.send_headers(1, list(names.items()), end_stream=True)
     return connection.data_to_send()
+
+
+async def test_a_client_that_has_gone_before_it_is_looked_at_costs_nothing(
+    certificates: pki.Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some systems refuse options of its socket; the next client is served."""
+    async with listening(who, seeded(1), certificates) as listener:
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, "TCP_NODELAY", 9999)  # Linux refuses what it does not know
+            async with await trio.open_tcp_stream("127.0.0.1", listener.port) as refused:
+                assert await refused.receive_some() == b""
+        stream = await dial(listener.port, certificates)
+        await trio.aclose_forcefully(stream)

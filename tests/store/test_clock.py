@@ -1,10 +1,11 @@
 """The clock of revisions: neither stops nor jumps, whatever the wall clock does."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar, TypeVarTuple
 
 import pytest
 import trio
@@ -16,19 +17,41 @@ from kubetrio.store.database import FILE_NAME
 from kubetrio.store.model import Stamped
 from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
 
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
+
+NOW = 1e9
 YEAR_S = 365 * 86400.0
 VALUE = Stamped(b"", b"x")
 CONFIG = StoreConfig(durability="normal", history_window_s=300, compact_interval_s=60)
 
 
 class Wall:
-    """A wall clock that can be set."""
+    """A wall clock that can be set: at once, or at a later look or blocking call of the store."""
 
     def __init__(self) -> None:
+        self.begun = trio.current_time()
         self.ahead = 0.0
+        self.left = -1
+        self.later = 0.0
 
     def env(self) -> Env:
-        return replace(seeded(1), now=lambda: 1e9 + self.ahead + trio.current_time())
+        inline = seeded(1)
+
+        async def run_blocking(fn: Callable[[*Args], T], *args: *Args) -> T:
+            self.counted()
+            return await inline.run_blocking(fn, *args)
+
+        return replace(inline, now=self.now, run_blocking=run_blocking)
+
+    def now(self) -> float:
+        self.counted()
+        return NOW + self.ahead + trio.current_time() - self.begun
+
+    def counted(self) -> None:
+        if not self.left:
+            self.ahead = self.later
+        self.left -= 1
 
 
 async def churn(store: SqliteStore, revisions: int) -> None:
@@ -120,3 +143,38 @@ async def test_times_of_former_versions_do_not_stop_compaction(
     async with open_store(tmp_path, CONFIG, seeded(1)) as store:
         await trio.sleep(400)
         assert store.compacted == 200
+
+
+async def two_lives(directory: Path, wall: Wall) -> list[object]:
+    """All that can be told of a store behind work, checkpoints, compactions, an end and a start."""
+    config = replace(CONFIG, durability="full", checkpoint_pages=4)
+    told: list[object] = []
+    for _ in range(2):
+        async with open_store(directory, config, wall.env()) as store:
+            await churn(store, 4)
+            await trio.sleep(200)
+            told.append(store.compacted)
+            await churn(store, 4)
+            await trio.sleep(200)
+            told.append(store.compacted)
+    with closing(sqlite3.connect(directory / FILE_NAME)) as db:
+        told.append(db.execute("SELECT rev, key, at FROM revision").fetchall())
+    return told
+
+
+async def test_a_clock_that_is_set_in_the_middle_of_anything_changes_nothing(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """By a year, or back to 1970: before a sync, a step of compaction, a checkpoint, at an end.
+
+    But for the start of a new store, which begins with what the clock says.
+    """
+    wall = Wall()
+    expected = await two_lives(tmp_path / "undisturbed", wall)
+    looks = -1 - wall.left
+    assert looks > 30
+    for number in range(2, looks):
+        wall = Wall()
+        wall.left, wall.later = number, (YEAR_S, -YEAR_S, -NOW)[number % 3]
+        assert await two_lives(tmp_path / str(number), wall) == expected
+        assert wall.ahead

@@ -1,6 +1,7 @@
 """Opening, checking and refusing database files; times of the log."""
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from kubetrio.store import statements as sql
 from kubetrio.store.errors import DatabaseUnusable
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.reader import Reader
+from kubetrio.testing.faults import Faults, Lack
 
 PAGE = 4096
 VALUE = Stamped(b"", b"x" * 500)
@@ -265,3 +267,40 @@ def test_times_ahead_of_the_newest_are_behind_all_others(path: Path) -> None:
     assert again.revision_before(3000) == 3
     assert again.revision_before(4000) == 4
     again.abandon()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="replaces Linux's system calls")
+def test_a_connection_that_can_only_read_is_none(path: Path) -> None:
+    """SQLite makes one when the first descriptor that it asks for is refused."""
+    database.create(path, 0)
+    with Faults(path.parent) as faults:
+        faults.fail(Lack.DESCRIPTORS, 0, times=1)
+        with pytest.raises(apsw.CantOpenError, match="only be read"):
+            database.connect(path)
+        database.connect(path).close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="replaces Linux's system calls")
+def test_a_migration_without_room_is_not_told_as_damage(path: Path) -> None:
+    """Each of its writes may be the one that is refused."""
+    database.create(path, 0)
+    number = 0
+    with Faults(path.parent) as faults:
+        while True:
+            with closing(sqlite3.connect(path)) as db, db:
+                db.execute("DELETE FROM migration")
+                db.execute("DROP TABLE IF EXISTS history")
+                db.execute("DROP TABLE IF EXISTS current")
+                db.execute("DROP TABLE IF EXISTS revision")
+            faults.fail(Lack.ROOM, number)
+            said = ""
+            try:
+                open_writer(path).abandon()
+            except DatabaseUnusable as error:
+                said = str(error)
+            faults.clear()
+            assert "damaged" not in said
+            if not faults.fired:
+                break
+            number += 1
+    assert number > 5
