@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 
 import trio
@@ -49,6 +49,7 @@ from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.config import Config
+from kubetrio.config.flag import values
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
@@ -98,28 +99,31 @@ class State:
 
 
 def _flow_control(config: Config, env: Env, registry: Registry, hub: Hub) -> FlowControl:
-    reading, writing = config.max_requests_inflight, config.max_mutating_requests_inflight
-    if not config.priority_and_fairness:
+    chosen = config.flowcontrol
+    reading, writing = chosen.max_requests_inflight, chosen.max_mutating_requests_inflight
+    if not chosen.priority_and_fairness:
         return MaxInFlight(reading, writing)
     dispatcher = Dispatcher(trio.current_time(), reading + writing, held=True)
-    return PriorityAndFairness(dispatcher, registry, hub, env.now, config.request_timeout_s)
+    return PriorityAndFairness(
+        dispatcher, registry, hub, env.now, config.requests.request_timeout_s
+    )
 
 
 def _backends(config: Config, env: Env, port: int) -> Backends:
-    certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
+    chosen = config.kubelet
     for flag, file in (
-        ("--kubelet-client-certificate", certificate),
-        ("--kubelet-client-key", key),
-        ("--kubelet-certificate-authority", config.kubelet_certificate_authority),
+        ("--kubelet-client-certificate", chosen.client_certificate),
+        ("--kubelet-client-key", chosen.client_key),
+        ("--kubelet-certificate-authority", chosen.certificate_authority),
     ):
         if file is not None and not file.is_file():
             raise StartError(f"cannot read {flag}: {file} is not a file")
     kubelets = KubeletConfig(
-        certificate=certificate,
-        key=key,
-        authority=config.kubelet_certificate_authority,
-        address_types=config.kubelet_preferred_address_types,
-        timeout_s=config.kubelet_timeout_s,
+        certificate=chosen.client_certificate,
+        key=chosen.client_key,
+        authority=chosen.certificate_authority,
+        address_types=chosen.preferred_address_types,
+        timeout_s=chosen.timeout_s,
     )
     return Backends(
         kubelets,
@@ -131,8 +135,9 @@ def _backends(config: Config, env: Env, port: int) -> Backends:
 
 def _guard(config: Config, port: int) -> Guard:
     """Where users must not lead the server: to itself, under any of its addresses."""
-    places = {(ipaddress.ip_address(service_ip(config.service_ranges[0])), SERVICE_PORT)}
-    for host in (config.public_address, config.bind_address, *config.extra_hosts):
+    places = {(ipaddress.ip_address(service_ip(config.services.ranges[0])), SERVICE_PORT)}
+    serving = config.serving
+    for host in (serving.public_address, serving.bind_address, *serving.extra_hosts):
         with suppress(ValueError):  # a name: what it resolves to is judged
             places.add((ipaddress.ip_address(host), port))
     return Guard(port=port, places=frozenset(places))
@@ -193,16 +198,16 @@ def _admission(
 
 
 def _allocators(config: Config, store: Store, env: Env) -> dict[tuple[str, str], Allocator]:
-    return {("", "services"): ServiceAllocator(store, env, config.service_ranges)}
+    return {("", "services"): ServiceAllocator(store, env, config.services.ranges)}
 
 
 def store_config(config: Config) -> StoreConfig:
     """The store's part of a configuration."""
     return StoreConfig(
-        durability=config.durability,
-        history_window_s=config.history_window_s,
-        compact_interval_s=config.compact_interval_s,
-        accept_data_loss=config.accept_data_loss,
+        durability=config.storage.durability,
+        history_window_s=config.storage.history_window_s,
+        compact_interval_s=config.storage.compact_interval_s,
+        accept_data_loss=config.storage.accept_data_loss,
     )
 
 
@@ -222,12 +227,14 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     hub = Hub(store)
     metrics = Metrics()
     registry = builtin.registry()
-    address = f"{bracketed(config.public_address)}:{port}"
+    address = f"{bracketed(config.serving.public_address)}:{port}"
     health = health_checks(state, store)
     pages = Pages(
-        issuer=config.service_account_issuer,
+        issuer=config.auth.service_account_issuer,
         public_key=config.pki_dir / "sa.pub",
-        flags={f.name: getattr(config, f.name) for f in fields(config)},
+        flags={
+            row.flag.name or row.path: row.flag.kind.show(value) for row, value in values(config)
+        },
         started=env.now(),
         git_version=GIT_VERSION,
         health=health,
@@ -243,9 +250,9 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     quotas = StoredQuotas(store, registry, env)
     api = Api(
         config=ApiConfig(
-            min_request_timeout_s=config.min_request_timeout_s,
-            request_timeout_s=config.request_timeout_s,
-            audiences=config.audiences,
+            min_request_timeout_s=config.requests.min_request_timeout_s,
+            request_timeout_s=config.requests.request_timeout_s,
+            audiences=config.auth.audiences,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
         ),
@@ -259,9 +266,9 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             _admission(store, authorizer, quotas),
             env,
             _allocators(config, store, env),
-            allow_privileged=config.allow_privileged,
+            allow_privileged=config.admission.allow_privileged,
         ),
-        authenticator=Authenticator(_tokens(config), anonymous=config.anonymous_auth),
+        authenticator=Authenticator(_tokens(config), anonymous=config.auth.anonymous_auth),
         authorizer=authorizer,
         quotas=quotas,
         documents=Documents(registry, health, metrics, address, pages, env.now),
@@ -332,12 +339,14 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
 
 
 def _tokens(config: Config) -> StaticTokens:
-    if config.token_auth_file is None:
+    if config.auth.token_auth_file is None:
         return StaticTokens({})
     try:
-        tokens = parse_token_file(config.token_auth_file.read_bytes(), str(config.token_auth_file))
+        tokens = parse_token_file(
+            config.auth.token_auth_file.read_bytes(), str(config.auth.token_auth_file)
+        )
     except OSError as error:
-        file = config.token_auth_file
+        file = config.auth.token_auth_file
         raise StartError(f"cannot read --token-auth-file {file}: {error.strerror}") from error
     except TokenFileError as error:
         raise StartError(f"--token-auth-file: {error}") from error
