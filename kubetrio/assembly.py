@@ -38,7 +38,7 @@ from kubetrio.admission.topology import PodTopologyLabels
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
-from kubetrio.api.health import Health
+from kubetrio.api.health import Check, Health
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
@@ -48,7 +48,7 @@ from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
 from kubetrio.bootstrap.objects import service_ip
-from kubetrio.config import Config
+from kubetrio.config import Config, Storage
 from kubetrio.config.flag import values
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
@@ -228,7 +228,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     metrics = Metrics()
     registry = builtin.registry()
     address = f"{bracketed(config.serving.public_address)}:{port}"
-    health = health_checks(state, store)
+    health = health_checks(state, store, config.storage)
     pages = Pages(
         issuer=config.auth.service_account_issuer,
         public_key=config.pki_dir / "sa.pub",
@@ -284,8 +284,14 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     return api
 
 
-def health_checks(state: State, store: Store) -> Health:
-    """The checks of kube-apiserver, and what is behind each of them here."""
+def health_checks(state: State, store: Store, limits: Storage) -> Health:
+    """The checks of kube-apiserver, and what is behind each of them here.
+
+    Args:
+        state: what the server says of itself.
+        store: asked whether it answers.
+        limits: how long it may take for that.
+    """
     health = Health()
 
     def bootstrapped() -> str | None:
@@ -294,12 +300,15 @@ def health_checks(state: State, store: Store) -> Health:
     def stopping() -> str | None:
         return "process is shutting down" if state.stopping else None
 
-    def storage() -> str | None:
-        try:
-            store.probe()
-        except StoreError as error:
-            return f"error getting data from etcd: {error}"
-        return None
+    def storage(limit_s: float) -> Check:
+        async def check() -> str | None:
+            try:
+                await store.probe(limit_s)
+            except StoreError as error:
+                return f"error getting data from etcd: {error}"
+            return None
+
+        return check
 
     def space() -> str | None:
         return "the disk is full: only deletions are taken" if store.statistics().full else None
@@ -308,10 +317,11 @@ def health_checks(state: State, store: Store) -> Health:
     health.add("log", lambda: None)
     # This server talks to itself without a connection, so no certificate of one can expire.
     health.add("loopback-serving-certificate", lambda: None, ["healthz", "livez"])
-    health.add("etcd", storage)
-    health.add("etcd-readiness", storage, ["readyz"])
+    health.add("etcd", storage(limits.healthcheck_timeout_s))
+    ready = storage(limits.readycheck_timeout_s)
+    health.add("etcd-readiness", ready, ["readyz"])
     health.add("informer-sync", bootstrapped, ["readyz"])
-    health.add_hooks(bootstrapped, {"storage-readiness": storage})
+    health.add_hooks(bootstrapped, {"storage-readiness": ready})
     health.add("storage-space", space, ["readyz"])
     health.add("shutdown", stopping, ["readyz"])
     return health

@@ -99,7 +99,7 @@ def judge(arguments: Sequence[str]) -> Judged:
     Args:
         arguments: in order.
     """
-    known = table()
+    known = table() if arguments else {}
     judged = Judged()
     rest = list(arguments)
     while rest:
