@@ -39,6 +39,7 @@ from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
 from kubetrio.api.health import Check, Health
+from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
@@ -278,6 +279,10 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
+    if RequestLog.wanted():
+        api.request_log = RequestLog()
+        if isinstance(api.flow, PriorityAndFairness):
+            api.flow.leave = api.request_log.leaving(api.flow.leave)
     _gather(metrics, store, hub)
     metrics.gathered.add(api.authenticator.attempts.families)
     _observe_flow(api)
