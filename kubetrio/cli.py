@@ -16,12 +16,12 @@ import trio
 
 from kubetrio import __version__, kubeconfig, logs
 from kubetrio.config import Config, ConfigError
-from kubetrio.flags import absent
 from kubetrio.flags import parser as flags
 from kubetrio.flags.terminal import Terminal
 from kubetrio.logs import Log
 
 if TYPE_CHECKING:
+    from kubetrio.flags.absent import Ignored
     from kubetrio.server import Server
 
 log = Log("kubetrio")
@@ -45,14 +45,19 @@ def parser() -> flags.Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     options, rest = parser().parse_known_args(arguments)
-    judged = absent.judge(rest)
-    if judged.wrong:
-        options.parser.error(flags.mistakes(judged.wrong, options.parser.format_help()))
+    ignored: list[Ignored] = []
     try:
-        if judged.refused:
-            for line in judged.refused:
-                print(f"kubetrio: {line}", file=sys.stderr)
-            return 1
+        if rest:
+            from kubetrio.flags.absent import judge
+
+            judged = judge(rest)
+            ignored = judged.ignored
+            if judged.wrong:
+                options.parser.error(flags.mistakes(judged.wrong, options.parser.format_help()))
+            if judged.refused:
+                for line in judged.refused:
+                    print(f"kubetrio: {line}", file=sys.stderr)
+                return 1
         try:
             config, terminal = flags.made(options)
         except ConfigError as problem:
@@ -60,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         form = logs.Format.JSON if terminal.logging_format == "json" else logs.Format.TEXT
         logs.setup(form, terminal.verbosity, sys.stderr)
-        for row in judged.ignored:
+        for row in ignored:
             log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
         return serve(config, terminal)
     finally:

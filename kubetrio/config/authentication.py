@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from kubetrio.config.flag import Section, flag
+from kubetrio.config.flag import Section, flag, section
 from kubetrio.config.kinds import AUDIENCES, BOOLEAN, FILE, ISSUER
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Authentication(Section):
     """Who may be who; see the reference of flags."""
 

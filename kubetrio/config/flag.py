@@ -7,8 +7,8 @@ configuration with its default and its check, and a line of the reference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, field, fields
-from typing import Any, ClassVar, TypeVar, cast
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast, dataclass_transform
 
 from kubetrio.config.kinds import Kind
 
@@ -38,8 +38,7 @@ class ConfigError(ValueError):
         return f"{' and '.join(self.flags)}: {self.why}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flag:
+class Flag(NamedTuple):
     """What is said of a field that the command line sets.
 
     Args:
@@ -63,8 +62,7 @@ class Flag:
     command_default: object = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """A flag and where it goes.
 
     Args:
@@ -132,19 +130,38 @@ Rule = Callable[[Any], "ConfigError | None"]
 
 
 class Section:
-    """Fields that are checked when the value is made, also as a changed copy.
+    """Frozen fields that are checked when the value is made, also as a changed copy.
+
+    A dataclass in all but the code, which dataclasses would generate for each at every start: half
+    a millisecond.
 
     Attributes:
         TITLE: heading of its flags.
         RULES: what goes together, beside what each field may be.
     """
 
-    __slots__ = ()
     TITLE: ClassVar[str] = ""
     RULES: ClassVar[tuple[Rule, ...]] = ()
 
-    def __post_init__(self) -> None:
-        for one in fields(cast("Any", self)):
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init__(self, **given: Any) -> None:
+        for one in fields(self):
+            if one.name in given:
+                value = given.pop(one.name)
+            elif one.default_factory is not MISSING:
+                value = one.default_factory()
+            elif one.default is not MISSING:
+                value = one.default
+            else:
+                raise TypeError(f"{type(self).__name__} needs {one.name}")
+            object.__setattr__(self, one.name, value)
+        if given:
+            raise TypeError(f"{type(self).__name__} has no {next(iter(given))}")
+        self._check()
+
+    def _check(self) -> None:
+        for one in fields(self):
             about = flag_of(one)
             value = getattr(self, one.name)
             if about is not None:
@@ -159,10 +176,39 @@ class Section:
             if problem is not None:
                 raise problem
 
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
-def error_of(section: type[Section], names: tuple[str, ...], why: str) -> ConfigError:
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def _values(self) -> dict[str, object]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self._values() == other._values()
+
+    __hash__ = None  # type: ignore[assignment]  # there are mappings inside
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
+        return f"{type(self).__name__}({shown})"
+
+
+S = TypeVar("S", bound=Section)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field, required))
+def section(made: type[S]) -> type[S]:
+    """Make a class a section: its fields are given by name."""
+    return dataclass(init=False, eq=False, repr=False, kw_only=True, match_args=False)(made)
+
+
+def error_of(of: type[Section], names: tuple[str, ...], why: str) -> ConfigError:
     """An error about fields of a section."""
-    abouts = [flag_of(one) for one in fields(cast("Any", section)) if one.name in names]
+    abouts = [flag_of(one) for one in fields(of) if one.name in names]
     flags = tuple(f"--{about.name}" for about in abouts if about is not None and about.name)
     return ConfigError(names, why, flags)
 
@@ -170,22 +216,22 @@ def error_of(section: type[Section], names: tuple[str, ...], why: str) -> Config
 def both_or_none(one: str, other: str) -> Rule:
     """Two fields are given together."""
 
-    def rule(section: Section) -> ConfigError | None:
-        if (getattr(section, one) is None) == (getattr(section, other) is None):
+    def rule(chosen: Section) -> ConfigError | None:
+        if (getattr(chosen, one) is None) == (getattr(chosen, other) is None):
             return None
-        return error_of(type(section), (one, other), "go together: give both or none")
+        return error_of(type(chosen), (one, other), "go together: give both or none")
 
     return rule
 
 
-def rows(section: type[Section], name: str = "") -> Iterator[Row]:
+def rows(of: type[Section], name: str = "") -> Iterator[Row]:
     """The flags of a section and of those inside it, in order.
 
     Args:
-        section: a dataclass.
+        of: a section.
         name: of the section in the configuration; empty for the configuration itself.
     """
-    for one in fields(cast("Any", section)):
+    for one in fields(of):
         about = flag_of(one)
         made = one.default_factory
         if about is None:
@@ -200,13 +246,13 @@ def rows(section: type[Section], name: str = "") -> Iterator[Row]:
             flag=about,
             section=name,
             field=one.name,
-            group=about.group or section.TITLE,
+            group=about.group or of.TITLE,
             default=default,
         )
 
 
-def values(section: Section) -> Iterator[tuple[Row, Any]]:
+def values(config: Section) -> Iterator[tuple[Row, Any]]:
     """The flags of a configuration with the values that it has."""
-    for row in rows(type(section)):
-        holder = getattr(section, row.section) if row.section else section
+    for row in rows(type(config)):
+        holder = getattr(config, row.section) if row.section else config
         yield row, getattr(holder, row.field)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubetrio.certificates import host_name
 
@@ -23,8 +22,7 @@ Check = Callable[[Any], str]
 """Says what is wrong with a value, after the value; nothing if it may be so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(NamedTuple):
     """One kind of value.
 
     Args:
@@ -265,9 +263,9 @@ BOOLEAN = Kind(
 )
 DIRECTORY = Kind(placeholder="DIR", parse=_path, check=_is_path)
 ANY_DIRECTORY = Kind(placeholder="DIR", parse=_path, check=_is_path_or_none, show=_shown_path)
-FILE = replace(ANY_DIRECTORY, placeholder="FILE")
+FILE = ANY_DIRECTORY._replace(placeholder="FILE")
 DURATION = Kind(placeholder="DURATION", parse=duration, check=_is_seconds, show=duration_text)
-SOME_TIME = replace(DURATION, check=_is_some_seconds)
+SOME_TIME = DURATION._replace(check=_is_some_seconds)
 SECONDS = Kind(
     placeholder="SECONDS",
     parse=lambda text: float(_whole(text)),
@@ -275,7 +273,7 @@ SECONDS = Kind(
     show=lambda value: f"{value:g}",
 )
 COUNT = Kind(placeholder="N", parse=_whole, check=_is_count)
-LEVEL = replace(COUNT, placeholder="LEVEL")
+LEVEL = COUNT._replace(placeholder="LEVEL")
 PORT = Kind(placeholder="PORT", parse=_port, check=_is_port)
 NAME = Kind(placeholder="NAME", parse=str, check=_is_name)
 ADDRESS = Kind(placeholder="IP", parse=str, check=_is_address)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from kubetrio.config.flag import Rule, Section, both_or_none, flag
+from kubetrio.config.flag import Rule, Section, both_or_none, flag, section
 from kubetrio.config.kinds import ADDRESS_TYPE_LIST, ADDRESS_TYPES, FILE, RANGES, SOME_TIME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Services(Section):
     """Addresses of Services; see the reference of flags."""
 
@@ -27,7 +26,7 @@ class Services(Section):
         return tuple(cidr.strip() for cidr in self.cluster_ip_range.split(","))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Kubelet(Section):
     """How kubelets are reached; see the reference of flags."""
 

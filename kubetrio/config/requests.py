@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from kubetrio.config.flag import ConfigError, Rule, Section, error_of, flag
+from kubetrio.config.flag import ConfigError, Rule, Section, error_of, flag, section
 from kubetrio.config.kinds import BOOLEAN, COUNT, SECONDS, SOME_TIME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Requests(Section):
     """How long requests take; see the reference of flags."""
 
@@ -35,7 +34,7 @@ def _some_seat(chosen: FlowControl) -> ConfigError | None:
     return error_of(FlowControl, LIMITS, why)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class FlowControl(Section):
     """How many requests execute at a time; see the reference of flags."""
 
@@ -55,7 +54,7 @@ class FlowControl(Section):
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Admission(Section):
     """What objects may be; see the reference of flags."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from kubetrio.config.authentication import Authentication
-from kubetrio.config.flag import Section, flag, required
+from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import DIRECTORY, GATES, NAME
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import Admission, FlowControl, Requests
@@ -15,7 +15,7 @@ from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Config(Section):
     """Everything `open_server` needs; the command line makes one of these.
 

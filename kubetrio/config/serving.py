@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from kubetrio.config.flag import Rule, Section, both_or_none, flag
+from kubetrio.config.flag import Rule, Section, both_or_none, flag, section
 from kubetrio.config.kinds import (
     ADDRESS,
     ANY_DIRECTORY,
@@ -24,7 +23,7 @@ WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
 TLS_VERSIONS = ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Serving(Section):
     """Where and how the server listens, and how it stops; see the reference of flags."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from kubetrio.config.flag import Section, flag
+from kubetrio.config.flag import Section, flag, section
 from kubetrio.config.kinds import BOOLEAN, DURATION, SOME_TIME, one_of
 
 GUIDE = "../how-to/tune-durability-and-history.md"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Storage(Section):
     """How objects are kept; see the reference of flags."""
 

@@ -99,7 +99,7 @@ def judge(arguments: Sequence[str]) -> Judged:
     Args:
         arguments: in order.
     """
-    known = table() if arguments else {}
+    known = table()
     judged = Judged()
     rest = list(arguments)
     while rest:

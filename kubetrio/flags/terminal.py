@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from kubetrio.config.flag import Section, flag
+from kubetrio.config.flag import Section, flag, section
 from kubetrio.config.kinds import BOOLEAN, FILE, LEVEL, one_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Terminal(Section):
     """What a person who starts a server gets beside it; see the reference of flags."""
 
