@@ -58,7 +58,7 @@ ABSENT_PLUGINS = (
 """Admission plugins of kube-apiserver that are not here; to switch them off asks for nothing."""
 
 OTHER_WAYS = "give users client certificates or --token-auth-file, and leave the flag out"
-OWN_KEY = "leave the flag out; the keys are sa.key and sa.pub in --cert-dir"
+OWN_KEY = "leave the flag out, and find the keys as sa.key and sa.pub in --cert-dir"
 IN_FRONT = "terminate TLS in front of the server, and leave the flag out"
 
 NO_AUDIT = "there is no audit log"
@@ -154,7 +154,7 @@ AUTHENTICATION: tuple[Absent, ...] = (
     Refused("service-account-jwks-uri", "the address of the key set is always that of the issuer"),
     Refused(
         "service-account-key-file",
-        "tokens of service accounts are verified by no other key than the server's own",
+        "the key set that verifies tokens of service accounts has the server's own key alone",
         OWN_KEY,
     ),
     Ignored(
