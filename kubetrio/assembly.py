@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 
 import trio
@@ -17,7 +17,8 @@ from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
-from kubetrio.api.health import Health
+from kubetrio.api.health import Check, Health
+from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
@@ -27,7 +28,8 @@ from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
 from kubetrio.bootstrap.objects import service_ip
-from kubetrio.config import Config
+from kubetrio.config import Config, Storage
+from kubetrio.config.flag import values
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
@@ -101,28 +103,31 @@ class State:
 
 
 def _flow_control(config: Config, env: Env, registry: LiveRegistry, hub: Hub) -> FlowControl:
-    reading, writing = config.max_requests_inflight, config.max_mutating_requests_inflight
-    if not config.priority_and_fairness:
+    chosen = config.flowcontrol
+    reading, writing = chosen.max_requests_inflight, chosen.max_mutating_requests_inflight
+    if not chosen.priority_and_fairness:
         return MaxInFlight(reading, writing)
     dispatcher = Dispatcher(trio.current_time(), reading + writing, held=True)
-    return PriorityAndFairness(dispatcher, registry, hub, env.now, config.request_timeout_s)
+    return PriorityAndFairness(
+        dispatcher, registry, hub, env.now, config.requests.request_timeout_s
+    )
 
 
 def _backends(config: Config, env: Env, port: int) -> Backends:
-    certificate, key = config.kubelet_client_certificate, config.kubelet_client_key
+    chosen = config.kubelet
     for flag, file in (
-        ("--kubelet-client-certificate", certificate),
-        ("--kubelet-client-key", key),
-        ("--kubelet-certificate-authority", config.kubelet_certificate_authority),
+        ("--kubelet-client-certificate", chosen.client_certificate),
+        ("--kubelet-client-key", chosen.client_key),
+        ("--kubelet-certificate-authority", chosen.certificate_authority),
     ):
         if file is not None and not file.is_file():
             raise StartError(f"cannot read {flag}: {file} is not a file")
     kubelets = KubeletConfig(
-        certificate=certificate,
-        key=key,
-        authority=config.kubelet_certificate_authority,
-        address_types=config.kubelet_preferred_address_types,
-        timeout_s=config.kubelet_timeout_s,
+        certificate=chosen.client_certificate,
+        key=chosen.client_key,
+        authority=chosen.certificate_authority,
+        address_types=chosen.preferred_address_types,
+        timeout_s=chosen.timeout_s,
     )
     return Backends(
         kubelets,
@@ -134,8 +139,9 @@ def _backends(config: Config, env: Env, port: int) -> Backends:
 
 def _guard(config: Config, port: int) -> Guard:
     """Where users must not lead the server: to itself, under any of its addresses."""
-    places = {(ipaddress.ip_address(service_ip(config.service_ranges[0])), SERVICE_PORT)}
-    for host in (config.public_address, config.bind_address, *config.extra_hosts):
+    places = {(ipaddress.ip_address(service_ip(config.services.ranges[0])), SERVICE_PORT)}
+    serving = config.serving
+    for host in (serving.public_address, serving.bind_address, *serving.extra_hosts):
         with suppress(ValueError):  # a name: what it resolves to is judged
             places.add((ipaddress.ip_address(host), port))
     return Guard(port=port, places=frozenset(places))
@@ -201,16 +207,16 @@ def _admission(
 def _allocators(
     config: Config, store: Store, registry: LiveRegistry, env: Env
 ) -> dict[tuple[str, str], Allocator]:
-    return {("", "services"): ServiceAllocator(store, registry, env, config.service_ranges)}
+    return {("", "services"): ServiceAllocator(store, registry, env, config.services.ranges)}
 
 
 def store_config(config: Config) -> StoreConfig:
     """The store's part of a configuration."""
     return StoreConfig(
-        durability=config.durability,
-        history_window_s=config.history_window_s,
-        compact_interval_s=config.compact_interval_s,
-        accept_data_loss=config.accept_data_loss,
+        durability=config.storage.durability,
+        history_window_s=config.storage.history_window_s,
+        compact_interval_s=config.storage.compact_interval_s,
+        accept_data_loss=config.storage.accept_data_loss,
     )
 
 
@@ -230,12 +236,14 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     hub = Hub(store)
     metrics = Metrics()
     registry = LiveRegistry(builtin_registry())
-    address = f"{bracketed(config.public_address)}:{port}"
-    health = health_checks(state, store)
+    address = f"{bracketed(config.serving.public_address)}:{port}"
+    health = health_checks(state, store, config.storage)
     pages = Pages(
-        issuer=config.service_account_issuer,
+        issuer=config.auth.service_account_issuer,
         public_key=config.pki_dir / "sa.pub",
-        flags={f.name: getattr(config, f.name) for f in fields(config)},
+        flags={
+            row.flag.name or row.path: row.flag.kind.show(value) for row, value in values(config)
+        },
         started=env.now(),
         git_version=GIT_VERSION,
         health=health,
@@ -251,9 +259,9 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     quotas = StoredQuotas(store, registry, env)
     api = Api(
         config=ApiConfig(
-            min_request_timeout_s=config.min_request_timeout_s,
-            request_timeout_s=config.request_timeout_s,
-            audiences=config.audiences,
+            min_request_timeout_s=config.requests.min_request_timeout_s,
+            request_timeout_s=config.requests.request_timeout_s,
+            audiences=config.auth.audiences,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
         ),
@@ -268,9 +276,9 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             _admission(store, registry, authorizer, quotas),
             env,
             _allocators(config, store, registry, env),
-            allow_privileged=config.allow_privileged,
+            allow_privileged=config.admission.allow_privileged,
         ),
-        authenticator=Authenticator(_tokens(config), anonymous=config.anonymous_auth),
+        authenticator=Authenticator(_tokens(config), anonymous=config.auth.anonymous_auth),
         authorizer=authorizer,
         quotas=quotas,
         documents=Documents(registry, health, metrics, address, pages, env.now),
@@ -280,14 +288,24 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
+    if RequestLog.wanted():
+        api.request_log = RequestLog()
+        if isinstance(api.flow, PriorityAndFairness):
+            api.flow.leave = api.request_log.leaving(api.flow.leave)
     _gather(metrics, store, hub)
     metrics.gathered.add(api.authenticator.attempts.families)
     _observe_flow(api)
     return api
 
 
-def health_checks(state: State, store: Store) -> Health:
-    """The checks of kube-apiserver, and what is behind each of them here."""
+def health_checks(state: State, store: Store, limits: Storage) -> Health:
+    """The checks of kube-apiserver, and what is behind each of them here.
+
+    Args:
+        state: what the server says of itself.
+        store: asked whether it answers.
+        limits: how long it may take for that.
+    """
     health = Health()
 
     def bootstrapped() -> str | None:
@@ -296,12 +314,15 @@ def health_checks(state: State, store: Store) -> Health:
     def stopping() -> str | None:
         return "process is shutting down" if state.stopping else None
 
-    def storage() -> str | None:
-        try:
-            store.probe()
-        except StoreError as error:
-            return f"error getting data from etcd: {error}"
-        return None
+    def storage(limit_s: float) -> Check:
+        async def check() -> str | None:
+            try:
+                await store.probe(limit_s)
+            except StoreError as error:
+                return f"error getting data from etcd: {error}"
+            return None
+
+        return check
 
     def space() -> str | None:
         return "the disk is full: only deletions are taken" if store.statistics().full else None
@@ -310,10 +331,11 @@ def health_checks(state: State, store: Store) -> Health:
     health.add("log", lambda: None)
     # This server talks to itself without a connection, so no certificate of one can expire.
     health.add("loopback-serving-certificate", lambda: None, ["healthz", "livez"])
-    health.add("etcd", storage)
-    health.add("etcd-readiness", storage, ["readyz"])
+    health.add("etcd", storage(limits.healthcheck_timeout_s))
+    ready = storage(limits.readycheck_timeout_s)
+    health.add("etcd-readiness", ready, ["readyz"])
     health.add("informer-sync", bootstrapped, ["readyz"])
-    health.add_hooks(bootstrapped, {"storage-readiness": storage})
+    health.add_hooks(bootstrapped, {"storage-readiness": ready})
     health.add("storage-space", space, ["readyz"])
     health.add("shutdown", stopping, ["readyz"])
     return health
@@ -341,12 +363,14 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
 
 
 def _tokens(config: Config) -> StaticTokens:
-    if config.token_auth_file is None:
+    if config.auth.token_auth_file is None:
         return StaticTokens({})
     try:
-        tokens = parse_token_file(config.token_auth_file.read_bytes(), str(config.token_auth_file))
+        tokens = parse_token_file(
+            config.auth.token_auth_file.read_bytes(), str(config.auth.token_auth_file)
+        )
     except OSError as error:
-        file = config.token_auth_file
+        file = config.auth.token_auth_file
         raise StartError(f"cannot read --token-auth-file {file}: {error.strerror}") from error
     except TokenFileError as error:
         raise StartError(f"--token-auth-file: {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gc
 import os
@@ -15,11 +14,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 import trio
 
-from kubetrio import __version__, flags, kubeconfig, logs
+from kubetrio import __version__, kubeconfig, logs
 from kubetrio.config import Config, ConfigError
+from kubetrio.flags import parser as flags
+from kubetrio.flags.terminal import Terminal
 from kubetrio.logs import Log
 
 if TYPE_CHECKING:
+    from kubetrio.flags.absent import Ignored
     from kubetrio.server import Server
 
 log = Log("kubetrio")
@@ -43,25 +45,34 @@ def parser() -> flags.Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     options, rest = parser().parse_known_args(arguments)
-    ignored, wrong = flags.unused(rest) if rest else ([], [])
-    if wrong:
-        options.parser.error(flags.mistakes(wrong, options.parser.format_help()))
-    form = logs.Format.JSON if options.logging_format == "json" else logs.Format.TEXT
-    logs.setup(form, options.verbosity, sys.stderr)
-    for name in ignored:
-        log.warning("flag has no meaning here and is ignored", flag=f"--{name}")
+    ignored: list[Ignored] = []
     try:
+        if rest:
+            from kubetrio.flags.absent import judge
+
+            judged = judge(rest)
+            ignored = judged.ignored
+            if judged.wrong:
+                options.parser.error(flags.mistakes(judged.wrong, options.parser.format_help()))
+            if judged.refused:
+                for line in judged.refused:
+                    print(f"kubetrio: {line}", file=sys.stderr)
+                return 1
         try:
-            config = flags.to_config(options)
+            config, terminal = flags.made(options)
         except ConfigError as problem:
-            print(f"kubetrio: {problem.named(flags.flag_of)}", file=sys.stderr)
+            print(f"kubetrio: {problem.by_flag()}", file=sys.stderr)
             return 1
-        return serve(config, options)
+        form = logs.Format.JSON if terminal.logging_format == "json" else logs.Format.TEXT
+        logs.setup(form, terminal.verbosity, sys.stderr)
+        for row in ignored:
+            log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
+        return serve(config, terminal)
     finally:
         _let_go_of_output()
 
 
-def serve(config: Config, options: argparse.Namespace) -> int:
+def serve(config: Config, terminal: Terminal) -> int:
     """Run the server until a signal says otherwise."""
     from kubetrio.http.descriptors import allow_all
     from kubetrio.pki import PkiError
@@ -69,10 +80,10 @@ def serve(config: Config, options: argparse.Namespace) -> int:
     from kubetrio.store.errors import StoreError
 
     allow_all()
-    path: Path = options.write_kubeconfig or config.data_dir / "kubeconfig"
+    path = terminal.write_kubeconfig or config.data_dir / "kubeconfig"
     expected = (StartError, StoreError, PkiError, kubeconfig.KubeconfigError, OSError)
     try:
-        trio.run(_serve, config, path.resolve(), options.merge_kubeconfig)
+        trio.run(_serve, config, path.resolve(), terminal.merge_kubeconfig)
     except BaseExceptionGroup as group:
         problem = _first(group)
         if not isinstance(problem, expected):
@@ -140,7 +151,7 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
         f"kubetrio {__version__} is ready at {server.url}",
         f"export KUBECONFIG={shlex.quote(str(path))}",
     ]
-    if server.config.priority_and_fairness:
+    if server.config.flowcontrol.priority_and_fairness:
         lines.append(f"kubectl proxy  # shows who waits: {PROXIED}{ROOT}/")
     if merge:
         target = kubeconfig.default_path(os.environ)

@@ -49,6 +49,7 @@ __all__ = ["Server", "StartError", "open_server"]
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
+NEWEST_TLS = "VersionTLS13"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +82,13 @@ class Server:
         if self.state.stopping:
             return
         self.state.stopping = True
-        with trio.move_on_after(self.config.shutdown_grace_s):
+        with trio.move_on_after(self.config.serving.shutdown_grace_s):
             await self.lease.stop()
-        await trio.sleep(self.config.shutdown_delay_s)
+        await trio.sleep(self.config.serving.shutdown_delay_s)
         self.api.end_streams()
         self.api.flow.close()
         await self.listener.drain()
-        with trio.move_on_after(self.config.shutdown_grace_s):
+        with trio.move_on_after(self.config.serving.shutdown_grace_s):
             await self.listener.wait_idle()
         self.listener.abort()
 
@@ -112,8 +113,9 @@ class Server:
 
 
 def _certificates(config: Config, env: Env) -> pki.Pki:
-    hosts = [config.public_address, config.bind_address, *config.extra_hosts]
-    hosts.append(service_ip(config.service_ranges[0]))
+    serving = config.serving
+    hosts = [serving.public_address, serving.bind_address, *serving.extra_hosts]
+    hosts.append(service_ip(config.services.ranges[0]))
     made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
     if made.issued:
         log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
@@ -122,7 +124,11 @@ def _certificates(config: Config, env: Env) -> pki.Pki:
 
 def _warn_of_exposed(config: Config) -> None:
     """Say what holds secrets and is not only the owner's, as ssh says of keys."""
-    given = (config.token_auth_file, config.tls_private_key_file, config.kubelet_client_key)
+    given = (
+        config.auth.token_auth_file,
+        config.serving.tls_private_key_file,
+        config.kubelet.client_key,
+    )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
     for path in [config.data_dir, *own, *filter(None, given)]:
         mend = exposed(path)
@@ -131,16 +137,21 @@ def _warn_of_exposed(config: Config) -> None:
 
 
 def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
-    serving = made.serving
-    if config.tls_cert_file is not None and config.tls_private_key_file is not None:
-        serving = pki.load_user_supplied(config.tls_cert_file, config.tls_private_key_file)
-    client_ca = config.client_ca_file or made.ca.cert
+    serving, chosen = made.serving, config.serving
+    if chosen.tls_cert_file is not None and chosen.tls_private_key_file is not None:
+        serving = pki.load_user_supplied(chosen.tls_cert_file, chosen.tls_private_key_file)
+    client_ca = config.auth.client_ca_file or made.ca.cert
     try:
         return tls_context(
-            TlsConfig(certificate=serving.cert, key=serving.key, client_ca=client_ca)
+            TlsConfig(
+                certificate=serving.cert,
+                key=serving.key,
+                client_ca=client_ca,
+                newest_only=chosen.tls_min_version == NEWEST_TLS,
+            )
         )
     except OSError as error:
-        flag = "" if config.client_ca_file is None else "--client-ca-file "
+        flag = "" if config.auth.client_ca_file is None else "--client-ca-file "
         why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         raise StartError(f"cannot use {flag}{client_ca}: {why or error}") from error
 
@@ -148,15 +159,15 @@ def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
 def _connection_limits(config: Config) -> ConnectionLimits:
     return ConnectionLimits.within(
         descriptors.allowed(),
-        total=config.max_connections,
-        per_address=config.max_connections_per_address,
-        strangers=config.max_unauthenticated_connections,
+        total=config.serving.max_connections,
+        per_address=config.serving.max_connections_per_address,
+        strangers=config.serving.max_unauthenticated_connections,
     )
 
 
 def _default_range(config: Config, api: Api) -> DefaultServiceRange:
     return DefaultServiceRange(
-        api.registry, api.lifecycle, api.store, api.env, config.service_ranges
+        api.registry, api.lifecycle, api.store, api.env, config.services.ranges
     )
 
 
@@ -179,9 +190,9 @@ async def bootstrap(
         api.registry,
         api.lifecycle,
         api.store,
-        address=_ip(config.public_address),
+        address=_ip(config.serving.public_address),
         port=port,
-        service_ip=service_ip(config.service_ranges[0]),
+        service_ip=service_ip(config.services.ranges[0]),
         client_ca=client_ca,
         now=api.env.now(),
     )
@@ -258,13 +269,13 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         made = _certificates(config, env)
         _warn_of_exposed(config)
         context = _tls(config, made)
-        authorities = (config.client_ca_file or made.ca.cert).read_text(errors="replace")
+        authorities = (config.auth.client_ca_file or made.ca.cert).read_text(errors="replace")
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:
-        listening = bind(config.bind_address, config.secure_port)
+        listening = bind(config.serving.bind_address, config.serving.secure_port)
     except OSError as error:
-        where = f"{bracketed(config.bind_address)}:{config.secure_port}"
+        where = f"{bracketed(config.serving.bind_address)}:{config.serving.secure_port}"
         # Python adds the address to the system's words; it is there already.
         number = error.errno or 0
         why = os.strerror(number) if number > 0 else str(error.strerror).partition(" (while")[0]
@@ -274,7 +285,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         async with open_store(config.data_dir, store_config(config), env) as store:
             state = State()
             api = build_api(config, env, store, state, port)
-            api.issuer = TokenIssuer(made.sa_key, config.service_account_issuer)
+            api.issuer = TokenIssuer(made.sa_key, config.auth.service_account_issuer)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(api.handle, write_timeout_s=h1.write_timeout_s, env=env)
             limits = _connection_limits(config)
@@ -296,7 +307,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
                 in_background(unprotect.run, "storage protection")
                 in_background(QuotaKeeper(store, api.quotas, env).run, "resource quotas")
-                address = f"{bracketed(config.public_address)}:{port}"
+                address = f"{bracketed(config.serving.public_address)}:{port}"
                 lease = IdentityLease(
                     api.registry,
                     api.lifecycle,
@@ -329,7 +340,7 @@ def _known_gates(config: Config) -> None:
         known = builtin.load("flags")["featureGates"]
         for name in config.feature_gates:
             if name not in known:
-                raise StartError(f"feature_gates: unrecognized feature gate: {name}")
+                raise StartError(f"--feature-gates: unrecognized feature gate: {name}")
 
 
 def _ip(address: str) -> str:

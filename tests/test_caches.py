@@ -12,7 +12,7 @@ import pytest
 from kubetrio.api.request import Request, resolve
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.tokens import parse_token_file
-from kubetrio.config import Config
+from kubetrio.config import Config, Storage
 from kubetrio.http.messages import head
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersionKind
@@ -85,7 +85,7 @@ def test_credentials_with_many_blanks_are_not_kept(tmp_path: Path) -> None:
 
 async def test_nothing_of_long_requests_stays(tmp_path: Path) -> None:
     """Through the whole pipeline, for somebody without credentials."""
-    config = Config(data_dir=tmp_path / "data", durability="normal")
+    config = Config(data_dir=tmp_path / "data", storage=Storage(durability="normal"))
     async with open_api(config=config) as server, server.connect(certificate=None) as client:
         await client.request("GET", "/api/v1/a")
         gc.collect()

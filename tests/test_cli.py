@@ -15,7 +15,7 @@ import trio
 
 from kubetrio import __version__
 from kubetrio.cli import main
-from kubetrio.config import Config
+from kubetrio.config import Config, Serving
 from kubetrio.server import open_server
 from kubetrio.testing.environment import Fault, FaultyDisk
 
@@ -119,6 +119,32 @@ def test_a_value_that_cannot_be_is_one_line(
     assert not data_dir.exists()
 
 
+def test_what_is_missing_stops_the_start(
+    capsys: pytest.CaptureFixture[str], data_dir: Path
+) -> None:
+    """Exit code 1, one line for each flag, and nothing on the disk."""
+    flags = ("--encryption-provider-config", "e.yaml", "--audit-log-path=audit.log", "--profiling")
+    assert main(["serve", "--data-dir", str(data_dir), *flags]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    one, other = said.err.splitlines()
+    assert one.startswith("kubetrio: --encryption-provider-config: objects are not encrypted")
+    assert other == "kubetrio: --audit-log-path: there is no audit log; leave the flag out"
+    assert not data_dir.exists()
+
+
+def test_what_changes_nothing_is_a_warning(
+    capsys: pytest.CaptureFixture[str], data_dir: Path
+) -> None:
+    """With its reason; the rest of the command line decides whether the server starts."""
+    flags = ("--etcd-servers", "http://x", "--bind-address", "192.0.2.1")
+    assert main(["serve", "--data-dir", str(data_dir), *flags]) == 1
+    warned, line = capsys.readouterr().err.splitlines()
+    assert warned.startswith("W")
+    assert 'flag="--etcd-servers" because="there is no etcd' in warned
+    assert "192.0.2.1:6443" in line
+
+
 def test_port_in_use(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
     """The line says which address."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -168,12 +194,12 @@ def test_damaged_database_that_was_closed_in_order(
     capsys: pytest.CaptureFixture[str], data_dir: Path
 ) -> None:
     """It is met while the server reads its own objects; the line says what to do."""
-    from kubetrio.config import Config
+    from kubetrio.config import Config, Serving
     from kubetrio.server import open_server
     from kubetrio.store.database import FILE_NAME, PAGE_BYTES
 
     async def run() -> None:
-        async with open_server(Config(data_dir=data_dir, secure_port=0)):
+        async with open_server(Config(data_dir=data_dir, serving=Serving(secure_port=0))):
             pass
 
     trio.run(run)
@@ -254,7 +280,7 @@ def test_bad_token_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
 
 
 async def _started_once(data_dir: Path) -> None:
-    async with open_server(Config(data_dir=data_dir, secure_port=0)):
+    async with open_server(Config(data_dir=data_dir, serving=Serving(secure_port=0))):
         pass
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
-import dataclasses
 import re
 import tomllib
 from collections.abc import Iterator
@@ -12,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio import flags
 from kubetrio.api.pipeline import STAGES
-from kubetrio.config import Config
-from kubetrio.schema import builtin
 from kubetrio.testing.client import Client
 
 ROOT = Path(__file__).parent.parent
@@ -46,28 +41,6 @@ def table_rows(text: str) -> Iterator[list[str]]:
         previous = line
 
 
-def serve_actions() -> list[argparse.Action]:
-    top = argparse.ArgumentParser()
-    commands = top.add_subparsers()
-    flags.add_serve(commands)
-    parser: argparse.ArgumentParser = commands.choices["serve"]
-    return [action for action in parser._actions if action.dest != "help"]
-
-
-def long_name(action: argparse.Action) -> str:
-    return next(name for name in action.option_strings if name.startswith("--"))
-
-
-def flag_rows() -> dict[str, list[str]]:
-    """Rows of the table of flags by long name."""
-    rows = {}
-    for cells in table_rows(page("reference/flags.md")):
-        names = [name for name in CODE.findall(cells[0]) if name.startswith("--")]
-        if names:
-            rows[names[0]] = cells
-    return rows
-
-
 def status_reasons(source: str) -> set[tuple[int, str]]:
     """Codes and reasons of the `ApiError(code, reason, ...)` calls of a module."""
     found = set()
@@ -81,37 +54,6 @@ def status_reasons(source: str) -> set[tuple[int, str]]:
 
 
 # ---------------------------------------------------------------- reference
-
-
-def test_every_flag_has_its_row_and_no_row_is_stale() -> None:
-    """The table of flags is the command line, in its order."""
-    assert list(flag_rows()) == [long_name(action) for action in serve_actions()]
-
-
-@pytest.mark.parametrize("action", serve_actions(), ids=long_name)
-def test_the_default_of_a_flag_is_the_one_written(action: argparse.Action) -> None:
-    """A cell, read as the command line reads it, gives the parser's default; empty for none."""
-    cell = flag_rows()[long_name(action)][1].strip("`")
-    if not cell:
-        assert not action.default
-    elif callable(action.type):
-        assert action.type(cell) == action.default
-    else:
-        assert cell == action.default
-
-
-def test_every_field_of_the_configuration_is_named() -> None:
-    """Embedders find the fields beside the flags."""
-    named = set(CODE.findall(page("reference/flags.md")))
-    assert {field.name for field in dataclasses.fields(Config)} <= named
-
-
-def test_the_flags_that_are_ignored_are_listed() -> None:
-    """Each flag of kube-apiserver that has no meaning here, and no other."""
-    text = page("reference/flags.md").partition("## Flags that are accepted")[2]
-    listed = [name for line in text.splitlines() if line[:2] == "- " for name in CODE.findall(line)]
-    ours = {"help", *(long_name(action)[2:] for action in serve_actions())}
-    assert sorted(listed) == sorted(set(builtin.load("flags")["flags"]) - ours)
 
 
 async def test_every_metric_is_described_and_none_is_invented(client: Client) -> None:

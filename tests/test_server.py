@@ -20,7 +20,7 @@ from trio.testing import MockClock
 
 from kubetrio.bootstrap.flowconfig import MAINTENANCE_PERIOD_S
 from kubetrio.bootstrap.lease import identity
-from kubetrio.config import Config
+from kubetrio.config import Authentication, Config, Serving, Storage
 from kubetrio.env import STARTED, Env, seeded
 from kubetrio.files import write_atomic
 from kubetrio.kubeconfig import context_name
@@ -46,7 +46,11 @@ SERVICE = "/api/v1/namespaces/default/services/kubernetes"
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
     """Any free port, a data directory of its own."""
-    return Config(data_dir=tmp_path / "data", secure_port=0, durability="normal")
+    return Config(
+        data_dir=tmp_path / "data",
+        serving=Serving(secure_port=0),
+        storage=Storage(durability="normal"),
+    )
 
 
 @asynccontextmanager
@@ -95,7 +99,9 @@ async def test_a_port_in_use_arrives_as_itself(config: Config) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(StartError, match="Address already in use"):
-            async with open_server(replace(config, secure_port=port)):
+            async with open_server(
+                replace(config, serving=replace(config.serving, secure_port=port))
+            ):
                 pass
 
 
@@ -110,7 +116,7 @@ async def test_a_foreign_database_arrives_as_itself(config: Config) -> None:
 
 async def test_a_gate_that_is_not_known_is_named(config: Config) -> None:
     """As the flag refuses it."""
-    with pytest.raises(StartError, match=r"^feature_gates: unrecognized feature gate: Nope$"):
+    with pytest.raises(StartError, match=r"^--feature-gates: unrecognized feature gate: Nope$"):
         async with open_server(replace(config, feature_gates={"Nope": True})):
             pass
 
@@ -166,10 +172,35 @@ async def test_extension_servers_find_its_authority(config: Config) -> None:
 async def test_services_have_addresses_of_two_families(config: Config) -> None:
     """The first range is that of the API's own Service."""
     ranges = "10.96.0.0/16,fd00::/112"
-    async with open_server(replace(config, service_cluster_ip_range=ranges)) as server:
+    async with open_server(
+        replace(config, services=replace(config.services, cluster_ip_range=ranges))
+    ) as server:
         assert (await get(server, SERVICE))["spec"]["clusterIPs"] == ["10.96.0.1"]
         range_ = await get(server, "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
         assert range_["spec"]["cidrs"] == ranges.split(",")
+
+
+@pytest.mark.parametrize(
+    ("oldest", "spoken"),
+    [("VersionTLS10", True), ("VersionTLS12", True), ("VersionTLS13", False)],
+)
+async def test_an_older_tls_than_asked_for_is_refused(
+    config: Config, oldest: str, spoken: bool
+) -> None:
+    """A client that knows TLS 1.2 at most finds a server that is set to 1.3 closed."""
+    config = replace(config, serving=replace(config.serving, tls_min_version=oldest))
+    async with open_server(config) as server:
+        context = ssl.create_default_context(cafile=str(server.pki.ca.cert))
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        tcp = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+        async with trio.SSLStream(
+            tcp, context, server_hostname="127.0.0.1", https_compatible=True
+        ) as stream:
+            if spoken:
+                await stream.do_handshake()
+            else:
+                with pytest.raises(trio.BrokenResourceError):
+                    await stream.do_handshake()
 
 
 async def test_the_kubeconfig_is_an_administrators(config: Config) -> None:
@@ -183,7 +214,7 @@ async def test_the_kubeconfig_is_an_administrators(config: Config) -> None:
 @pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::ffff:127.0.0.1", "192.0.2.10"])
 async def test_it_is_no_kubelet_of_its_own(config: Config, address: str) -> None:
     """Who may write nodes does not become the server by naming one of its addresses."""
-    config = replace(config, advertise_address="192.0.2.10")
+    config = replace(config, serving=replace(config.serving, advertise_address="192.0.2.10"))
     async with open_server(config) as server, administrator(server) as client:
         status = {
             "addresses": [{"type": "InternalIP", "address": address}],
@@ -220,7 +251,9 @@ async def test_files_that_others_can_use_are_named(
     tokens = tmp_path / "tokens.csv"
     write_atomic(tokens, b"secret,alice,1\n")
     data = tmp_path / "data"
-    config = Config(data_dir=data, secure_port=0, token_auth_file=tokens)
+    config = Config(
+        data_dir=data, serving=Serving(secure_port=0), auth=Authentication(token_auth_file=tokens)
+    )
     async with open_server(config):
         pass
     assert "others can use" not in caplog.text

@@ -123,7 +123,7 @@ class Documents:
         parts = path.strip("/").split("/")
         root = parts[0]
         if root in self._health.checks:
-            return self._health.answer(request)
+            return await self._health.answer(request)
         if root in ("api", "apis"):
             return self._discovery(request, parts)
         if root == "openapi":
@@ -139,7 +139,7 @@ class Documents:
             return Response(200, await exposition(self._metrics.registry), METRICS_TYPE)
         if path in ROOTS:
             return indented(discovery.root_paths(self._registry.current, self._health.paths()))
-        page = self._pages.answer(path, self._now())
+        page = await self._pages.answer(path, self._now())
         if page is None:
             return page_not_found()
         self._only_get(request)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response, page_not_found, text_response
+from kubetrio.logs import Log
 from kubetrio.machinery.fielderrors import quote
 
+log = Log("kubetrio.health")
 NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
-Check = Callable[[], str | None]
-"""Returns None when all is well, else why not (kept out of the answer)."""
+Result = str | None
+"""None when all is well, else why not: for the log and who asks for one check, not for all."""
+Check = Callable[[], Result | Awaitable[Result]]
+"""Says at once how things are, or asks somebody first."""
 HOOK = "poststarthook/"
 POST_START_HOOKS = (
     "start-apiserver-admission-initializer",
@@ -52,6 +56,12 @@ AUTOREGISTER = "autoregister-completion"
 AUTOREGISTER_AFTER = "kube-apiserver-autoregistration"
 
 
+async def result_of(check: Check) -> Result:
+    """What a check finds."""
+    found = check()
+    return found if found is None or isinstance(found, str) else await found
+
+
 @dataclass(slots=True)
 class Health:
     """The checks of one server, by endpoint.
@@ -87,7 +97,7 @@ class Health:
         paths += [f"/{end}/{name}" for end, checks in self.checks.items() for name in checks]
         return sorted(paths)
 
-    def answer(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
         """Answer ``/healthz`` and its like, with or without a check's name."""
         endpoint, _, name = request.info.path.strip("/").partition("/")
         checks = self.checks[endpoint]
@@ -96,26 +106,29 @@ class Health:
         if name:
             if name not in checks:
                 return page_not_found()
-            reason = checks[name]()
+            reason = await result_of(checks[name])
             if reason is None:
                 return text_response("ok")
             return text_response(f"internal server error: {reason}\n", 500, NOSNIFF)
         excluded = set(request.query_list("exclude"))
         lines: list[str] = []
-        failed: list[str] = []
+        failed: dict[str, str] = {}
         for check_name, check in checks.items():
             if check_name in excluded:
                 lines.append(f"[+]{check_name} excluded: ok\n")
-            elif check() is None:
+                continue
+            reason = await result_of(check)
+            if reason is None:
                 lines.append(f"[+]{check_name} ok\n")
             else:
-                failed.append(check_name)
+                failed[check_name] = reason
                 lines.append(f"[-]{check_name} failed: reason withheld\n")
         unknown = sorted(excluded - set(checks))
         if unknown:
             names = ",".join(map(quote, unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
         if failed:
+            log.verbose(2, "health checks failed", endpoint=endpoint, **failed)
             return text_response("".join(lines) + f"{endpoint} check failed\n", 500, NOSNIFF)
         if "verbose" in request.query:
             text = "".join(lines) + f"{endpoint} check passed\n"

@@ -18,7 +18,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
 from kubetrio import __version__
-from kubetrio.api.health import Health
+from kubetrio.api.health import Health, result_of
 from kubetrio.api.response import JSON, Response, text_response
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.metrics import OneFamily
@@ -99,7 +99,7 @@ class Pages:
     git_version: str
     health: Health
 
-    def answer(self, path: str, now: float) -> Response | None:
+    async def answer(self, path: str, now: float) -> Response | None:
         """The page of a path, None when there is none."""
         match path.rstrip("/"):
             case "/.well-known/openid-configuration":
@@ -111,7 +111,7 @@ class Pages:
             case "/flagz":
                 return text_response(self._flags())
             case "/metrics/slis":
-                return Response(200, self._slis(), METRICS_TYPE)
+                return Response(200, await self._slis(), METRICS_TYPE)
         return None
 
     def _openid(self) -> dict[str, Any]:
@@ -137,11 +137,12 @@ class Pages:
         lines = "".join(f"{name}={value}\n" for name, value in sorted(self.flags.items()))
         return f"\nkubetrio flagz\n{NOT_FOR_MACHINES}\n{lines}"
 
-    def _slis(self) -> bytes:
+    async def _slis(self) -> bytes:
         family = GaugeMetricFamily(
             "kubernetes_healthcheck", "Result of a health check.", labels=("name", "type")
         )
         for endpoint, checks in self.health.checks.items():
             for name, check in checks.items():
-                family.add_metric((name, endpoint), 1.0 if check() is None else 0.0)
+                well = await result_of(check) is None
+                family.add_metric((name, endpoint), 1.0 if well else 0.0)
         return generate_latest(OneFamily(family))

@@ -23,6 +23,7 @@ from kubetrio.api.cache import ByteCache
 from kubetrio.api.compress import compress, compresses
 from kubetrio.api.encoders import accept_error
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
+from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
@@ -114,6 +115,7 @@ class Api:
         backends: connections to kubelets, pods and endpoints.
         off_loop: works over large bodies.
         issuer: signs service account tokens; None when there is no key.
+        request_log: a line for each request; None for no such log.
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches, logs and tunnels.
         clock: Trio's, asked without the way through its current run.
@@ -137,6 +139,7 @@ class Api:
     backends: Backends
     off_loop: OffLoop
     issuer: TokenIssuer | None = None
+    request_log: RequestLog | None = None
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
@@ -274,6 +277,8 @@ class Api:
         self.metrics.observe(key, now - request.started, size)
         if request.waited:
             self.metrics.waited(key, now - request.started, request.waited)
+        if self.request_log is not None:
+            self.request_log.answered(request, response)
 
 
 class AuditIds:
@@ -379,6 +384,7 @@ def flow_control(api: Api, request: Request) -> Answer | Awaitable[Answer]:
 
 async def _admit(api: Api, request: Request) -> Answer:
     """Wait for a seat, and count the time, or the refusal."""
+    entry = request.seat
     refused = await api.flow.admit(request)
     waited = api.clock.current_time() - request.started
     if waited > NO_WAIT_S:
@@ -389,6 +395,8 @@ async def _admit(api: Api, request: Request) -> Answer:
         if resource is not None and info.subresource in ("", *resource.subresources):
             request.resource = resource  # it is counted as what it would have become
         api.metrics.terminated(request_key(request, refused.status))
+        if api.request_log is not None:
+            api.request_log.refused(request, entry)
     return refused
 
 

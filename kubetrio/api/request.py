@@ -211,6 +211,7 @@ class Request:
         unsized: whether there may be a body that no header tells of (HTTP/2).
         upgrade: whether another protocol is asked for, and the connection can become that one's.
         waited: seconds for which it waited for a seat.
+        passage: what flow control did with it, where the log of requests wants to know.
         timer: bounds the request until its answer begins.
         heavy: whether work over the body takes long (see `offloop`).
         accepted: what the client accepts of an offer, for the last offer that was asked about.
@@ -245,6 +246,7 @@ class Request:
     patch_type: str = field(init=False, default="")
     started: float = field(init=False, default=0.0)
     waited: float = field(init=False, default=0.0)
+    passage: Any = field(init=False, default=None)
     advice: Advice | None = field(init=False, default=None)
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)
 

@@ -35,6 +35,7 @@ STORE = "etcd-0"
 PORTS = {"scheduler": "10259", "controller-manager": "10257"}
 COMPONENTS = (*PORTS, STORE)
 PROBING = "kubetrio.api.probing"
+ANSWERS_WITHIN_S = 2.0  # the store
 """What connects is imported, in a thread, when it is first asked for."""
 STATUS = {True: "True", False: "False", None: "Unknown"}
 
@@ -50,7 +51,7 @@ class _NoVersion(ListMeta):
 async def component(api: Api, name: str) -> Object:
     """The status of a component, asked for now."""
     if name == STORE:
-        healthy, condition = _store(api)
+        healthy, condition = await _store(api)
     else:
         if PROBING not in sys.modules:
             await api.env.run_blocking(importlib.import_module, PROBING)
@@ -66,9 +67,9 @@ async def component(api: Api, name: str) -> Object:
     }
 
 
-def _store(api: Api) -> tuple[bool | None, Object]:
+async def _store(api: Api) -> tuple[bool | None, Object]:
     try:
-        api.store.probe()
+        await api.store.probe(ANSWERS_WITHIN_S)
     except StoreError as error:
         return False, {"error": str(error)}
     return True, {"message": "ok"}

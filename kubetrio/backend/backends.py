@@ -31,7 +31,7 @@ from kubetrio.backend.dial import (
     port_number,
 )
 from kubetrio.backend.guard import Guard
-from kubetrio.config import ADDRESS_TYPES
+from kubetrio.config.kinds import ADDRESS_TYPES
 from kubetrio.env import Env
 from kubetrio.transport import Transport
 

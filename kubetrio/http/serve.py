@@ -52,11 +52,13 @@ class TlsConfig:
         certificate: serving certificate, PEM.
         key: its key, PEM.
         client_ca: CA that client certificates are verified against, or None.
+        newest_only: whether TLS 1.2 is refused.
     """
 
     certificate: Path
     key: Path
     client_ca: Path | None
+    newest_only: bool = False
 
 
 def tls_context(config: TlsConfig) -> ssl.SSLContext:
@@ -67,7 +69,8 @@ def tls_context(config: TlsConfig) -> ssl.SSLContext:
         OSError: a file cannot be read.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    oldest = ssl.TLSVersion.TLSv1_3 if config.newest_only else ssl.TLSVersion.TLSv1_2
+    context.minimum_version = oldest
     context.set_ciphers(CIPHERS)
     context.load_cert_chain(config.certificate, config.key)
     if config.client_ca is not None:

@@ -1,4 +1,4 @@
-"""Durations in texts, as Go's ``time.ParseDuration`` reads them and words its errors."""
+"""Durations in texts, as Go's ``time.ParseDuration`` reads them and ``Duration.String`` writes."""
 
 from __future__ import annotations
 
@@ -57,6 +57,27 @@ def parse_duration(text: str) -> float:
             raise _invalid(text)
         at = found.end() if found else len(text)
     return sign * total / 1e9
+
+
+def duration_text(seconds: float) -> str:
+    """A duration as Go prints it: ``1h2m3.5s``, ``250ms``, ``12.3µs``, ``0s``."""
+    count = round(abs(seconds) * 1e9)
+    if not count:
+        return "0s"
+    sign = "-" if seconds < 0 else ""
+    for unit in ("ns", "µs", "ms"):
+        if count < 1000 * _UNITS[unit]:
+            return f"{sign}{_decimal(count, _UNITS[unit])}{unit}"
+    hours, rest = divmod(count, _UNITS["h"])
+    minutes, rest = divmod(rest, _UNITS["m"])
+    larger = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{larger}{_decimal(rest, _UNITS['s'])}s"
+
+
+def _decimal(count: int, unit: int) -> str:
+    """So many nanoseconds in a unit, without zeros at the end."""
+    whole, rest = divmod(count, unit)
+    return f"{whole}.{rest:0{len(str(unit)) - 1}d}".rstrip("0").rstrip(".")
 
 
 def _invalid(text: str) -> ValueError:

@@ -188,11 +188,15 @@ class Store(Protocol):
         """Call `hook` with the events of each commit, in revision order, from the event loop."""
         ...
 
-    def probe(self) -> None:
-        """Read from the database, for health checks; what is there does not matter.
+    async def probe(self, limit_s: float) -> None:
+        """Ask the engine whether it still reads and writes, for health checks.
+
+        Args:
+            limit_s: how long it may take to answer, in seconds.
 
         Raises:
-            StoreUnavailable: it cannot be read.
+            StoreUnavailable: it does not answer in time, or cannot be read.
+            StoreClosed: the store is closed.
         """
         ...
 

@@ -142,6 +142,11 @@ class Reader:
                 row = self._connection.execute(sql.GET_AT, (key, at)).fetchone()
         return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
 
+    def reread(self, key: str) -> KeyValue | None:
+        """One key now, from the file itself: what this connection remembers is forgotten first."""
+        self._connection.pragma("shrink_memory")
+        return self.get(key, None)
+
     def range(
         self, keys: Range, at: Revision | None, limit: int, max_bytes: int = 0
     ) -> RangeResult:

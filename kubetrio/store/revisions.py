@@ -43,6 +43,7 @@ from kubetrio.store.model import (
     Stamped,
     StoreStatistics,
 )
+from kubetrio.store.prober import Prober
 from kubetrio.store.reader import Reader
 from kubetrio.store.recent import Recent
 from kubetrio.store.reserve import Reserve, size_for
@@ -62,6 +63,7 @@ WAL_KEPT_BYTES = 16 * 1024 * 1024  # a log file up to this size is used again wh
 READ_CACHE_KIB = 16384  # inner pages of a million keys, and a bit
 PROBED_KEY = "/registry/health"  # what kube-apiserver asks etcd for; nobody writes it
 LONG_READ_CACHE_KIB = 8192
+PROBE_CACHE_KIB = 64
 READERS = 2  # threads that read long ranges at the same time
 
 
@@ -114,10 +116,12 @@ class SqliteStore:
         self._config = config
         self._env = env
         self._writer = writer
-        self._reader, *self._long_readers = readers
+        # The last one is of its own: a health check waits for no long read.
+        self._reader, *self._long_readers, self._probing = readers
         self._reader.keep(True)
         self._copier = copier
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
+        self._prober = Prober(self._read_and_settle)
         self._revision = writer.revision
         self._clock = Clock(writer.newest_ms, int(env.now() * 1000))
         # Of the connection; no lock, since who takes it need not be who gives it back.
@@ -174,12 +178,17 @@ class SqliteStore:
 
     # ------------------------------------------------------------------ reads
 
-    def probe(self) -> None:
-        """Read from the database; see `Store.probe`."""
+    async def probe(self, limit_s: float) -> None:
+        """Ask the disk; see `Store.probe`."""
+        await self._prober.answer(limit_s)
+
+    async def _read_and_settle(self) -> None:
+        """Read a row of the file, and have the write that is in flight land, if there is one."""
         try:
-            self._reader.get(PROBED_KEY, None)
+            await self._env.run_blocking(self._probing.reread, PROBED_KEY)
         except apsw.Error as error:
-            raise StoreUnavailable(str(error)) from error
+            raise self._unreadable(error) from error
+        await self._commits.settled()
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`.  Not a checkpoint: a row takes microseconds."""
@@ -454,6 +463,7 @@ class SqliteStore:
             for run, name in (
                 (self._compact_forever, "store compaction"),
                 (self._checkpoint_forever, "store checkpoints"),
+                (self._prober.run, "store probe"),
                 (partial(self._space.keep, self._make_room), "store space"),
             ):
                 nursery.start_soon(persevere, run, name, name=name)
@@ -466,7 +476,7 @@ class SqliteStore:
             clean: empty the log and note an orderly stop; else leave things as a crash would.
         """
         self._commits.close()
-        for reader in (self._reader, *self._long_readers):
+        for reader in (self._reader, *self._long_readers, self._probing):
             reader.close()
         self._copier.close()
         if clean:
@@ -552,9 +562,9 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
         space.opened()
         readers: list[Reader] = []
         try:  # all that it will ever need: later there may be no descriptors
-            for kept in (True, *[False] * READERS):
-                cache = READ_CACHE_KIB if kept else LONG_READ_CACHE_KIB
-                readers.append(Reader(path, cache_kib=cache, maps=kept))
+            caches = (READ_CACHE_KIB, *[LONG_READ_CACHE_KIB] * READERS, PROBE_CACHE_KIB)
+            for place, cache in enumerate(caches):
+                readers.append(Reader(path, cache_kib=cache, maps=place == 0))
                 failed.callback(readers[-1].close)
             copier = database.connect(path)
             failed.callback(copier.close)

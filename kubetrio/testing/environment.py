@@ -72,12 +72,14 @@ class Fault(enum.Enum):
     NONE = "none"
     SYNC = "sync"
     FULL = "full"
+    READ = "read"
 
 
 class FaultyDisk(apsw.VFS):
     """SQLite's default file system for as long as a `with` block lasts; its `fault` may be set.
 
-    ``SYNC`` fails every sync, as a dying disk does; ``FULL`` refuses every write.
+    ``SYNC`` fails every sync, as a dying disk does; ``FULL`` refuses every write;
+    ``READ`` fails every read.
 
     Args:
         base: the file system below.
@@ -115,6 +117,11 @@ class _FaultyFile(apsw.VFSFile):
         if self._disk.fault is Fault.SYNC:
             raise apsw.IOError("the disk fails")
         super().xSync(flags)
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+        if self._disk.fault is Fault.READ:
+            raise apsw.IOError("the disk cannot be read")
+        return super().xRead(amount, offset)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         if self._disk.fault is Fault.FULL:

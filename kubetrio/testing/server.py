@@ -17,7 +17,7 @@ import trio
 
 from kubetrio.api.pipeline import Api
 from kubetrio.assembly import State, build_api, store_config
-from kubetrio.config import Config
+from kubetrio.config import Config, Serving, Storage
 from kubetrio.env import Env, seeded
 from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
@@ -66,6 +66,15 @@ class InProcess:
         )
 
 
+def in_memory(data_dir: Path) -> Config:
+    """How a server without sockets is made, unless a test says otherwise."""
+    return Config(
+        data_dir=data_dir,
+        serving=Serving(secure_port=PORT),
+        storage=Storage(durability="normal"),
+    )
+
+
 @ungrouped
 @asynccontextmanager
 async def open_api(
@@ -82,15 +91,15 @@ async def open_api(
         env = seeded(seed)
         seed_scheduler(seed)
     with tempfile.TemporaryDirectory(prefix="kubetrio-") as directory:
-        config = config or Config(data_dir=Path(directory), secure_port=PORT, durability="normal")
+        config = config or in_memory(Path(directory))
         async with open_store(config.data_dir, store_config(config), env) as store:
             state = State()
-            api = build_api(config, env, store, state, config.secure_port)
+            api = build_api(config, env, store, state, config.serving.secure_port)
             nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
             api.metrics.gathered.add(partial(connection_families, nobody))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
-                await bootstrap(config, api, state, config.secure_port)
+                await bootstrap(config, api, state, config.serving.secure_port)
                 yield InProcess(api=api, env=env, config=config, state=state)
                 nursery.cancel_scope.cancel()
 

@@ -105,7 +105,7 @@ class MemoryStore:
                 live[logged.event.key] = logged.state
         return dict(sorted(live.items()))
 
-    def probe(self) -> None:
+    async def probe(self, limit_s: float) -> None:
         """It can always be read."""
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.config import Config
+from kubetrio.config import Config, Serving, Storage
 from kubetrio.testing.client import Answer, Client
 from kubetrio.testing.server import InProcess, open_api
 from kubetrio.wire import cborwire
@@ -177,7 +177,12 @@ async def test_configurations_in_cbor(tmp_path: Path) -> None:
     query = f"{ONE}?fieldManager=me"
     for gates, codes in (({"CBORServingAndStorage": True}, (201, 400, 400)), ({}, (415,) * 3)):
         directory = tmp_path / str(len(gates))
-        chosen = Config(data_dir=directory, secure_port=1, durability="normal", feature_gates=gates)
+        chosen = Config(
+            data_dir=directory,
+            serving=Serving(secure_port=1),
+            storage=Storage(durability="normal"),
+            feature_gates=gates,
+        )
         async with open_api(config=chosen) as server, server.connect() as client:
             bodies = (cborwire.encode(config), cborwire.encode([1]), b"\xff")
             answers = [await client.request("PATCH", query, media, body) for body in bodies]

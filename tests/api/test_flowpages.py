@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from kubetrio.api.flowcontrol import MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import ROOT, STREAM_PERIOD_S, stamp
 from kubetrio.api.request import Request
-from kubetrio.config import Config
+from kubetrio.config import Config, FlowControl, Storage
 from kubetrio.flow.observe import go_duration, table
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.metrics import exposition
@@ -187,7 +187,9 @@ async def test_metrics_are_exposed() -> None:
 async def test_max_in_flight(tmp_path: Path) -> None:
     """Without priority and fairness: no headers, and 429 over the limit but for masters."""
     config = Config(
-        data_dir=tmp_path, durability="normal", max_requests_inflight=1, priority_and_fairness=False
+        data_dir=tmp_path,
+        storage=Storage(durability="normal"),
+        flowcontrol=FlowControl(max_requests_inflight=1, priority_and_fairness=False),
     )
     async with open_api(config=config) as server:
         flow = server.api.flow

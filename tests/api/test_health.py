@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from kubetrio.api.health import Health
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import Response
 from kubetrio.assembly import State, health_checks
-from kubetrio.env import Env
+from kubetrio.config import Storage
+from kubetrio.env import Env, seeded
+from kubetrio.logs import TextFormatter
+from kubetrio.store.prober import FRESH_S
 from kubetrio.store.revisions import StoreConfig, open_store
 from kubetrio.testing.client import Client
+from kubetrio.testing.environment import Fault, FaultyDisk, Hold, gated
 from kubetrio.testing.server import InProcess
 
 VERBOSE_LIVEZ = "[+]ping ok\n[+]log ok\n"
 
 
-def ask(health: Health, path: str, query: str = "") -> Response:
+async def ask(health: Health, path: str, query: str = "") -> Response:
     request = Request("GET", path, query, {}, [])
     request.query = parse_query(query)
     request.info = resolve("GET", path, request.query)
-    return health.answer(request)
+    return await health.answer(request)
 
 
 @pytest.fixture
@@ -34,28 +41,28 @@ def health() -> Health:
     return made
 
 
-def test_ok_is_two_letters(health: Health) -> None:
+async def test_ok_is_two_letters(health: Health) -> None:
     """Probes look for nothing more."""
-    answer = ask(health, "/healthz")
+    answer = await ask(health, "/healthz")
     assert (answer.status, answer.body) == (200, b"ok")
     assert answer.content_type == b"text/plain; charset=utf-8"
 
 
-def test_verbose_names_the_checks(health: Health) -> None:
+async def test_verbose_names_the_checks(health: Health) -> None:
     """One line a check."""
-    assert ask(health, "/livez", "verbose").body == b"[+]ping ok\nlivez check passed\n"
+    assert (await ask(health, "/livez", "verbose")).body == b"[+]ping ok\nlivez check passed\n"
 
 
-def test_a_failure_is_listed_and_its_reason_withheld(health: Health) -> None:
+async def test_a_failure_is_listed_and_its_reason_withheld(health: Health) -> None:
     """Anonymous clients may ask: reasons are for the log."""
-    answer = ask(health, "/readyz")
+    answer = await ask(health, "/readyz")
     assert answer.status == 500
     assert answer.body == (b"[+]ping ok\n[-]bad failed: reason withheld\nreadyz check failed\n")
 
 
-def test_excluded_checks_do_not_count(health: Health) -> None:
+async def test_excluded_checks_do_not_count(health: Health) -> None:
     """And an unknown exclusion is told."""
-    answer = ask(health, "/readyz", "verbose&exclude=bad&exclude=none&exclude=a%22b")
+    answer = await ask(health, "/readyz", "verbose&exclude=bad&exclude=none&exclude=a%22b")
     assert answer.status == 200
     assert answer.body == (
         b"[+]ping ok\n[+]bad excluded: ok\n"
@@ -64,7 +71,7 @@ def test_excluded_checks_do_not_count(health: Health) -> None:
     )
 
 
-def test_hooks_stand_under_their_names(health: Health) -> None:
+async def test_hooks_stand_under_their_names(health: Health) -> None:
     """What is done at start has a check each; what completes one of them follows it."""
     health.add_hooks(lambda: "not yet", {"storage-readiness": lambda: None})
     checks = list(health.checks["livez"])
@@ -72,8 +79,8 @@ def test_hooks_stand_under_their_names(health: Health) -> None:
     assert checks.index("autoregister-completion") == 1 + checks.index(
         "poststarthook/kube-apiserver-autoregistration"
     )
-    assert ask(health, "/livez/poststarthook/storage-readiness").status == 200
-    assert ask(health, "/livez/poststarthook/crd-informer-synced").status == 500
+    assert (await ask(health, "/livez/poststarthook/storage-readiness")).status == 200
+    assert (await ask(health, "/livez/poststarthook/crd-informer-synced")).status == 500
 
 
 @pytest.mark.parametrize(
@@ -87,10 +94,12 @@ def test_hooks_stand_under_their_names(health: Health) -> None:
         ("/readyz/ping", "", False),
     ],
 )
-def test_types_are_not_to_be_guessed(health: Health, path: str, query: str, told: bool) -> None:
+async def test_types_are_not_to_be_guessed(
+    health: Health, path: str, query: str, told: bool
+) -> None:
     """Everything says so but a single check that passes."""
     header = (b"X-Content-Type-Options", b"nosniff")
-    assert (header in ask(health, path, query).headers) is told
+    assert (header in (await ask(health, path, query)).headers) is told
 
 
 @pytest.mark.parametrize(
@@ -101,9 +110,9 @@ def test_types_are_not_to_be_guessed(health: Health, path: str, query: str, told
         ("/livez/bad", 404, b"404 page not found\n"),
     ],
 )
-def test_each_check_has_a_path(health: Health, path: str, status: int, body: bytes) -> None:
+async def test_each_check_has_a_path(health: Health, path: str, status: int, body: bytes) -> None:
     """A single check may be asked for."""
-    answer = ask(health, path)
+    answer = await ask(health, path)
     assert (answer.status, answer.body) == (status, body)
 
 
@@ -151,16 +160,70 @@ async def test_the_root_names_every_health_path(client: Client) -> None:
     assert paths == sorted(set(paths))
 
 
-async def test_storage_is_asked(tmp_path: Path) -> None:
-    """A database that cannot be read fails the checks that are about it, and no other."""
+def failed(answer: Response) -> list[str]:
+    """The checks that an answer says failed."""
+    lines = answer.body.decode().splitlines()
+    return [line[3:].partition(" ")[0] for line in lines if line.startswith("[-]")]
+
+
+ABOUT_STORAGE = ["etcd", "etcd-readiness", "poststarthook/storage-readiness"]
+
+
+async def test_a_database_that_cannot_be_read_is_noticed(
+    tmp_path: Path, mock_clock: MockClock
+) -> None:
+    """The file is read, not what is in memory; it fails the checks about it, and no other."""
+    with FaultyDisk() as disk:
+        async with open_store(tmp_path, StoreConfig(), seeded(0)) as store:
+            health = health_checks(State(bootstrapped=True), store, Storage())
+            assert (await ask(health, "/readyz")).status == 200
+            disk.fault = Fault.READ
+            mock_clock.jump(2 * FRESH_S)
+            assert failed(await ask(health, "/readyz")) == ABOUT_STORAGE
+            assert b"error getting data from etcd: " in (await ask(health, "/livez/etcd")).body
+            disk.fault = Fault.NONE
+            mock_clock.jump(2 * FRESH_S)
+            assert (await ask(health, "/readyz")).status == 200
+
+
+async def test_a_store_that_is_closed_is_not_ready(tmp_path: Path) -> None:
+    """Nobody waits for an answer that cannot come."""
     async with open_store(tmp_path, StoreConfig(), Env()) as store:
-        health = health_checks(State(bootstrapped=True), store)
-        assert ask(health, "/readyz").status == 200
-    answer = ask(health, "/readyz")
-    assert [line for line in answer.body.decode().splitlines() if line.startswith("[-]")] == [
-        f"[-]{name} failed: reason withheld"
-        for name in ("etcd", "etcd-readiness", "poststarthook/storage-readiness")
-    ]
+        health = health_checks(State(bootstrapped=True), store, Storage())
+    assert failed(await ask(health, "/readyz")) == ABOUT_STORAGE
+
+
+async def test_a_disk_that_hangs_is_waited_for_once(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """All checks of an answer share the wait, and who asks next gets the answer at once."""
+    env, gate = gated(0)
+    limits = Storage(healthcheck_timeout_s=2.0, readycheck_timeout_s=2.0)
+    async with open_store(tmp_path, StoreConfig(durability="normal"), env) as store:
+        health = health_checks(State(bootstrapped=True), store, limits)
+        assert (await ask(health, "/readyz")).status == 200
+        gate.hold(Hold.BEFORE)
+        await trio.sleep(1.0)
+        begun = trio.current_time()
+        assert failed(await ask(health, "/readyz")) == ABOUT_STORAGE
+        assert trio.current_time() - begun == pytest.approx(2.0)
+        assert (await ask(health, "/livez/etcd")).status == 500
+        assert trio.current_time() - begun == pytest.approx(2.0)
+        gate.open()
+        await trio.sleep(1.0)
+        assert (await ask(health, "/readyz")).status == 200
+
+
+async def test_the_reasons_are_in_the_log(health: Health, caplog: pytest.LogCaptureFixture) -> None:
+    """From -v=2 on, as kube-apiserver's."""
+    caplog.set_level(logging.INFO - 2, "kubetrio")
+    await ask(health, "/readyz")
+    (record,) = caplog.records
+    assert (
+        TextFormatter()
+        .format(record)
+        .endswith('"health checks failed" endpoint="readyz" bad="secret reason"')
+    )
 
 
 async def test_readyz_is_false_before_the_bootstrap(server: InProcess, client: Client) -> None:

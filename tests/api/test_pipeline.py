@@ -16,7 +16,7 @@ from kubetrio.api import pipeline
 from kubetrio.api.pipeline import STAGES, metric_verb
 from kubetrio.api.request import Request, resolve
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
-from kubetrio.config import Config
+from kubetrio.config import Authentication, Config, Serving
 from kubetrio.logs import LOGGER, TextFormatter
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.resources.lifecycle import Lifecycle
@@ -87,7 +87,11 @@ def tokens(tmp_path: Path) -> Config:
     """A configuration with two static tokens."""
     file = tmp_path / "tokens.csv"
     file.write_text('secret,admin,1,"system:masters"\nother,somebody,2\n')
-    return Config(data_dir=tmp_path / "data", advertise_address="192.0.2.10", token_auth_file=file)
+    return Config(
+        data_dir=tmp_path / "data",
+        serving=Serving(advertise_address="192.0.2.10"),
+        auth=Authentication(token_auth_file=file),
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,7 @@ async def test_a_token_behind_two_blanks_is_none(tokens: Config) -> None:
 
 async def test_without_anonymous_clients_everybody_says_who(tokens: Config) -> None:
     """401 also for paths that anybody may see."""
-    config = replace(tokens, anonymous_auth=False)
+    config = replace(tokens, auth=replace(tokens.auth, anonymous_auth=False))
     async with open_api(config=config) as server, server.connect(certificate=None) as client:
         answer = await client.request("GET", "/version")
         assert answer.status == 401

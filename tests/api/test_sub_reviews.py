@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubetrio.api.sub_reviews import spec_causes
-from kubetrio.config import Config
+from kubetrio.config import Authentication, Config, Storage
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import open_api
 
@@ -90,7 +90,11 @@ async def test_whose_token_this_is(tmp_path: Path, token: str, user: str) -> Non
     """Blanks are part of it."""
     file = tmp_path / "tokens.csv"
     file.write_text("secret,alice,1\n")
-    config = Config(data_dir=tmp_path / "data", durability="normal", token_auth_file=file)
+    config = Config(
+        data_dir=tmp_path / "data",
+        storage=Storage(durability="normal"),
+        auth=Authentication(token_auth_file=file),
+    )
     review = {"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1"}
     async with open_api(config=config) as server, server.connect() as client:
         path = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -117,9 +121,8 @@ async def test_a_token_is_for_the_audiences_of_this_api(
     file.write_text("secret,alice,1\n")
     config = Config(
         data_dir=tmp_path / "data",
-        durability="normal",
-        token_auth_file=file,
-        api_audiences=("first", "second"),
+        storage=Storage(durability="normal"),
+        auth=Authentication(token_auth_file=file, api_audiences=("first", "second")),
     )
     review = {"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1"}
     async with open_api(config=config) as server, server.connect() as client:

@@ -14,7 +14,7 @@ from kubetrio.api.targets import (
     split_target,
 )
 from kubetrio.backend.backends import Trust
-from kubetrio.config import ADDRESS_TYPES
+from kubetrio.config.kinds import ADDRESS_TYPES
 from kubetrio.machinery.status import ApiError
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kubetrio import pki
 from kubetrio.bootstrap.objects import NAMESPACES, PRIORITY_CLASSES, Bootstrap, service_ip
-from kubetrio.config import Config
+from kubetrio.config import Config, Serving
 from kubetrio.resources.objects import restamp
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import ADDRESS, PORT, InProcess, open_api
@@ -134,7 +134,7 @@ async def test_conflicts_name_the_server(client: Client) -> None:
 
 async def test_a_second_start_writes_nothing(tmp_path: Path) -> None:
     """What exists is left alone."""
-    config = Config(data_dir=tmp_path, secure_port=PORT, advertise_address=ADDRESS)
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address=ADDRESS))
     async with open_api(config=config) as first:
         revision = first.api.store.revision
     async with open_api(config=config) as second:
@@ -143,13 +143,15 @@ async def test_a_second_start_writes_nothing(tmp_path: Path) -> None:
 
 async def test_another_address_is_corrected(tmp_path: Path) -> None:
     """A server that moved must be found; changes of others are kept."""
-    config = Config(data_dir=tmp_path, secure_port=PORT, advertise_address=ADDRESS)
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address=ADDRESS))
     namespace = CORE + "/namespaces/kube-public"
     async with open_api(config=config) as server, server.connect() as client:
         patch = b'{"metadata":{"labels":{"mine":"yes"}}}'
         media = {"Content-Type": "application/merge-patch+json"}
         assert (await client.request("PATCH", namespace, media, patch)).status == 200
-    moved = Config(data_dir=tmp_path, secure_port=PORT, advertise_address="192.0.2.77")
+    moved = Config(
+        data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address="192.0.2.77")
+    )
     async with open_api(config=moved) as server, server.connect() as client:
         path = CORE + "/namespaces/default/endpoints/kubernetes"
         subset = (await get(client, path))["subsets"][0]
@@ -280,7 +282,7 @@ EVERYTHING = {
 
 async def test_no_policy_stops_a_start(tmp_path: Path) -> None:
     """Not one that refuses everything, and not where none can be evaluated."""
-    config = Config(data_dir=tmp_path, secure_port=PORT, advertise_address=ADDRESS)
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address=ADDRESS))
     denies = {
         "matchConstraints": EVERYTHING,
         "validations": [{"expression": "false"}],
@@ -303,7 +305,9 @@ async def test_no_policy_stops_a_start(tmp_path: Path) -> None:
         assert found is not None
         await server.api.store.delete(found.key, restamp(found.value), expected=found.revision)
         assert (await client.request("GET", schema)).status == 404
-    moved = Config(data_dir=tmp_path, secure_port=PORT, advertise_address="192.0.2.77")
+    moved = Config(
+        data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address="192.0.2.77")
+    )
     async with open_api(config=moved) as server, server.connect() as client:
         endpoints = await get(client, CORE + "/namespaces/default/endpoints/kubernetes")
         assert endpoints["subsets"][0]["addresses"] == [{"ip": "192.0.2.77"}]

@@ -15,7 +15,7 @@ from chromium import CHROMIUM, Proxy, Tab, open_tab
 from trio_websocket import open_websocket_url
 
 from kubetrio.auth import authorize
-from kubetrio.config import Config
+from kubetrio.config import Authentication, Config, FlowControl, Serving
 from kubetrio.machinery.identity import Attributes, Verdict
 from kubetrio.server import open_server
 from kubetrio.testing.process import ServerProcess
@@ -194,10 +194,9 @@ async def test_page_shows_who_waits(tmp_path: Path, tokens: Path) -> None:
     """Requests that wait for seats: how many, for how long, whose; the level opens by itself."""
     config = Config(
         data_dir=tmp_path / "data",
-        secure_port=0,
-        token_auth_file=tokens,
-        max_requests_inflight=20,
-        max_mutating_requests_inflight=4,
+        serving=Serving(secure_port=0),
+        auth=Authentication(token_auth_file=tokens),
+        flowcontrol=FlowControl(max_requests_inflight=20, max_mutating_requests_inflight=4),
     )
     path = "/api/v1/namespaces/default/configmaps"
     async with open_server(config) as server:

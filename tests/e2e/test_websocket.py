@@ -18,7 +18,7 @@ from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import StreamResponse
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
-from kubetrio.config import Config
+from kubetrio.config import Authentication, Config, Storage
 from kubetrio.http.app import stream_body
 from kubetrio.testing.client import ADMIN
 from kubetrio.testing.server import InProcess, listening, open_api
@@ -185,7 +185,11 @@ async def test_a_token_is_no_subprotocol_to_agree_on(certificates: pki.Pki, tmp_
     """It says who asks, and the other one is chosen."""
     file = tmp_path / "tokens.csv"
     file.write_text('secret,admin,1,"system:masters"\n')
-    config = Config(data_dir=tmp_path / "data", durability="normal", token_auth_file=file)
+    config = Config(
+        data_dir=tmp_path / "data",
+        storage=Storage(durability="normal"),
+        auth=Authentication(token_auth_file=file),
+    )
     token = TOKEN_PROTOCOL + base64.urlsafe_b64encode(b"secret").decode().rstrip("=")
     async with (
         open_api(config=config) as server,

@@ -1,10 +1,10 @@
-"""Durations in texts, as Go reads them."""
+"""Durations in texts, as Go reads and writes them."""
 
 from __future__ import annotations
 
 import pytest
 
-from kubetrio.machinery.godurations import parse_duration
+from kubetrio.machinery.godurations import duration_text, parse_duration
 from kubetrio.testing.effort import calls
 
 
@@ -64,3 +64,25 @@ def test_parts_are_read_in_place() -> None:
     """A long text is not copied for each part."""
     made = calls(lambda: parse_duration("0h" * 100_000))
     assert sum(made.values()) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0s"),
+        (5e-9, "5ns"),
+        (1.5e-6, "1.5µs"),
+        (0.000123456, "123.456µs"),
+        (0.25, "250ms"),
+        (0.100200300, "100.2003ms"),
+        (1.0, "1s"),
+        (10.0, "10s"),
+        (60.0, "1m0s"),
+        (3600.5, "1h0m0.5s"),
+        (-0.002, "-2ms"),
+    ],
+)
+def test_durations_are_written_as_go_does(seconds: float, text: str) -> None:
+    """In the largest unit below a second, in hours, minutes and seconds above."""
+    assert duration_text(seconds) == text
+    assert parse_duration(text) == pytest.approx(seconds)

@@ -263,3 +263,17 @@ def test_counting_some_stops_there(reader: Reader, writer: Writer) -> None:
     fill(writer, 5)
     assert [reader.count_some(ALL, most) for most in (0, 3, 5, 9)] == [0, 3, 5, 5]
     assert reader.count_some(Range.prefix("none"), 3) == 0
+
+
+def test_a_reread_reads_the_file(reader: Reader, writer: Writer, tmp_path: Path) -> None:
+    """What is remembered would hide that it cannot be read any more."""
+    fill(writer, 1)
+    writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE, wait=False)
+    known = reader.get("k0/0", None)
+    assert known is not None
+    assert reader.reread("k0/0") == known
+    path = tmp_path / database.FILE_NAME
+    path.write_bytes(path.read_bytes()[: database.PAGE_BYTES] + b"\xa5" * 20 * database.PAGE_BYTES)
+    assert reader.get("k0/0", None) == known
+    with pytest.raises(apsw.CorruptError):
+        reader.reread("k0/0")

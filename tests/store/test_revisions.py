@@ -3,15 +3,18 @@
 import errno
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.env import seeded
+from kubetrio.env import run_inline, seeded
 from kubetrio.store import sync
 from kubetrio.store.commits import INLINE_BYTES, MAX_BATCH
 from kubetrio.store.database import FILE_NAME
@@ -101,9 +104,32 @@ async def test_writers_share_transactions(
 async def test_a_probe_reads_from_the_database(tmp_path: Path) -> None:
     """It says nothing while that works, and why not when it does not."""
     async with open_store(tmp_path, NORMAL, seeded(0)) as store:
-        store.probe()
-    with pytest.raises(StoreUnavailable):
-        store.probe()
+        await store.probe(1.0)
+    with pytest.raises(StoreClosed):
+        await store.probe(1.0)
+
+
+async def test_a_probe_waits_for_the_write_in_flight(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """A disk that syncs no more is as bad as one that is not read."""
+    hangs = trio.Event()
+
+    async def run(fn: Callable[..., Any], *args: Any) -> Any:
+        if isinstance(fn, partial) and fn.func is sync.fdatasync:
+            await hangs.wait()
+        return await run_inline(fn, *args)
+
+    env = replace(seeded(0), run_blocking=run)
+    async with open_store(tmp_path, StoreConfig(), env) as store, trio.open_nursery() as nursery:
+        await store.probe(2.0)
+        nursery.start_soon(store.create, "k", Stamped(b"", b""))
+        await trio.sleep(1.0)
+        with pytest.raises(StoreUnavailable, match=r"^no answer within 2 s$"):
+            await store.probe(2.0)
+        hangs.set()
+        await trio.sleep(1.0)
+        await store.probe(2.0)
 
 
 async def test_a_lone_writer_waits_for_nobody(tmp_path: Path, mock_clock: MockClock) -> None:

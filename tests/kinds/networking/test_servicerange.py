@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.config import Config
+from kubetrio.config import Config, Serving, Storage
 from kubetrio.kinds.networking.servicerange import CONTROLLER, INTERVAL_S, DefaultServiceRange
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import PORT, InProcess, open_api
@@ -96,8 +96,10 @@ async def test_a_word_about_readiness_stands(
 
 async def test_two_families_are_served(tmp_path: Path) -> None:
     """The server starts with two ranges, and gives services addresses of both."""
-    config = Config(data_dir=tmp_path, secure_port=PORT, durability="normal")
-    config = replace(config, service_cluster_ip_range=",".join(BOTH))
+    config = Config(
+        data_dir=tmp_path, serving=Serving(secure_port=PORT), storage=Storage(durability="normal")
+    )
+    config = replace(config, services=replace(config.services, cluster_ip_range=",".join(BOTH)))
     async with open_api(config=config) as server, server.connect() as client:
         own = (await client.request("GET", SERVICES + "/kubernetes")).json()["spec"]
         assert (own["clusterIPs"], own["ipFamilyPolicy"]) == (["10.0.0.1"], "SingleStack")

@@ -1,0 +1,42 @@
+"""Flags of authentication."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from kubetrio.config.flag import Section, flag, section
+from kubetrio.config.kinds import AUDIENCES, BOOLEAN, FILE, ISSUER
+
+
+@section
+class Authentication(Section):
+    """Who may be who; see the reference of flags."""
+
+    TITLE: ClassVar[str] = "authentication"
+
+    client_ca_file: Path | None = flag(
+        "client-ca-file", FILE, None,
+        "authority of client certificates instead of the self-made one",
+    )  # fmt: skip
+    token_auth_file: Path | None = flag(
+        "token-auth-file", FILE, None, 'static tokens, a line each: token,user,uid,"group1,group2"'
+    )
+    service_account_issuer: str = flag(
+        "service-account-issuer", ISSUER, "https://kubernetes.default.svc.cluster.local",
+        "issuer named in service account tokens and in the discovery document",
+    )  # fmt: skip
+    api_audiences: tuple[str, ...] = flag(
+        "api-audiences", AUDIENCES, (),
+        "audiences of this API, with commas between them: tokens that name none are for them, "
+        "and a TokenReview for others is refused",
+        unset="the issuer of service account tokens",
+    )  # fmt: skip
+    anonymous_auth: bool = flag(
+        "anonymous-auth", BOOLEAN, True, "serve requests without credentials as system:anonymous"
+    )
+
+    @property
+    def audiences(self) -> tuple[str, ...]:
+        """Audiences of this server's API."""
+        return self.api_audiences or (self.service_account_issuer,)

@@ -1,0 +1,287 @@
+"""Kinds of values that flags take: how they are read from text, what they may be, how shown."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kubetrio.certificates import host_name
+
+ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+"""Kinds of addresses that a node may have, in the order in which they are tried."""
+
+MAX_PORT = 65535
+SMALLEST_RANGE = 8
+"""Addresses that a range of service addresses has at least."""
+
+Check = Callable[[Any], str]
+"""Says what is wrong with a value, after the value; nothing if it may be so."""
+
+
+class Kind(NamedTuple):
+    """One kind of value.
+
+    Args:
+        placeholder: stands for a value in the help.
+        parse: reads a value from text; its `ValueError` is told as it is.
+        check: says what is wrong with a value.
+        show: writes a value as `parse` reads it; empty for none.
+        choices: the only texts there are; any that `parse` takes when empty.
+        boolean: whether the flag alone means true.
+        repeated: whether each flag of several adds one value.
+        once: whether the flag may be given once only, where kube-apiserver takes several.
+    """
+
+    placeholder: str
+    parse: Callable[[str], Any]
+    check: Check
+    show: Callable[[Any], str] = str
+    choices: tuple[str, ...] = ()
+    boolean: bool = False
+    repeated: bool = False
+    once: bool = False
+
+
+# ---------------------------------------------------------------------- text
+
+
+def boolean(text: str) -> bool:
+    """A pflag boolean.
+
+    Raises:
+        ValueError: neither true nor false.
+    """
+    if text.lower() in ("true", "t", "1"):
+        return True
+    if text.lower() in ("false", "f", "0"):
+        return False
+    raise ValueError(f"invalid boolean value {text!r}: use true or false")
+
+
+_duration_part = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m|h)", re.ASCII)
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def duration(text: str) -> float:
+    """A Go duration such as ``1m30s``, in seconds.
+
+    Raises:
+        ValueError: not a duration.
+    """
+    parts = _duration_part.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"invalid duration {text!r}: write 500ms, 30s or 1h")
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def duration_text(seconds: float) -> str:
+    """What `duration` reads as so many seconds."""
+    if not seconds:
+        return "0s"
+    milliseconds, parts = round(seconds * 1000), ""
+    for unit, value in _SECONDS.items():
+        count, milliseconds = divmod(milliseconds, round(value * 1000))
+        parts += f"{count}{unit}" if count else ""
+    return parts
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= MAX_PORT:
+        return int(text)
+    raise ValueError(f"invalid port {text!r}: between 0 and {MAX_PORT}")
+
+
+def _path(text: str) -> Path:
+    # An empty one is a variable of the shell that is not set.
+    if not text:
+        raise ValueError("an empty path; leave the flag out for its default")
+    return Path(text)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"invalid int value: {text!r}") from None
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _gates(text: str) -> dict[str, bool]:
+    chosen: dict[str, bool] = {}
+    for entry in filter(None, text.split(",")):
+        name, _, value = entry.partition("=")
+        chosen[name.strip()] = boolean(value.strip())
+    return chosen
+
+
+def _shown_path(value: Path | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _shown_boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _shown_gates(value: Mapping[str, bool]) -> str:
+    return ",".join(f"{name}={_shown_boolean(on)}" for name, on in value.items())
+
+
+# ---------------------------------------------------------------------- values
+
+
+def _is_path(value: object) -> str:
+    return "" if isinstance(value, Path) else "is no pathlib.Path"
+
+
+def _is_path_or_none(value: object) -> str:
+    return "" if value is None or isinstance(value, Path) else "is neither a pathlib.Path nor None"
+
+
+def _is_boolean(value: object) -> str:
+    return "" if isinstance(value, bool) else "is neither True nor False"
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _is_seconds(value: Any) -> str:
+    return "" if _number(value) and value >= 0 else "is no number of seconds of 0 or more"
+
+
+def _is_some_seconds(value: Any) -> str:
+    return "" if _number(value) and value > 0 else "is no number of seconds above 0"
+
+
+def _is_count(value: object) -> str:
+    counts = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return "" if counts else "is no whole number of 0 or more"
+
+
+def _is_port(value: Any) -> str:
+    fits = not _is_count(value) and value <= MAX_PORT
+    return "" if fits else f"is no whole number between 0 and {MAX_PORT}"
+
+
+def _word(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable() and value != "" and " " not in value
+
+
+def _is_name(value: object) -> str:
+    return "" if _word(value) else "is no text of printable characters other than spaces"
+
+
+def _is_issuer(value: object) -> str:
+    return "" if _word(value) else "is no URL or name without spaces"
+
+
+def _is_host(value: object) -> str:
+    if not isinstance(value, str):
+        return "is no text"
+    try:
+        host_name(value)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _is_address(value: object) -> str:
+    """An address or a name of a host, or nothing."""
+    return "" if value == "" else _is_host(value)
+
+
+def _are(each: Check) -> Check:
+    def check(value: object) -> str:
+        if not isinstance(value, tuple):
+            return "is no tuple of texts"
+        return next((f"has {one!r}, which {why}" for one in value if (why := each(one))), "")
+
+    return check
+
+
+def _is_audience(value: str) -> str:
+    return "" if value and "," not in value else "is empty or has a comma"
+
+
+def _is_one_of(choices: tuple[str, ...]) -> Check:
+    return lambda value: "" if value in choices else f"is none of {', '.join(choices)}"
+
+
+def _are_address_types(value: object) -> str:
+    wrong = _are(_is_one_of(ADDRESS_TYPES))(value)
+    return wrong or ("" if value else "names no type of address")
+
+
+def _are_gates(value: object) -> str:
+    fits = isinstance(value, Mapping) and all(
+        isinstance(name, str) and isinstance(on, bool) for name, on in value.items()
+    )
+    return "" if fits else "is no mapping of names to True or False"
+
+
+def _are_ranges(value: object) -> str:
+    if not isinstance(value, str):
+        return "is no text"
+    networks = []
+    for cidr in value.split(","):
+        try:
+            networks.append(ipaddress.ip_network(cidr.strip(), strict=False))
+        except ValueError:
+            return "is no CIDR such as 10.0.0.0/24, nor two between a comma"
+    if len(networks) > 2:
+        return "has more than two entries"
+    if len({network.version for network in networks}) < len(networks):
+        return "has two ranges of the same IP family"
+    if any(network.num_addresses < SMALLEST_RANGE for network in networks):
+        return f"is too small: a range has at least {SMALLEST_RANGE} addresses"
+    return ""
+
+
+# ---------------------------------------------------------------------- kinds
+
+
+def one_of(*choices: str) -> Kind:
+    """One of some words."""
+    return Kind(
+        placeholder="{" + ",".join(choices) + "}",
+        parse=str,
+        check=_is_one_of(choices),
+        choices=choices,
+    )
+
+
+BOOLEAN = Kind(
+    placeholder="BOOL", parse=boolean, check=_is_boolean, show=_shown_boolean, boolean=True
+)
+DIRECTORY = Kind(placeholder="DIR", parse=_path, check=_is_path)
+ANY_DIRECTORY = Kind(placeholder="DIR", parse=_path, check=_is_path_or_none, show=_shown_path)
+FILE = ANY_DIRECTORY._replace(placeholder="FILE")
+DURATION = Kind(placeholder="DURATION", parse=duration, check=_is_seconds, show=duration_text)
+SOME_TIME = DURATION._replace(check=_is_some_seconds)
+SECONDS = Kind(
+    placeholder="SECONDS",
+    parse=lambda text: float(_whole(text)),
+    check=_is_seconds,
+    show=lambda value: f"{value:g}",
+)
+COUNT = Kind(placeholder="N", parse=_whole, check=_is_count)
+LEVEL = COUNT._replace(placeholder="LEVEL")
+PORT = Kind(placeholder="PORT", parse=_port, check=_is_port)
+NAME = Kind(placeholder="NAME", parse=str, check=_is_name)
+ADDRESS = Kind(placeholder="IP", parse=str, check=_is_address)
+HOSTS = Kind(placeholder="HOST", parse=str, check=_are(_is_host), show=",".join, repeated=True)
+ISSUER = Kind(placeholder="URL", parse=str, check=_is_issuer, once=True)
+AUDIENCES = Kind(placeholder="LIST", parse=names, check=_are(_is_audience), show=",".join)
+ADDRESS_TYPE_LIST = Kind(
+    placeholder="TYPE,...", parse=names, check=_are_address_types, show=",".join
+)
+RANGES = Kind(placeholder="CIDR", parse=str, check=_are_ranges)
+GATES = Kind(placeholder="NAME=BOOL,...", parse=_gates, check=_are_gates, show=_shown_gates)

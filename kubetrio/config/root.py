@@ -1,0 +1,69 @@
+"""The configuration of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+
+from kubetrio.config.authentication import Authentication
+from kubetrio.config.flag import Section, flag, required, section
+from kubetrio.config.kinds import DIRECTORY, GATES, NAME
+from kubetrio.config.network import Kubelet, Services
+from kubetrio.config.requests import Admission, FlowControl, Requests
+from kubetrio.config.serving import Serving
+from kubetrio.config.storage import Storage
+
+
+@section
+class Config(Section):
+    """Everything `open_server` needs; the command line makes one of these.
+
+    Each field is described once, by the `flag` that is its default; the reference of flags lists
+    them.  Files are looked at when the server starts, everything else when the value is made.
+
+    Args:
+        data_dir: where the database and, unless `serving.cert_dir` says otherwise, the
+            certificates are.
+        storage: how objects are kept.
+        serving: where and how the server listens.
+        auth: who may be who.
+        admission: what objects may be.
+        requests: how long requests take.
+        flowcontrol: how many requests execute at a time.
+        services: addresses of Services.
+        kubelet: how kubelets are reached.
+        feature_gates: gates that are switched from their default, by name.
+        name: name of the cluster.
+
+    Raises:
+        ConfigError: a field has a value that it may not have.
+    """
+
+    data_dir: Path = required(
+        "data-dir", DIRECTORY, Path("kubetrio-data"), "where everything is kept; made when missing",
+        group=Storage.TITLE,
+    )  # fmt: skip
+    storage: Storage = field(default_factory=Storage)
+    serving: Serving = field(default_factory=Serving)
+    auth: Authentication = field(default_factory=Authentication)
+    admission: Admission = field(default_factory=Admission)
+    requests: Requests = field(default_factory=Requests)
+    flowcontrol: FlowControl = field(default_factory=FlowControl)
+    services: Services = field(default_factory=Services)
+    kubelet: Kubelet = field(default_factory=Kubelet)
+    feature_gates: Mapping[str, bool] = flag(
+        "feature-gates", GATES, {},
+        "switch features; CBORServingAndStorage=true speaks CBOR (install it in a checkout with "
+        "pip install '.[cbor]')",
+        more="See below.", group="features",
+    )  # fmt: skip
+    name: str = flag(
+        "name", NAME, "default", "name of the cluster; the context is kubetrio-NAME",
+        group="kubeconfig",
+    )  # fmt: skip
+
+    @property
+    def pki_dir(self) -> Path:
+        """Where self-made certificates are."""
+        return self.serving.cert_dir or self.data_dir / "pki"

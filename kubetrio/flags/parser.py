@@ -1,0 +1,164 @@
+"""The command line of ``kubetrio serve``, made from the flags of the configuration.
+
+Booleans follow pflag: ``--x`` and ``--x=false``, never ``--no-x``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from kubetrio import __version__
+from kubetrio.config import Config
+from kubetrio.config.flag import Row, rows
+from kubetrio.config.kinds import Kind
+from kubetrio.flags.terminal import Terminal
+
+TERMINAL = "terminal"  # the section of what is no configuration of a server
+FLAGS: tuple[Row, ...] = tuple(
+    row for row in (*rows(Config), *rows(Terminal, TERMINAL)) if row.flag.name
+)
+"""All flags, each once, in the order of the configuration."""
+
+EXAMPLES = """\
+examples:
+  kubetrio serve                              a server in ./kubetrio-data on 127.0.0.1:6443
+  kubetrio serve --data-dir /var/lib/kubetrio --bind-address 0.0.0.0
+  kubetrio serve --secure-port 0 --write-kubeconfig /tmp/kubeconfig
+
+then, in another terminal:
+  export KUBECONFIG=./kubetrio-data/kubeconfig
+  kubectl get namespaces
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; who wants the whole usage asks for help."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with 2."""
+        about = message.removeprefix("argument ")
+        self.exit(2, f"kubetrio: {about} (see {self.prog} --help)\n")
+
+
+def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Add the ``serve`` command and its flags."""
+    parser = commands.add_parser(
+        "serve",
+        help="run the API server",
+        description="Run a Kubernetes API server on one data directory.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(parser=parser)
+    parser.add_argument("--version", action="version", version=f"kubetrio {__version__}")
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for row in FLAGS:
+        group = groups.get(row.group)
+        if group is None:
+            group = groups[row.group] = parser.add_argument_group(row.group)
+        _add(group, row)
+
+
+def _add(group: argparse._ArgumentGroup, row: Row) -> None:
+    flag, kind = row.flag, row.flag.kind
+    names = [f"-{flag.short}"] if flag.short else []
+    options: dict[str, Any] = {"dest": row.path, "default": row.default, "help": help_of(row)}
+    if kind.choices:
+        options |= {"choices": kind.choices}
+    else:
+        options |= {"type": _typed(kind), "metavar": kind.placeholder}
+    if kind.boolean:
+        options |= {"nargs": "?", "const": True}
+    if kind.repeated:
+        options |= {"action": "append", "default": None}
+    if kind.once:
+        options |= {"action": _Once}
+    group.add_argument(*names, f"--{flag.name}", **options)
+
+
+class _Once(argparse.Action):
+    """Refuses a second value: which of them is meant nobody can know."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Take the value."""
+        del parser, option_string
+        given = f"{self.dest} given"
+        if hasattr(namespace, given):
+            raise argparse.ArgumentError(self, "more than one value is not taken")
+        setattr(namespace, given, True)
+        setattr(namespace, self.dest, values)
+
+
+def help_of(row: Row) -> str:
+    """The help of a flag with its default, as argparse takes it."""
+    default = row.flag.unset or row.default_text()
+    text = f"{row.flag.help} (default: {default})" if default else row.flag.help
+    return text.replace("%", "%%")
+
+
+def _typed(kind: Kind) -> Callable[[str], Any]:
+    """What reads a value for argparse, which tells only its own error as it is."""
+
+    def read(text: str) -> Any:
+        try:
+            return kind.parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def made(options: argparse.Namespace) -> tuple[Config, Terminal]:
+    """The configuration that parsed flags ask for, and what the command line does besides.
+
+    Raises:
+        ConfigError: a value that may not be.
+    """
+    sections: dict[str, dict[str, Any]] = defaultdict(dict)
+    for row in FLAGS:
+        value = getattr(options, row.path)
+        if row.flag.kind.repeated:
+            value = row.default if value is None else tuple(value)
+        sections[row.section][row.field] = value
+    terminal = Terminal(**sections.pop(TERMINAL))
+    own = sections.pop("")
+    types = {name: type(getattr(_EMPTY, name)) for name in sections}
+    return Config(**own, **{name: types[name](**sections[name]) for name in sections}), terminal
+
+
+_EMPTY = Config(data_dir=FLAGS[0].default)
+
+
+def mistakes(wrong: Sequence[str], text: str) -> str:
+    """One line about arguments that are mistakes.
+
+    Args:
+        wrong: the arguments.
+        text: the help, which names the flags there are.
+    """
+    known = re.findall(r"--[a-z][a-z-]*", text)
+    said: list[str] = []
+    value_may_follow = False
+    for argument in wrong:
+        name, given, _ = argument.partition("=")
+        if not name.startswith("-"):
+            if not value_may_follow:
+                said.append(f"unexpected argument: {argument}")
+            value_may_follow = False
+            continue
+        value_may_follow = not given
+        near = get_close_matches(f"--{name.lstrip('-').replace('_', '-')}", known, 1)
+        said.append(f"unknown flag: {name}{f', did you mean {near[0]}?' if near else ''}")
+    return "; ".join(said)

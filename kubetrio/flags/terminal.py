@@ -1,0 +1,37 @@
+"""Flags of the command line alone: where its kubeconfig goes and what it prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from kubetrio.config.flag import Section, flag, section
+from kubetrio.config.kinds import BOOLEAN, FILE, LEVEL, one_of
+
+
+@section
+class Terminal(Section):
+    """What a person who starts a server gets beside it; see the reference of flags."""
+
+    TITLE: ClassVar[str] = "logs"
+
+    write_kubeconfig: Path | None = flag(
+        "write-kubeconfig", FILE, None,
+        "where the admin kubeconfig goes, mode 0600, in a directory that exists",
+        unset="DATA_DIR/kubeconfig", group="kubeconfig",
+    )  # fmt: skip
+    merge_kubeconfig: bool = flag(
+        "merge-kubeconfig", BOOLEAN, False,
+        "also add the context to $KUBECONFIG or ~/.kube/config and make it the current one",
+        more="An entry of another server under the same name is not replaced: the command ends "
+        "and says how to go on.",
+        group="kubeconfig",
+    )  # fmt: skip
+    verbosity: int = flag(
+        "v", LEVEL, 0, "how much is logged, 0 for little",
+        more="From 3 on there is a line for each request, see [logs](#logs).", short="v",
+    )  # fmt: skip
+    logging_format: str = flag(
+        "logging-format", one_of("text", "json"), "text",
+        "text is klog's, to standard error as is json",
+    )  # fmt: skip

@@ -1,0 +1,93 @@
+"""Whether the engine still answers, for health checks: one question at a time, with a time limit.
+
+A thread that the disk keeps cannot be called back, so nobody waits for it: a task of the store puts
+the question, and those who want the answer wait for that, no longer than they like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+import trio
+
+from kubetrio.store.errors import StoreClosed, StoreError, StoreUnavailable
+
+FRESH_S = 0.25  # who asks so soon after a question gets its answer: anybody may ask, and often
+
+
+class _Question:
+    """One question, and the answer when it is there.
+
+    Attributes:
+        put_at: when, by Trio's clock.
+        answered: set with the answer.
+        error: what is wrong, None if nothing is.
+    """
+
+    __slots__ = ("answered", "error", "put_at")
+
+    def __init__(self) -> None:
+        self.put_at = trio.current_time()
+        self.answered = trio.Event()
+        self.error: StoreError | None = None
+
+
+class Prober:
+    """Asks an engine when somebody wants to know.
+
+    Args:
+        ask: reads from the engine; its `StoreError` is the answer.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[None]]) -> None:
+        self._ask = ask
+        self._question: _Question | None = None  # the last one
+        self._wanted = trio.Event()
+        self._closed = False
+
+    async def answer(self, limit_s: float) -> None:
+        """Wait until the engine has answered a question that was put lately.
+
+        Args:
+            limit_s: seconds that it may take from when the question was put, by whomever: what
+                does not answer keeps only the first who asks waiting.
+
+        Raises:
+            StoreUnavailable: it does not answer in time, or cannot be read.
+            StoreClosed: the store is closed.
+        """
+        if self._closed:
+            raise StoreClosed("the store is closed")
+        question = self._question
+        if question is None or (
+            question.answered.is_set() and trio.current_time() > question.put_at + FRESH_S
+        ):
+            question = self._question = _Question()
+            self._wanted.set()
+        with trio.move_on_at(question.put_at + limit_s):
+            await question.answered.wait()
+        if not question.answered.is_set():
+            raise StoreUnavailable(f"no answer within {limit_s:g} s")
+        if question.error is not None:
+            raise StoreUnavailable(str(question.error)) from question.error
+
+    async def run(self) -> NoReturn:
+        """Put questions until cancelled."""
+        try:
+            while True:
+                await self._wanted.wait()
+                self._wanted = trio.Event()
+                question = self._question
+                if question is None:
+                    raise AssertionError("somebody wants to know")
+                try:
+                    await self._ask()
+                except StoreError as error:
+                    question.error = error
+                question.answered.set()
+        finally:
+            self._closed = True
+            if self._question is not None and not self._question.answered.is_set():
+                self._question.error = StoreClosed("the store is closed")
+                self._question.answered.set()

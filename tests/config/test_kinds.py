@@ -1,0 +1,53 @@
+"""Kinds of values: how flags are read, and how their values are shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.config.kinds import BOOLEAN, COUNT, GATES, PORT, duration, duration_text, names
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("500ms", 0.5), ("30s", 30.0), ("1m30s", 90.0), ("1.5h", 5400.0), ("0s", 0.0)],
+)
+def test_durations_are_gos(text: str, seconds: float) -> None:
+    """As Go's `time.ParseDuration` reads them."""
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5", "s", "1x", "1m5", ".s", "-1s", "1..5s", "1 s"])
+def test_other_texts_are_no_durations(text: str) -> None:
+    """A number without a unit is a mistake, and so is nothing."""
+    with pytest.raises(ValueError, match="invalid duration"):
+        duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0s"), (0.25, "250ms"), (90.0, "1m30s"), (300.0, "5m"), (3600.5, "1h500ms")],
+)
+def test_a_duration_is_shown_as_it_is_read(seconds: float, text: str) -> None:
+    """In the largest units."""
+    assert duration_text(seconds) == text
+    assert duration(text) == seconds
+
+
+def test_gates_are_names_with_booleans() -> None:
+    """Blanks and empty entries do not matter."""
+    assert GATES.parse("A=true, B=false,") == {"A": True, "B": False}
+    assert GATES.show({"A": True, "B": False}) == "A=true,B=false"
+
+
+def test_lists_have_no_empty_names() -> None:
+    """A comma too many is none."""
+    assert names("a, b,,") == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [(BOOLEAN, "maybe"), (COUNT, "x"), (PORT, "-1"), (PORT, "70000")]
+)
+def test_what_cannot_be_read_is_told(kind: object, text: str) -> None:
+    """With the text that was given."""
+    with pytest.raises(ValueError, match=repr(text)):
+        kind.parse(text)  # type: ignore[attr-defined]

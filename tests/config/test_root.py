@@ -1,0 +1,180 @@
+"""The configuration: what each field may be."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubetrio.config import (
+    Authentication,
+    Config,
+    ConfigError,
+    FlowControl,
+    Kubelet,
+    Services,
+    Serving,
+    Storage,
+)
+from kubetrio.config.flag import Row, rows
+
+DATA = Path("data")
+ROWS = {row.path: row for row in rows(Config)}
+
+WRONG: dict[str, list[Any]] = {
+    "data_dir": ["data", None],
+    "storage.durability": ["Full", "", None],
+    "storage.accept_data_loss": ["false", 0],
+    "storage.history_window_s": [-1.0, "5m", nan, inf, True],
+    "storage.compact_interval_s": [-1, None],
+    "storage.healthcheck_timeout_s": [0, "2s"],
+    "storage.readycheck_timeout_s": [-1, None],
+    "serving.bind_address": ["[::1]", "127.0.0.1:6443", "a b", None],
+    "serving.secure_port": [-1, 65536, "6443", True, 1.0],
+    "serving.advertise_address": ["https://x", "300.1.1.1", None],
+    "serving.cert_dir": ["pki"],
+    "serving.tls_cert_file": ["tls.crt"],
+    "serving.tls_private_key_file": ["tls.key"],
+    "serving.extra_hosts": ["a", ("ü",), ("a", "b:1")],
+    "serving.tls_min_version": ["1.3", "", None],
+    "serving.max_connections": [-1, "9"],
+    "serving.max_connections_per_address": [-1],
+    "serving.max_unauthenticated_connections": [None],
+    "serving.shutdown_delay_s": [-1],
+    "serving.shutdown_grace_s": [-1, None],
+    "auth.client_ca_file": ["ca.crt"],
+    "auth.token_auth_file": ["tokens.csv"],
+    "auth.service_account_issuer": ["", "https://a b"],
+    "auth.api_audiences": ["a", ("",), ("a,b",)],
+    "auth.anonymous_auth": ["false", 0],
+    "admission.allow_privileged": ["false", 0, None],
+    "requests.request_timeout_s": [0, -1, "1m"],
+    "requests.min_request_timeout_s": [-1.0],
+    "flowcontrol.max_requests_inflight": [-1, 1.5, "400"],
+    "flowcontrol.max_mutating_requests_inflight": [-1, None],
+    "flowcontrol.priority_and_fairness": ["true"],
+    "services.cluster_ip_range": [
+        "", "banana", "10.0.0.0/33", "10.0.0.0/24,10.1.0.0/24", "10.0.0.0/30", None,
+        "10.0.0.0/24,fd00::/112,fd01::/112",
+    ],
+    "kubelet.client_certificate": ["c"],
+    "kubelet.client_key": ["k"],
+    "kubelet.certificate_authority": ["ca"],
+    "kubelet.preferred_address_types": [(), ("Nowhere",), "Hostname", ["Hostname"]],
+    "kubelet.timeout_s": [0],
+    "feature_gates": [{"A": "true"}, ["A"], None],
+    "name": ["", "a b", "a\n", 1],
+}  # fmt: skip
+
+
+def made(row: Row, value: Any) -> Config:
+    """A configuration with one field that is given."""
+    start = Config(data_dir=DATA)
+    if not row.section:
+        return dataclasses.replace(start, **{row.field: value})
+    section = dataclasses.replace(getattr(start, row.section), **{row.field: value})
+    return dataclasses.replace(start, **{row.section: section})
+
+
+def test_every_field_has_a_value_that_it_refuses() -> None:
+    """A new field gets its check, and a value here."""
+    assert list(WRONG) == list(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [(path, value) for path, values in WRONG.items() for value in values]
+)
+def test_a_wrong_value_is_refused_by_name(path: str, value: Any) -> None:
+    """One line, with the field, the value or the part of it that is wrong, and what is allowed."""
+    row = ROWS[path]
+    with pytest.raises(ConfigError) as caught:
+        made(row, value)
+    text = str(caught.value)
+    assert text.startswith(f"{row.field}: ")
+    assert "\n" not in text
+    by_flag = f"--{row.flag.name}: " if row.flag.name else f"{row.field}: "
+    assert caught.value.by_flag().startswith(by_flag)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        lambda: Serving(bind_address="::"),
+        lambda: Serving(bind_address=""),
+        lambda: Serving(bind_address="fe80::1%eth0"),
+        lambda: Serving(bind_address="localhost", advertise_address="k8s.example."),
+        lambda: Serving(secure_port=0),
+        lambda: Serving(tls_cert_file=Path("c"), tls_private_key_file=Path("k")),
+        lambda: Serving(extra_hosts=("*.example", "::1")),
+        lambda: Storage(history_window_s=0, compact_interval_s=0),
+        lambda: FlowControl(max_requests_inflight=0),
+        lambda: FlowControl(
+            max_requests_inflight=0, max_mutating_requests_inflight=0, priority_and_fairness=False
+        ),
+        lambda: Services(cluster_ip_range="10.0.0.0/24, fd00::/112"),
+        lambda: Config(data_dir=DATA, feature_gates={"A": True}),
+    ],
+)
+def test_unusual_values_are_fine(section: Any) -> None:
+    """Nothing is refused that works."""
+    section()
+
+
+@pytest.mark.parametrize(
+    ("section", "changed", "named"),
+    [
+        (Serving, {"tls_cert_file": DATA}, "tls_cert_file and tls_private_key_file: "),
+        (Serving, {"tls_private_key_file": DATA}, "tls_cert_file and tls_private_key_file: "),
+        (Kubelet, {"client_key": DATA}, "client_certificate and client_key: "),
+        (
+            FlowControl,
+            {"max_requests_inflight": 0, "max_mutating_requests_inflight": 0},
+            "max_requests_inflight and max_mutating_requests_inflight: ",
+        ),
+    ],
+)
+def test_what_goes_together_is_named_together(
+    section: Any, changed: dict[str, Any], named: str
+) -> None:
+    """Both fields, and both flags."""
+    with pytest.raises(ConfigError) as caught:
+        section(**changed)
+    assert str(caught.value).startswith(named)
+    assert len(caught.value.flags) == 2
+
+
+def test_a_changed_copy_is_checked_too() -> None:
+    """As the first value was."""
+    with pytest.raises(ConfigError, match=r"^durability: 'Full' is none of full, normal$"):
+        dataclasses.replace(Storage(), durability="Full")
+
+
+def test_a_section_is_a_section() -> None:
+    """Not a mapping, nor another section."""
+    with pytest.raises(ConfigError, match=r"^serving: .* is no Serving$"):
+        Config(data_dir=DATA, serving=Storage())  # type: ignore[arg-type]
+
+
+def test_audiences_are_the_issuer_unless_named() -> None:
+    """A server has one audience at least."""
+    assert Authentication(service_account_issuer="i").audiences == ("i",)
+    assert Authentication(api_audiences=("a", "b")).audiences == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("bind", "advertise", "told"),
+    [
+        ("0.0.0.0", "", "127.0.0.1"),
+        ("::", "", "::1"),
+        ("192.0.2.1", "", "192.0.2.1"),
+        ("0.0.0.0", "192.0.2.1", "192.0.2.1"),
+        ("192.0.2.1", "0.0.0.0", "192.0.2.1"),
+        ("0.0.0.0", "0.0.0.0", "127.0.0.1"),
+    ],
+)
+def test_clients_are_told_an_address_that_leads_here(bind: str, advertise: str, told: str) -> None:
+    """Never a wildcard."""
+    assert Serving(bind_address=bind, advertise_address=advertise).public_address == told
