@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import socket
 import ssl
+import weakref
 from contextlib import suppress
 from dataclasses import replace
 
@@ -282,6 +284,32 @@ async def test_strangers_cannot_fill_the_server(certificates: pki.Pki) -> None:
         assert await drained(idle[0]) == b""
         for stream in (*idle, honest, late):
             await trio.aclose_forcefully(stream)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /a HTTP", REQUEST, b"\0\r\n\r\n"])
+async def test_a_connection_that_ended_leaves_nothing_behind(
+    certificates: pki.Pki, sent: bytes
+) -> None:
+    """Not even for the garbage collector, which comes too seldom for a flood of connections."""
+    async with listening(who, seeded(0), certificates) as listener:
+        stream = await dial(listener.port, certificates)
+        if sent:
+            await stream.send_all(sent)
+        if sent.endswith(b"\r\n\r\n"):
+            await stream.receive_some()
+        while not listener.connections:
+            await trio.sleep(0.01)
+        (ended,) = map(weakref.ref, listener.connections)
+        gc.collect()
+        gc.disable()
+        try:
+            await trio.aclose_forcefully(stream)
+            with trio.fail_after(5):
+                while len(listener.peers):
+                    await trio.sleep(0.01)
+            assert ended() is None
+        finally:
+            gc.enable()
 
 
 @pytest.mark.parametrize("alpn", ["http/1.1", "h2"])
