@@ -11,21 +11,18 @@ from collections.abc import Callable
 from benchmarks.overload.aim import MOST_STRANGERS, Aim, Pace, Steps
 
 FLOOD = 3 * MOST_STRANGERS
-REPLACED_A_SECOND = 50.0
-ATTEMPTS_A_SECOND = 20_000 / 60
-HALF_A_SECOND = 300.0
+A_SECOND = 20_000 / 60
 
 
 def _held(aim: Aim, most: int, pace: Pace, connect: Callable[[], socket.socket]) -> Steps:
-    """Keep so many connections open, giving up the oldest for a new one at a pace."""
+    """Open so many connections at a pace, then give up the oldest for each new one."""
     held: deque[socket.socket] = deque()
     try:
         full = False
         while True:
-            if full:
-                pace.wait()
-                if len(held) >= most:
-                    held.popleft().close()
+            pace.wait()
+            if len(held) >= most:
+                held.popleft().close()
             with aim.mishaps():
                 held.append(connect())
             full = full or len(held) >= most
@@ -37,12 +34,12 @@ def _held(aim: Aim, most: int, pace: Pace, connect: Callable[[], socket.socket])
 
 def idle(aim: Aim) -> Steps:
     """TLS connections that say nothing, three times as many as are allowed."""
-    yield from _held(aim, aim.scaled(FLOOD), Pace(REPLACED_A_SECOND), aim.tls)
+    yield from _held(aim, aim.scaled(FLOOD), Pace(A_SECOND), aim.tls)
 
 
 def attempts(aim: Aim) -> Steps:
     """20,000 handshakes a minute, each closed at once."""
-    pace = Pace(ATTEMPTS_A_SECOND * aim.share)
+    pace = Pace(A_SECOND * aim.share)
     while True:
         pace.wait()
         with aim.mishaps():
@@ -72,4 +69,4 @@ def half_open(aim: Aim) -> Steps:
         sock.sendall(pieces[turn % len(pieces)])
         return sock
 
-    yield from _held(aim, aim.scaled(FLOOD), Pace(HALF_A_SECOND), connect)
+    yield from _held(aim, aim.scaled(FLOOD), Pace(A_SECOND), connect)

@@ -193,7 +193,7 @@ class Parser:
 
     def close(self) -> None:
         """Nothing more will come: what knows this object is let go."""
-        self._parser = None
+        del self._parser
         self.failure = None  # by the frames of its traceback
 
     def feed(self, data: bytes) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import h2.connection
 import pytest
 import trio
+import trio.testing
 
 from kubetrio import pki
 from kubetrio.api.request import Request
@@ -297,16 +298,14 @@ async def test_a_connection_that_ended_leaves_nothing_behind(
             await stream.send_all(sent)
         if sent.endswith(b"\r\n\r\n"):
             await stream.receive_some()
-        while not listener.connections:
-            await trio.sleep(0.01)
+        await trio.testing.wait_all_tasks_blocked(0.05)
         (ended,) = map(weakref.ref, listener.connections)
         gc.collect()
         gc.disable()
         try:
             await trio.aclose_forcefully(stream)
-            with trio.fail_after(5):
-                while len(listener.peers):
-                    await trio.sleep(0.01)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert not len(listener.peers)
             assert ended() is None
         finally:
             gc.enable()
