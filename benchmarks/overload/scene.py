@@ -21,6 +21,7 @@ SAMPLED_S = 0.2
 HONEST_EVERY_MS = 10.0
 READYZ_EVERY_MS = 100.0
 BACK_MB = 20.0
+BACK_FILES = 10  # and those of the bystanders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class Outcome:
         calm_readyz, attacked_readyz: `/readyz` on a new connection each time.
         before_mb, peak_mb, after_mb: resident memory of the server before, at its most during,
             and after the attack.
-        back_s: seconds until memory had come back, or until nobody waited any longer.
+        back_s: seconds until memory and descriptors had come back, or until nobody waited any longer.
         descriptors: open files before, at their most, and after.
         cpu: CPU time of the server by time, 1.0 is one whole core.
         attack_s: seconds of the attack, with its beginning.
@@ -130,10 +131,12 @@ def play(run: Running, script: Script) -> Outcome:
         peak = process.memory_mb(run.pids, peak=True)
         tally = _ended(attackers)
         ended = perf_counter()
-        while (
-            after := process.memory_mb(run.pids)
-        ) > before + BACK_MB and perf_counter() < ended + script.back_s:
+        while perf_counter() < ended + script.back_s and (
+            process.memory_mb(run.pids) > before + BACK_MB
+            or process.descriptors(run.pids) > files + BACK_FILES
+        ):
             sleep(SAMPLED_S)
+        after = process.memory_mb(run.pids)
         back = perf_counter() - ended
         kept = None
         if keeper is not None:
