@@ -40,12 +40,13 @@ def opened() -> FileIO:
 
 
 def resident_bytes(statm: int) -> int:
-    """Resident memory of this process.
+    """Resident memory of this process, without the pages of files that it has mapped.
 
     Args:
         statm: descriptor of what was `opened`.
     """
-    return int(os.pread(statm, 256, 0).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    _, resident, shared, *_ = map(int, os.pread(statm, 256, 0).split())
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
 def trimmer() -> Callable[[], object] | None:
