@@ -56,7 +56,7 @@ class Outcome:
         calm_readyz, attacked_readyz: `/readyz` on a new connection each time.
         before_mb, peak_mb, after_mb: resident memory of the server before, at its most during,
             and after the attack.
-        back_s: seconds until memory and descriptors had come back, or until nobody waited any longer.
+        back_s: seconds until memory and descriptors had come back, or nobody waited any longer.
         descriptors: open files before, at their most, and after.
         cpu: CPU time of the server by time, 1.0 is one whole core.
         attack_s: seconds of the attack, with its beginning.
