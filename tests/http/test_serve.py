@@ -293,20 +293,23 @@ async def test_a_connection_that_ended_leaves_nothing_behind(
 ) -> None:
     """Not even for the garbage collector, which comes too seldom for a flood of connections."""
     async with listening(who, seeded(0), certificates) as listener:
-        stream = await dial(listener.port, certificates)
+        stream = await dial(listener.port, certificates, certificate=False)
         if sent:
             await stream.send_all(sent)
         if sent.endswith(b"\r\n\r\n"):
             await stream.receive_some()
         await trio.testing.wait_all_tasks_blocked(0.05)
-        (ended,) = map(weakref.ref, listener.connections)
+        ended = [
+            weakref.ref(part) for each in listener.connections for part in (each, each._parser)
+        ]
+        assert ended
         gc.collect()
         gc.disable()
         try:
             await trio.aclose_forcefully(stream)
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert not len(listener.peers)
-            assert ended() is None
+            assert [part() for part in ended] == [None, None]
         finally:
             gc.enable()
 
