@@ -23,6 +23,7 @@ from benchmarks import (
     rows_isolation,
     rows_list,
     rows_overhead,
+    rows_overload,
     rows_request,
     rows_start,
     rows_stream,
@@ -45,6 +46,7 @@ ROWS = (
     + rows_elephant.ROWS
     + rows_overhead.ROWS
     + rows_growth.ROWS
+    + rows_overload.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 

@@ -1,4 +1,6 @@
-"""`kubetrio serve` where everybody may do everything, as roles and bindings would let them.
+"""`kubetrio serve` where some users may do everything, as roles and bindings would let them.
+
+`python -m benchmarks.permissive USER,... serve ...`; `*` is everybody.
 
 `system:masters` is exempt from flow control, and without roles nobody else may read or write much.
 To measure what flow control does to ordinary users, their requests have to get through.
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 
 import kubetrio.server
 from kubetrio import cli
@@ -18,24 +20,40 @@ from kubetrio.env import Env
 from kubetrio.machinery.identity import Attributes, Verdict
 from kubetrio.server import Server, open_server
 
+EVERYBODY = "*"
 
-class Everybody:
-    """Everybody may do everything."""
+
+class Allowed:
+    """Some users may do everything.
+
+    Args:
+        users: their names, or `EVERYBODY`.
+    """
+
+    def __init__(self, users: Collection[str]) -> None:
+        self._users = users
+        self._everybody = EVERYBODY in users
 
     def authorize(self, attributes: Attributes) -> Verdict:
-        """Allow."""
-        del attributes
-        return authorize.ALLOWED
+        """Allow it to those users."""
+        if self._everybody or attributes.user.name in self._users:
+            return authorize.ALLOWED
+        return authorize.NO_OPINION
 
 
-@contextlib.asynccontextmanager
-async def open_to_everybody(config: Config, env: Env | None = None) -> AsyncIterator[Server]:
-    """The server with another authorizer."""
-    async with open_server(config, env) as server:
-        server.api.authorizer = authorize.Chain((Everybody(),))
-        yield server
+def main() -> int:
+    """Serve with another authorizer before the server's own."""
+    allowed = Allowed(frozenset(sys.argv.pop(1).split(",")))
+
+    @contextlib.asynccontextmanager
+    async def opened(config: Config, env: Env | None = None) -> AsyncIterator[Server]:
+        async with open_server(config, env) as server:
+            server.api.authorizer = authorize.Chain((allowed, server.api.authorizer))
+            yield server
+
+    kubetrio.server.open_server = opened  # where the command line finds it
+    return cli.main()
 
 
 if __name__ == "__main__":
-    kubetrio.server.open_server = open_to_everybody  # where the command line finds it
-    sys.exit(cli.main())
+    sys.exit(main())

@@ -54,6 +54,15 @@ def memory_mb(pids: Sequence[int], *, peak: bool = False) -> float:
     return total * 1024 / 1e6
 
 
+def descriptors(pids: Sequence[int]) -> int:
+    """Open files of processes and their descendants.
+
+    Raises:
+        Unavailable: no process given, as for a server somewhere else.
+    """
+    return sum(len(os.listdir(PROC / str(pid) / "fd")) for pid in _some(pids))
+
+
 def forget_peak(pids: Sequence[int]) -> None:
     """Start measuring the peak anew (proc(5), clear_refs).
 

@@ -44,7 +44,10 @@ class Cell:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for --json."""
-        medians = ("value", "yardstick", "ratio", "p50_ms", "p99_ms", "p50_ratio", "p99_ratio")
+        medians = (
+            *("value", "yardstick", "ratio", "p50_ms", "p99_ms", "p50_ratio", "p99_ratio"),
+            *("readyz_p99_ms", "kept_mb"),
+        )
         return {
             "problem": self.problem,
             "failed": self.failed,
@@ -77,6 +80,7 @@ class Result:
             "yardstick": row.yardstick,
             "target": dataclasses.asdict(row.target) if row.target else None,
             "latency": [dataclasses.asdict(target) for target in row.latency],
+            "beside": [dataclasses.asdict(target) for target in row.beside],
             "met": {label: self.met(label) for label in self.cells},
             "servers": {label: cell.as_json() for label, cell in self.cells.items()},
         }

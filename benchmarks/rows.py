@@ -27,6 +27,10 @@ class Plan:
         growth: stored objects at which a GET is measured, first the one to compare with.
         churn: writes that compaction has to clear away.
         watchers: watches that are idle at once.
+        calm_s: seconds that an honest user is watched before an attack.
+        attack_s: seconds of an attack at its full strength; the mixed one takes three times that.
+        back_s: seconds at most that memory has to come back.
+        attack_scale: share of the connections of a full attack.
     """
 
     seconds: float = 4.0
@@ -39,6 +43,10 @@ class Plan:
     growth: tuple[int, int, int] = (1_000, 100_000, 1_000_000)
     churn: int = 20_000
     watchers: int = 1_000
+    calm_s: float = 5.0
+    attack_s: float = 20.0
+    back_s: float = 60.0
+    attack_scale: float = 1.0
 
 
 FULL = Plan()
@@ -53,6 +61,10 @@ QUICK = Plan(
     growth=(1_000, 10_000, 50_000),
     churn=3_000,
     watchers=200,
+    calm_s=1.0,
+    attack_s=1.0,
+    back_s=2.0,
+    attack_scale=0.05,
 )
 
 
@@ -73,6 +85,8 @@ class Sample:
         yardstick: the yardstick's number in the same unit, None for rows without.
         p50_ms, p99_ms: latency, None where there is none.
         p50_yardstick_ms, p99_yardstick_ms: the yardstick's, for rows that compare it.
+        readyz_p99_ms: of `/readyz`, for rows that probe it.
+        kept_mb: memory that was not given back, for rows that look.
         note: numbers worth knowing beside.
     """
 
@@ -82,6 +96,8 @@ class Sample:
     p99_ms: float | None = None
     p50_yardstick_ms: float | None = None
     p99_yardstick_ms: float | None = None
+    readyz_p99_ms: float | None = None
+    kept_mb: float | None = None
     note: str = ""
 
     @property
@@ -114,7 +130,7 @@ class Target:
         bound: with what.
     """
 
-    on: Literal["value", "ratio", "p50_ratio", "p99_ratio"]
+    on: Literal["value", "ratio", "p50_ratio", "p99_ratio", "readyz_p99_ms", "kept_mb"]
     sense: Literal["<", "<=", ">="]
     bound: float
 
@@ -124,8 +140,18 @@ class Target:
         return number is not None and bool(compare(number, self.bound))
 
     def __str__(self) -> str:
-        of = {"p50_ratio": "p50 ", "p99_ratio": "p99 "}.get(self.on, "")
-        return f"{of}{self.sense}{self.bound:g}" + ("" if self.on == "value" else "x")
+        of, unit = _TOLD[self.on]
+        return f"{of}{self.sense}{self.bound:g}{unit}"
+
+
+_TOLD = {
+    "value": ("", ""),
+    "ratio": ("", "x"),
+    "p50_ratio": ("p50 ", "x"),
+    "p99_ratio": ("p99 ", "x"),
+    "readyz_p99_ms": ("readyz ", "ms"),
+    "kept_mb": ("kept ", "MB"),
+}
 
 
 Opened = AbstractContextManager[Callable[[], Sample]]
@@ -143,6 +169,7 @@ class Row:
         open: prepares a server; what it yields is called once a round.
         target: None where the number is only reported.
         latency: targets of the latency beside the yardstick's, for rows that compare it.
+        beside: targets of what else is measured beside.
         most_rounds: for rows that take long or hardly vary.
     """
 
@@ -153,12 +180,13 @@ class Row:
     yardstick: str = ""
     target: Target | None = None
     latency: tuple[Target, ...] = ()
+    beside: tuple[Target, ...] = ()
     most_rounds: int = 99
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """All that has to be met."""
-        return ((self.target,) if self.target else ()) + self.latency
+        return ((self.target,) if self.target else ()) + self.latency + self.beside
 
     @property
     def goal(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import levels, load, process, requests, tools
 from benchmarks.load import LoadResult, LoadSpec
 from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.server import EVERYBODY
 from benchmarks.subjects import Running, Subject
 from benchmarks.waiting import WaitingSpec
 
@@ -33,7 +34,7 @@ def _get(user: str, connections: int) -> Callable[[Lab, Subject], Opened]:
             runs: dict[bool, Running] = {
                 on: stack.enter_context(
                     subject.running(
-                        objects=lab.plan.small, flags=() if on else (WITHOUT,), permissive=True
+                        objects=lab.plan.small, flags=() if on else (WITHOUT,), allowed=EVERYBODY
                     )
                 )
                 for on in (True, False)

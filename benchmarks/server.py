@@ -13,10 +13,11 @@ from benchmarks.errors import BenchError
 from benchmarks.process import Background
 
 COMMAND = (sys.executable, "-m", "kubetrio", "serve")
-PERMISSIVE = (sys.executable, "-m", "benchmarks.permissive", "serve")
+PERMISSIVE = (sys.executable, "-m", "benchmarks.permissive")
 TOKEN = "bench-token"  # of a server on the loopback interface that lives for one row
 CONTROLLER = "system:kube-controller-manager"
-# May do nothing, unless the server is permissive; each name is the token as well.
+EVERYBODY = ("*",)
+# May do nothing, unless the server allows them to; each name is the token as well.
 VISITORS = ("elephant", "mouse", "other", CONTROLLER)
 TOKENS = f'{TOKEN},bench,bench-uid,"system:masters"\n' + "".join(
     f'{name},{name},{name}-uid,"zoo"\n' for name in VISITORS
@@ -40,13 +41,15 @@ class ServerProcess:
     ready_s: float
 
 
-def start(data_dir: Path, flags: Sequence[str] = (), *, permissive: bool = False) -> ServerProcess:
+def start(
+    data_dir: Path, flags: Sequence[str] = (), *, allowed: Sequence[str] = ()
+) -> ServerProcess:
     """Start kubetrio on a data directory, which may be empty, and wait until it is ready.
 
     Args:
         data_dir: where it keeps its data.
         flags: more flags.
-        permissive: let everybody do everything.
+        allowed: users who may do everything.
 
     Raises:
         BenchError: it ended, or is not ready within 30 seconds.
@@ -57,7 +60,7 @@ def start(data_dir: Path, flags: Sequence[str] = (), *, permissive: bool = False
     tokens.write_text(TOKENS)
     process = Background(
         [
-            *(PERMISSIVE if permissive else COMMAND),
+            *((*PERMISSIVE, ",".join(allowed), "serve") if allowed else COMMAND),
             *("--data-dir", str(data_dir)),
             *("--bind-address", "127.0.0.1", "--secure-port", "0"),
             *("--token-auth-file", str(tokens)),

@@ -67,14 +67,14 @@ class Subject(Protocol):
         ...
 
     def running(
-        self, *, objects: int = 0, flags: Sequence[str] = (), permissive: bool = False
+        self, *, objects: int = 0, flags: Sequence[str] = (), allowed: Sequence[str] = ()
     ) -> AbstractContextManager[Running]:
         """The server with an own namespace of `objects` ConfigMaps, for the length of a block.
 
         Args:
             objects: how many.
             flags: more flags for it.
-            permissive: let everybody do everything.
+            allowed: users who may do everything; `*` for everybody.
 
         Raises:
             Unavailable: this server cannot be had that way.
@@ -130,7 +130,7 @@ class Kubetrio:
 
     @contextlib.contextmanager
     def running(
-        self, *, objects: int = 0, flags: Sequence[str] = (), permissive: bool = False
+        self, *, objects: int = 0, flags: Sequence[str] = (), allowed: Sequence[str] = ()
     ) -> Iterator[Running]:
         """A server of its own; many objects are written before it starts, and kept for later."""
         kept = objects > API_FILL_LIMIT
@@ -139,7 +139,7 @@ class Kubetrio:
             if kept
             else self._folder / f"server-{next(self._numbers)}" / "data"
         )
-        started = server.start(data_dir, (*self._flags, *flags), permissive=permissive)
+        started = server.start(data_dir, (*self._flags, *flags), allowed=allowed)
         try:
             run = Running(
                 endpoint=started.endpoint,
@@ -202,10 +202,10 @@ class Remote:
 
     @contextlib.contextmanager
     def running(
-        self, *, objects: int = 0, flags: Sequence[str] = (), permissive: bool = False
+        self, *, objects: int = 0, flags: Sequence[str] = (), allowed: Sequence[str] = ()
     ) -> Iterator[Running]:
         """A namespace of its own, emptied and deleted afterwards."""
-        if flags or permissive:
+        if flags or allowed:
             raise Unavailable(f"needs a server started with {' '.join(flags) or 'other users'}")
         if objects > REMOTE_FILL_LIMIT:
             raise Unavailable(f"{objects:,} objects through the API take too long")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -62,6 +63,11 @@ class Tool:
         if "error" in answer:
             raise BenchError(f"{self._module}: {answer['error']}")
         return answer
+
+    def said(self) -> bool:
+        """Whether there is something to read for `answer`, if only that it has ended."""
+        output = self._process.stdout
+        return output is not None and bool(select.select([output], [], [], 0)[0])
 
     def close(self) -> None:
         """End the program: closing its input is the request, killing it the last resort."""

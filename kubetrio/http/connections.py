@@ -171,6 +171,7 @@ class Connections:
     def leave(self, peer: Peer) -> None:
         """A connection has ended."""
         self._drop(peer)
+        peer.busy = _idle  # nothing is kept by what it knew about its requests
         self._open -= 1
         self._addresses[peer.address] -= 1
         if not self._addresses[peer.address]:

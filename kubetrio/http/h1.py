@@ -150,6 +150,8 @@ class Connection:
                 return
             except Refused as refused:
                 await self._refuse(refused)
+            finally:
+                self._parser.close()
 
     async def _next_message(self) -> Message | None:
         """The next request whose head is complete; None at the end."""

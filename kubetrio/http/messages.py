@@ -191,6 +191,11 @@ class Parser:
         self.queue: list[Message] = []
         self.failure: Refused | None = None
 
+    def close(self) -> None:
+        """Nothing more will come: what knows this object is let go."""
+        del self._parser
+        self.failure = None  # by the frames of its traceback
+
     def feed(self, data: bytes) -> None:
         """Parse more bytes; what is wrong with them is kept in `failure`."""
         if self.failure is not None:

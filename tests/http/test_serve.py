@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import socket
 import ssl
+import weakref
 from contextlib import suppress
 from dataclasses import replace
 
 import h2.connection
 import pytest
 import trio
+import trio.testing
 
 from kubetrio import pki
 from kubetrio.api.request import Request
@@ -282,6 +285,33 @@ async def test_strangers_cannot_fill_the_server(certificates: pki.Pki) -> None:
         assert await drained(idle[0]) == b""
         for stream in (*idle, honest, late):
             await trio.aclose_forcefully(stream)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /a HTTP", REQUEST, b"\0\r\n\r\n"])
+async def test_a_connection_that_ended_leaves_nothing_behind(
+    certificates: pki.Pki, sent: bytes
+) -> None:
+    """Not even for the garbage collector, which comes too seldom for a flood of connections."""
+    async with listening(who, seeded(0), certificates) as listener:
+        stream = await dial(listener.port, certificates, certificate=False)
+        if sent:
+            await stream.send_all(sent)
+        if sent.endswith(b"\r\n\r\n"):
+            await stream.receive_some()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        ended = [
+            weakref.ref(part) for each in listener.connections for part in (each, each._parser)
+        ]
+        assert ended
+        gc.collect()
+        gc.disable()
+        try:
+            await trio.aclose_forcefully(stream)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert not len(listener.peers)
+            assert [part() for part in ended] == [None, None]
+        finally:
+            gc.enable()
 
 
 @pytest.mark.parametrize("alpn", ["http/1.1", "h2"])

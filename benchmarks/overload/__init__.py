@@ -1,0 +1,1 @@
+"""Attacks on a server, and what they leave to those who use it honestly."""
