@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from kubetrio.machinery.sorting import sorted_in_steps
 from kubetrio.wire.cborscan import BASE16, BASE64, BASE64URL, MAX_DEPTH, ItemScanner
 from kubetrio.wire.descriptors import BinaryShape
 from kubetrio.wire.protovalues import from_base64, number, to_base64
@@ -122,7 +123,7 @@ class _Printer:
             if count <= PIECE_ITEMS:
                 return {key: item for key, (item, _) in members.items()}, count
             # Keys are in the order of RFC 8949, 4.2.1: for byte strings, shorter ones first.
-            keys = sorted(members, key=lambda key: (len(key), key))
+            keys = sorted_in_steps(members, lambda key: (len(key), key))
             flat = (part for key in keys for part in ((key, 1), members[key]))
             return self._in_pieces(_head(5, len(keys)), flat), count
         if isinstance(value, list):
