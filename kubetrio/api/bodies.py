@@ -134,8 +134,9 @@ def decode_object(
             except yamlwire.YamlError as error:
                 raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
             parsed = gojson.Parsed(document.value, [], {})
-            decoded = jsonwire.decode_parsed(parsed, body, gvk, scheme, older)
             strict = [document.strict_error] if document.duplicates else []
+            del document  # nothing else is to hold the value
+            decoded = jsonwire.decode_parsed(parsed, body, gvk, scheme, older)
             return jsonwire.Decoded(decoded.value, decoded.gvk, strict + decoded.strict)
         case _:
             return _decode_protobuf(body, gvk, codec, older)
@@ -167,7 +168,9 @@ def _decode_protobuf(
         except ValueError as error:
             raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
         value = {"kind": said.kind, "apiVersion": said.api_version, **value}
-    return jsonwire.decode_parsed(gojson.Parsed(value, [], {}), body, gvk, scheme, older)
+    parsed = gojson.Parsed(value, [], {})
+    del value  # nothing else is to hold it
+    return jsonwire.decode_parsed(parsed, body, gvk, scheme, older)
 
 
 def check_fields(request: Request, decoded: jsonwire.Decoded) -> None:

@@ -6,6 +6,7 @@ else, from decoded objects: other media types, other versions, Tables and metada
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -21,15 +22,18 @@ from kubetrio.api.listwriters import (
     JsonListWriter,
     Kept,
     ProtobufItems,
+    StagedListWriter,
+    Step,
     frame_of,
 )
+from kubetrio.api.offloop import INLINE_BYTES
 from kubetrio.api.request import Request, parse_query
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import Object, head, read
-from kubetrio.resources.representation import Encoder, ListMeta, ListWriter
+from kubetrio.resources.representation import ListMeta, ListWriter
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.printing import Printer
-from kubetrio.wire import cborwire, framing, jsonwire, negotiate
+from kubetrio.wire import cborwire, framing, gojson, jsonpieces, jsonwire, negotiate
 from kubetrio.wire.negotiate import Accepted
 from kubetrio.wire.protowire import ListMessage, encode_event
 
@@ -109,6 +113,9 @@ class ObjectEncoder:
         now: wall clock, seconds since the epoch, for ages.
         cache: encoded objects by what they were made from.
         refusal: why nothing can be shown, raised when there is something to show.
+
+    Attributes:
+        steps: what its list writer has left to others.
     """
 
     stored = False
@@ -131,6 +138,7 @@ class ObjectEncoder:
         self._now = now
         self._cache = cache
         self._columns_sent = False
+        self.steps: deque[Step] = deque()
         self.content_type = accepted.media_type.encode()
         self.stream_type = accepted.media_type.encode()
 
@@ -146,7 +154,25 @@ class ObjectEncoder:
 
     def decoded(self, value: bytes) -> Object:
         """A stored object."""
-        return read(self._resource, value)
+        if len(value) <= jsonpieces.LARGE_BYTES:
+            return read(self._resource, value)
+        kept = self._resource.type.free_form
+        obj: Object = gojson.parse_printed(value) if kept else gojson.parse_stored(value)
+        return obj
+
+    def prepare(self) -> None:
+        """Have plans made here: those who make them must not be interrupted.
+
+        To be called before anything is encoded in a thread.
+        """
+        accepted, resource = self._accepted, self._resource
+        version, kind = resource.api_version, resource.kind
+        if accepted.as_kind:
+            version, kind = f"meta.k8s.io/{self._table_version}", "PartialObjectMetadata"
+        if accepted.serializer == "protobuf":
+            serializers.protobuf().prepare(serializers.type_name(version, kind))
+        elif accepted.serializer == "cbor":
+            serializers.binary_shape(version, kind)
 
     def _in_version(self, obj: Mapping[str, Any]) -> Object:
         return request_version(dict(obj), self._resource)
@@ -188,8 +214,11 @@ class ObjectEncoder:
     # ------------------------------------------------------------------ lists
 
     def list_writer(self) -> ListWriter:
-        """See `Encoder`."""
+        """See `Encoder`; large objects are left to ``steps``."""
         self.check()
+        return StagedListWriter(self._list_writer(), self.steps, INLINE_BYTES)
+
+    def _list_writer(self) -> ListWriter:
         text = self._accepted.serializer in ("json", "yaml")
         if self._accepted.as_kind == "Table":
             if text and self._printer().sort_key is None:
@@ -239,6 +268,8 @@ class ObjectEncoder:
             name = serializers.type_name(obj["apiVersion"], obj["kind"])
             return serializers.protobuf().encode(obj, name)
 
+        if len(value) > INLINE_BYTES:
+            return encode()  # in a thread, while the cache is the event loop's
         return self._cache.get((self.identity, value), encode)
 
     def _cbor_item(self, value: bytes) -> bytes:
@@ -313,6 +344,9 @@ class ObjectEncoder:
         return self._frame("ERROR", status)
 
 
+AnyEncoder = JsonEncoder | ObjectEncoder
+
+
 @cache
 def json_encoder(resource: Kind) -> JsonEncoder:
     """The JSON encoder of a resource, made once."""
@@ -325,7 +359,7 @@ def encoder_for(
     offer: negotiate.Offer,
     now: Callable[[], float],
     cache: ByteCache,
-) -> Encoder:
+) -> AnyEncoder:
     """The encoder for what a client accepts.
 
     What does not fit to objects or lists is told later, when there is one: kube-apiserver shapes

@@ -6,13 +6,15 @@ say its length in front: their items are encoded as they come and written at the
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from kubetrio.resources.representation import ListMeta
+from kubetrio.resources.representation import ListMeta, ListWriter
 from kubetrio.schema.kind import Kind
 from kubetrio.store.model import KeyValue
 from kubetrio.wire import jsonwire
@@ -259,3 +261,59 @@ class ProtobufItems:
     def pieces(self, meta: ListMeta) -> Iterator[bytes]:
         """See `Collected`."""
         return self._message.pieces(meta.as_dict())
+
+
+class Step(NamedTuple):
+    """A part of a list that is still to be written.
+
+    Args:
+        large: whether that takes long.
+        write: gives its bytes.
+    """
+
+    large: bool
+    write: Callable[[], bytes]
+
+
+class StagedListWriter:
+    """Writes small objects at once, and leaves large ones, and what comes behind, to others.
+
+    Whoever reads a list cannot wait for each object, so what takes long is kept until a page is
+    read.  All steps are to be done, in order, before the next page is written.
+
+    Args:
+        writer: writes the list.
+        steps: where what is left is put.
+        inline_bytes: size of the largest objects that are written at once.
+    """
+
+    def __init__(self, writer: ListWriter, steps: deque[Step], inline_bytes: int) -> None:
+        self._writer = writer
+        self._steps = steps
+        self._inline_bytes = inline_bytes
+        self.open = writer.open
+        self.joined = writer.joined
+        self.tail = writer.tail
+
+    def items(self, values: Sequence[KeyValue]) -> bytes:
+        """Those in front of the first large one; the others are steps."""
+        written, begin = b"", 0
+        for number, value in enumerate(values):
+            if len(value.value) > self._inline_bytes:
+                written += self._small(values[begin:number])
+                self._steps.append(Step(True, partial(self._writer.items, [value])))
+                begin = number + 1
+        return written + self._small(values[begin:] if begin else values)
+
+    def _small(self, values: Sequence[KeyValue]) -> bytes:
+        if not values or not self._steps:
+            return self._writer.items(values) if values else b""
+        self._steps.append(Step(False, partial(self._writer.items, values)))
+        return b""
+
+    def close(self) -> bytes:
+        """See `ListWriter`."""
+        if not self._steps:
+            return self._writer.close()
+        self._steps.append(Step(True, self._writer.close))
+        return b""

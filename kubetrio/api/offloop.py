@@ -1,11 +1,12 @@
-"""Work over large bodies, beside the event loop.
+"""Work over large bodies and objects, beside the event loop.
 
 What a client sends may take seconds to read: three megabytes of YAML are a million nodes.  A body
 of some kilobytes is read in place; the work over a larger one is done in a thread, so that the
-loop waits for no more than Python's switch between threads.  There is one such thread at a time,
-since they would only take turns at the interpreter, and its users take turns too: somebody with a
-hundred large bodies under way delays another user's by one of them, not by a hundred.  Each of
-them keeps its seat (API Priority and Fairness) until it is answered.
+loop waits for no more than Python's switch between threads.  Answers that have to be encoded are
+such work too (`largeanswers`).  There is one such thread at a time, since they would only take
+turns at the interpreter, and its users take turns too: somebody with a hundred large bodies under
+way delays another user's by one of them, not by a hundred.  Each of them keeps its seat (API
+Priority and Fairness) until it is answered.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import orjson
 
 from kubetrio.api import options, patching
 from kubetrio.api.applying import applying_change
-from kubetrio.api.encoders import encoder_for, request_version, stored_version
+from kubetrio.api.encoders import AnyEncoder, encoder_for, request_version, stored_version
+from kubetrio.api.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
@@ -23,7 +24,6 @@ from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import clear_system_fields
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.paging import RestOfList
-from kubetrio.resources.representation import Encoder
 from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import (
     DeleteOptions,
@@ -54,7 +54,7 @@ def object_namespace(request: Request, resource: Kind) -> str:
     return request.info.namespace if resource.namespaced else ""
 
 
-def _encoder(api: Api, request: Request, resource: Kind, offer: Offer) -> Encoder:
+def _encoder(api: Api, request: Request, resource: Kind, offer: Offer) -> AnyEncoder:
     if api.config.cbor:
         offer = CBOR_OFFERS[offer]
     return encoder_for(request, resource, offer, api.env.now, api.cache)
@@ -70,7 +70,11 @@ async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
     found = await api.listing.get(key, version, cached=resource.cached)
     if found is None:
         raise not_found(resource.group_resource, info.name)
-    return Response(200, encoder.object(found.value), encoder.content_type)
+    if encoder.stored:
+        body = encoder.object(found.value)
+    else:
+        body = await encoded(api.off_loop, request, encoder, found.value)
+    return Response(200, body, encoder.content_type)
 
 
 async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
@@ -79,12 +83,17 @@ async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
     chosen = options.list_options(request, resource)
     namespace = object_namespace(request, resource)
     begin, rest = await api.listing.open(resource, namespace, chosen, encoder)
+    if not encoder.stored:
+        begin += await finished(api, request, encoder)
     if rest is None:
         return Response(200, begin, encoder.content_type)
-    return StreamResponse(200, _stream_list(begin, rest), encoder.content_type)
+    stream = _stream_list(api, request, encoder, begin, rest)
+    return StreamResponse(200, stream, encoder.content_type)
 
 
-def _stream_list(begin: bytes, rest: RestOfList) -> Callable[[Channel], Awaitable[None]]:
+def _stream_list(
+    api: Api, request: Request, encoder: AnyEncoder, begin: bytes, rest: RestOfList
+) -> Callable[[Channel], Awaitable[None]]:
     async def run(channel: Channel) -> None:
         body, more = begin, True
         while True:
@@ -93,6 +102,7 @@ def _stream_list(begin: bytes, rest: RestOfList) -> Callable[[Channel], Awaitabl
             if not more:
                 return
             body, more = await rest.next()
+            body += await finished(api, request, encoder)
 
     return run
 
@@ -108,9 +118,13 @@ async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 
 
-def _written(encoder: Encoder, written: Written) -> Response:
+async def _written(api: Api, request: Request, encoder: AnyEncoder, written: Written) -> Response:
     status = 201 if written.created else 200
-    return Response(status, encoder.object(written.value), encoder.content_type)
+    if encoder.stored:
+        body = encoder.object(written.value)
+    else:
+        body = await encoded(api.off_loop, request, encoder, written.value)
+    return Response(status, body, encoder.content_type)
 
 
 def _followed(verb: Verb) -> Verb:
@@ -144,7 +158,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     if request.heavy:
         chosen = _working(api, request, chosen)
     written = await api.lifecycle.create(_target(request, resource), new, chosen)
-    return _written(encoder, written)
+    return await _written(api, request, encoder, written)
 
 
 def _created(request: Request, resource: Kind, fields: FieldManager) -> Object:
@@ -185,7 +199,7 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     written = await api.lifecycle.update(
         _target(request, resource), change, _working(api, request, chosen)
     )
-    return _written(encoder, written)
+    return await _written(api, request, encoder, written)
 
 
 @_followed
@@ -204,7 +218,7 @@ async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
         uid_is_precondition=False,
         create_missing=applying,
     )
-    return _written(encoder, written)
+    return await _written(api, request, encoder, written)
 
 
 def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
@@ -234,7 +248,8 @@ async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:
     last, gone = await api.lifecycle.delete(target, chosen, _who(request, chosen))
     if not gone or api.returns_deleted(resource):
         code = 202 if chosen.waits and not gone else 200
-        return Response(code, encoder.object(jsonwire.encode(last)), encoder.content_type)
+        body = await encoded(api.off_loop, request, encoder, jsonwire.encode(last))
+        return Response(code, body, encoder.content_type)
     meta = last["metadata"]
     details: Object = {"name": meta["name"]}
     if resource.group:
@@ -263,12 +278,8 @@ async def deletecollection(api: Api, request: Request, resource: Kind) -> AnyRes
         named = orjson.loads(item.value)["metadata"]
         target = Target(resource=resource, namespace=named.get("namespace", ""), name=named["name"])
         await api.delete_if_there(target, chosen, _who(request, chosen))
-    writer = encoder.list_writer()
-    return Response(
-        200,
-        b"".join((writer.open(meta), writer.items(found), writer.close())),
-        encoder.content_type,
-    )
+    body = await written_list(api, request, encoder, found, meta)
+    return Response(200, body, encoder.content_type)
 
 
 VERBS: Mapping[str, Verb] = {

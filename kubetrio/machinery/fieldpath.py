@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from kubetrio.machinery.remember import remembered
+from kubetrio.machinery.sorting import sorted_in_steps
 
 Path = tuple[str, ...]
 """Steps from the root of an object."""
@@ -123,11 +124,10 @@ def _scalar_order(scalar: Any) -> tuple[int, Any]:
 
 def in_order(steps: Iterable[str]) -> list[str]:
     """Steps in the order in which they are written."""
-    found = sorted(steps)
+    found = sorted_in_steps(list(steps))
     if not found or (found[0][0] == "f" and found[-1][0] == "f"):
         return found
-    found.sort(key=order)
-    return found
+    return sorted_in_steps(found, order)
 
 
 def step_text(step: str) -> str:

@@ -28,6 +28,7 @@ import orjson
 from kubetrio.machinery import fieldpath
 from kubetrio.machinery.fieldpath import Path
 from kubetrio.machinery.remember import remembered
+from kubetrio.machinery.sorting import KEYS_AT_ONCE, sorted_in_steps
 
 Node = dict[str, "Node"]
 
@@ -305,7 +306,7 @@ def _paths(node: Node, prefix: Path) -> Iterator[Path]:
 def _write(node: Node) -> dict[str, Any]:
     if len(node) < 2:
         return {step: _write(child) if child else {} for step, child in node.items()}
-    steps = sorted(node)
+    steps = sorted(node) if len(node) <= KEYS_AT_ONCE else sorted_in_steps(node)
     if steps[-1][0] != "f":
         steps = fieldpath.in_order(step for step in steps if step != SELF)
         if SELF in node:

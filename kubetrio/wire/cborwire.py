@@ -10,10 +10,12 @@ The library is ``cbor2``, an optional dependency imported when first needed.
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from kubetrio.machinery.sorting import sorted_in_steps
 from kubetrio.wire.cborscan import BASE16, BASE64, BASE64URL, MAX_DEPTH, ItemScanner
 from kubetrio.wire.descriptors import BinaryShape
 from kubetrio.wire.protovalues import from_base64, number, to_base64
@@ -63,43 +65,103 @@ def encode(obj: Any, binary: BinaryShape = _NOTHING) -> bytes:
         CborUnavailable: ``cbor2`` is not installed.
         ValueError: a number CBOR in Kubernetes cannot carry, bad base64, or nested too deeply.
     """
-    library = _library()
-    try:
-        data: bytes = library.dumps(_outward(obj, binary, library, MAX_DEPTH), canonical=True)
-    except library.CBOREncodeError as error:
-        raise ValueError(f"cbor: {error}") from error
-    return PREFIX + data
+    printer = _Printer(_library())
+    value, _ = printer.outward(obj, binary, MAX_DEPTH)
+    return PREFIX + (value.data if type(value) is _Printed else printer.dump(value))
 
 
-def _outward(value: Any, binary: Any, library: ModuleType, depth: int) -> Any:
-    if isinstance(value, str):
-        if binary is True:
-            return library.CBORTag(BASE64, from_base64(value))
-        return value.encode()
-    if isinstance(value, dict):
-        _check_depth(depth)
-        every = binary.get("*") if binary and binary is not True else None
-        return {
-            key.encode(): _outward(
-                item,
-                binary.get(key, every) if binary and binary is not True else None,
-                library,
-                depth - 1,
-            )
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        _check_depth(depth)
-        return [_outward(item, binary, library, depth - 1) for item in value]
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, float):
-        if value - value != 0:
-            raise ValueError("cbor: floating-point NaN and infinity are not supported")
-        return float(value)
-    if not _MIN_INT <= value <= _MAX_INT:
-        raise ValueError(f"cbor: {value} overflows a 64-bit integer")
-    return value
+PIECE_ITEMS = 4000
+"""Data items that are printed in one call of the library, which lets no other thread run."""
+
+
+class _Printed:
+    """What was printed piece by piece."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+
+class _Printer:
+    """Prints containers of many items in pieces, and all else in one call.
+
+    Args:
+        library: ``cbor2``.
+    """
+
+    def __init__(self, library: ModuleType) -> None:
+        self._library = library
+
+    def dump(self, value: Any) -> bytes:
+        """A value in the library's terms as bytes.
+
+        Raises:
+            ValueError: it cannot be printed.
+        """
+        try:
+            data: bytes = self._library.dumps(value, canonical=True)
+        except self._library.CBOREncodeError as error:
+            raise ValueError(f"cbor: {error}") from error
+        return data
+
+    def outward(self, value: Any, binary: Any, depth: int) -> tuple[Any, int]:
+        """A JSON value in the library's terms, or printed, and how many items it has."""
+        if isinstance(value, str):
+            if binary is True:
+                return self._library.CBORTag(BASE64, from_base64(value)), 1
+            return value.encode(), 1
+        if isinstance(value, dict):
+            _check_depth(depth)
+            inside = binary if binary and binary is not True else _NOTHING
+            every = inside.get("*")
+            members = {
+                key.encode(): self.outward(item, inside.get(key, every), depth - 1)
+                for key, item in value.items()
+            }
+            count = 1 + len(members) + sum(items for _, items in members.values())
+            if count <= PIECE_ITEMS:
+                return {key: item for key, (item, _) in members.items()}, count
+            # Keys are in the order of RFC 8949, 4.2.1: for byte strings, shorter ones first.
+            keys = sorted_in_steps(members, lambda key: (len(key), key))
+            flat = (part for key in keys for part in ((key, 1), members[key]))
+            return self._in_pieces(_head(5, len(keys)), flat), count
+        if isinstance(value, list):
+            _check_depth(depth)
+            inner = [self.outward(item, binary, depth - 1) for item in value]
+            count = 1 + sum(items for _, items in inner)
+            if count <= PIECE_ITEMS:
+                return [item for item, _ in inner], count
+            return self._in_pieces(_head(4, len(inner)), inner), count
+        if isinstance(value, bool) or value is None:
+            return value, 1
+        if isinstance(value, float):
+            if value - value != 0:
+                raise ValueError("cbor: floating-point NaN and infinity are not supported")
+            return float(value), 1
+        if not _MIN_INT <= value <= _MAX_INT:
+            raise ValueError(f"cbor: {value} overflows a 64-bit integer")
+        return value, 1
+
+    def _in_pieces(self, head: bytes, values: Iterable[tuple[Any, int]]) -> _Printed:
+        """A container of what is told with the number of its items."""
+        out, batch, size = [head], list[Any](), 0
+        for value, items in values:
+            printed = type(value) is _Printed
+            if batch and (printed or size + items > PIECE_ITEMS):
+                out.append(self._bare(batch))
+                batch, size = [], 0
+            if printed:
+                out.append(value.data)
+            else:
+                batch.append(value)
+                size += items
+        out.append(self._bare(batch))
+        return _Printed(b"".join(out))
+
+    def _bare(self, batch: list[Any]) -> bytes:
+        """Values one behind the other."""
+        return self.dump(batch)[len(_head(4, len(batch))) :]
 
 
 def _check_depth(depth: int) -> None:
@@ -170,10 +232,26 @@ def decode(data: bytes) -> Any:
     while body.startswith(PREFIX):
         body = body[len(PREFIX) :]
     try:
-        value = library.loads(body, allow_duplicate_keys=False)
+        source = _Source(body)
+        value = library.load(source, read_size=READ_BYTES, allow_duplicate_keys=False)
     except (library.CBORDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"cbor: {error}") from error
     return _inward(value, library.CBORTag)
+
+
+READ_BYTES = 16 * 1024
+"""Bytes that the library decodes without letting another thread run."""
+
+
+class _Source(io.BytesIO):
+    """Bytes in pieces: Python runs, and switches between threads, each time that one is asked for.
+
+    ``loads`` would decode all of them in one call, of up to 100 ms.
+    """
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """See `io.BytesIO`; the library asks for what is left of a long string at once."""
+        return super().read(size)
 
 
 def _inward(value: Any, tag: type[Any]) -> Any:

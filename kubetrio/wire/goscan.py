@@ -12,6 +12,7 @@ literal, a number or an escape the complaint is about that space, elsewhere it i
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import Any, Self
 
@@ -21,7 +22,8 @@ MAX_DEPTH = 10_000
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _space = re.compile(r"[ \t\r\n]*").match
-_plain = re.compile(r'[^"\\\x00-\x1f]*').match
+_PLAIN_CHARS = 65536  # of a string in one call, which must not take long
+_plain = re.compile(rf'[^"\\\x00-\x1f]{{0,{_PLAIN_CHARS}}}').match
 _number = re.compile(r"-?(?:0|[1-9][0-9]*)").match
 _fraction = re.compile(r"\.[0-9]+").match
 _exponent = re.compile(r"[eE][+-]?[0-9]+").match
@@ -94,6 +96,17 @@ def quote_byte(byte: int) -> str:
     return f"'{short or (f'x{byte:02x}' if byte < 0x80 else f'u{byte:04x}').join((chr(92), ''))}'"
 
 
+def _decoded(body: bytes) -> str:
+    """Text of bytes, a piece at a time: repairing it takes long."""
+    decoder = _utf8("surrogateescape")
+    pieces = (body[at : at + _PIECE_BYTES] for at in range(0, len(body), _PIECE_BYTES))
+    return "".join([*map(decoder.decode, pieces), decoder.decode(b"", final=True)])
+
+
+_utf8 = codecs.getincrementaldecoder("utf-8")
+_PIECE_BYTES = 256 * 1024
+
+
 class Scanner:
     """One pass over a text.
 
@@ -109,7 +122,7 @@ class Scanner:
 
     def __init__(self, body: bytes) -> None:
         # Each undecodable byte becomes one surrogate; strings turn it into U+FFFD.
-        self.text = body.decode("utf-8", "surrogateescape")
+        self.text = _decoded(body)
         self.duplicates: list[str] = []
         self.repeated: dict[int, Pairs] = {}
         self._places = Places()
@@ -163,6 +176,8 @@ class Scanner:
                     piece = _not_unicode.sub(REPLACEMENT, piece)
                 pieces.append(piece)
                 at = found.end()
+                if len(piece) == _PLAIN_CHARS:
+                    continue
             char = text[at : at + 1]
             if char == '"':
                 return "".join(pieces), at + 1

@@ -26,6 +26,7 @@ from kubetrio.wire.gojson import (
     type_word,
 )
 from kubetrio.wire.goscan import Pairs
+from kubetrio.wire.jsonpieces import LARGE_BYTES
 
 Json = dict[str, Any]
 
@@ -123,7 +124,7 @@ def decode_parsed(
     """Decode a body that is already parsed (from JSON or YAML).
 
     Args:
-        parsed: the value.
+        parsed: the value; that of a large body is let go of.
         body: the request body, for messages.
         want: kind that the path takes.
         scheme: the types of the server that has the path.
@@ -132,6 +133,24 @@ def decode_parsed(
     Raises:
         ApiError: 400 with kube-apiserver's message.
     """
+    if len(body) <= LARGE_BYTES:
+        return _decode_parsed(parsed, body, want, scheme, older)
+    try:
+        return _decode_parsed(parsed, body, want, scheme, older)
+    except ApiError as error:
+        error.__context__ = None  # what went wrong holds on to the value
+        raise error.with_traceback(None) from None
+    finally:
+        parsed.let_go()
+
+
+def _decode_parsed(
+    parsed: Parsed,
+    body: bytes,
+    want: GroupVersionKind,
+    scheme: Scheme,
+    older: AbstractSet[GroupVersionKind],
+) -> Decoded:
     value, version = parsed.value, want.api_version
     if (
         type(value) is dict

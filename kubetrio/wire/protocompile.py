@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kubetrio.machinery.sorting import sorted_in_steps
 from kubetrio.wire.descriptors import ZEROS, Descriptors, Field
 from kubetrio.wire.protovalues import (
     JSON_SCHEMA,
@@ -337,7 +338,7 @@ def _map_setter(field: Field, kind: Kind | None) -> Fill:
 
     def put_scalars(message: Any, value: Any) -> None:
         add = getattr(message, name).add
-        for key in sorted(value):
+        for key in sorted_in_steps(value):
             entry, item = add(), value[key]
             entry.key = key
             if not is_bytes:
@@ -350,7 +351,7 @@ def _map_setter(field: Field, kind: Kind | None) -> Fill:
 
     def put_messages(message: Any, value: Any) -> None:
         add, template, fill = getattr(message, name).add, kind.template, kind.fill
-        for key in sorted(value):
+        for key in sorted_in_steps(value):
             entry, item = add(), value[key]
             entry.key = key
             inner = entry.value

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cmp_to_key
 
+from kubetrio.machinery.sorting import sorted_in_steps
+
 _LONGEST_NUMBER = 18  # digits
 
 
 def sorted_keys(keys: Collection[str]) -> list[str]:
     """Keys in the order they are printed: numbers inside by value, other marks before letters."""
     if all(key.isalpha() for key in keys):
-        return sorted(keys)
+        return sorted_in_steps(keys)
     return sorted(keys, key=cmp_to_key(_compare))
 
 

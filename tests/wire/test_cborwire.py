@@ -1,8 +1,10 @@
 """Objects in CBOR."""
 
+import io
 import sys
 from typing import Any
 
+import cbor2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -108,3 +110,64 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not cborwire.available()
     with pytest.raises(cborwire.CborUnavailable, match=r"kubetrio\[cbor\]"):
         cborwire.encode({})
+
+
+@settings(max_examples=200, deadline=None)
+@given(JSON, st.integers(1, 12))
+def test_pieces_make_the_bytes_of_one_call(value: Any, items: int) -> None:
+    """However few items are printed in a call."""
+    whole = cborwire.encode(value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cborwire, "PIECE_ITEMS", items)
+        assert cborwire.encode(value) == whole
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {str(number): "" for number in range(30_000)},
+        [[number] for number in range(30_000)],
+        {"a": [{"b": {str(number): [] for number in range(30_000)}}]},
+    ],
+)
+def test_no_call_of_the_library_prints_many_items(
+    value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each lets no other thread run."""
+    dumps, sizes = cbor2.dumps, []
+
+    def items(value: Any) -> int:
+        inside = value if isinstance(value, list) else [*value, *value.values()]
+        return sum(items(x) if isinstance(x, dict | list) else 1 for x in inside) + 1
+
+    def noted(value: Any, **options: Any) -> bytes:
+        sizes.append(items(value) if isinstance(value, dict | list) else 1)
+        return dumps(value, **options)
+
+    monkeypatch.setattr(cbor2, "dumps", noted)
+    assert cborwire.decode(cborwire.encode(value)) == value
+    assert max(sizes) <= cborwire.PIECE_ITEMS + 1
+    assert len(sizes) > 5
+
+
+def test_the_library_is_given_a_piece_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has at once it decodes without letting another thread run."""
+    value = {str(number): [] for number in range(30_000)}
+    data = cborwire.encode(value)
+    load, given = cbor2.load, []
+
+    def noted(source: Any, **options: Any) -> Any:
+        read = source.read
+
+        class Noting(io.BytesIO):
+            def read(self, size: int | None = -1, /) -> bytes:
+                piece = read(size)
+                given.append(len(piece))
+                return bytes(piece)
+
+        return load(Noting(data), **options)
+
+    monkeypatch.setattr(cbor2, "load", noted)
+    assert cborwire.decode(data) == value
+    assert sum(given) == len(data) - len(cborwire.PREFIX)
+    assert max(given) <= cborwire.READ_BYTES

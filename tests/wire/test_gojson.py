@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.wire.gojson import Float, GoJsonError, float_text, parse, type_word
+from kubetrio.wire.gojson import Float, GoJsonError, Parsed, float_text, parse, type_word
 from kubetrio.wire.goscan import Scanner
 
 
@@ -145,3 +146,32 @@ def test_words_for_types() -> None:
     values: list[object] = [None, True, 1, Float("1.5"), "x", [], {}]
     words = ["null", "bool", "number", "number", "string", "array", "object"]
     assert [type_word(value) for value in values] == words
+
+
+def test_a_value_is_let_go_of_container_by_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never two in one step of the interpreter, however they are nested."""
+    events: list[str] = []
+    count = sys.getrefcount
+
+    class Probe:
+        def __del__(self) -> None:
+            events.append("free")
+
+    def noted(value: object) -> int:
+        events.append("step")
+        return count(value) - 1
+
+    parsed = Parsed([[Probe()], {"a": [Probe(), {"b": Probe()}]}, [[[Probe()]]]])
+    monkeypatch.setattr(sys, "getrefcount", noted)
+    parsed.let_go()
+    assert parsed.value is None
+    assert events.count("free") == 4
+    assert "free free" not in " ".join(events)
+
+
+def test_what_others_hold_is_not_touched() -> None:
+    """Parts of a value may have become parts of an object."""
+    parsed = parse(b'{"a":{"b":[1,{"c":2}]},"d":[3]}')
+    kept = parsed.value["a"]["b"]
+    parsed.let_go()
+    assert kept == [1, {"c": 2}]

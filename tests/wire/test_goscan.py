@@ -160,3 +160,22 @@ def test_objects_with_repeated_keys_far_down() -> None:
     assert sum(calls(scanner.scan).values()) < 20 * len(body)
     prefix = ".".join(["a"] * 1000)
     assert scanner.duplicates == [f"{prefix}.c.b", f"{prefix}.c"]
+
+
+@given(st.binary(max_size=6), st.integers(0, 6))
+@settings(max_examples=50)
+def test_bytes_that_are_not_text_are_repaired_across_pieces(bad: bytes, before: int) -> None:
+    """A body is made text piece by piece; where one ends shows nowhere."""
+    bad = bad.translate(None, bytes(range(0x20)) + b'"\\')
+    fill = b"a" * (256 * 1024 - before - 1)
+    repaired = bad.decode("utf-8", "surrogateescape")
+    expected = "".join("\ufffd" if 0xD800 <= ord(char) < 0xE000 else char for char in repaired)
+    assert Scanner(b'"%b%b"' % (fill, bad)).scan() == fill.decode() + expected
+
+
+@pytest.mark.parametrize("length", [65535, 65536, 65537, 131072])
+def test_long_strings_are_whole(length: int) -> None:
+    """They are read in pieces, up to their end and no further."""
+    assert Scanner(b'["%b","b"]' % (b"x" * length)).scan() == ["x" * length, "b"]
+    with pytest.raises(GoJsonError, match=END):
+        Scanner(b'"%b' % (b"x" * length)).scan()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,15 @@ from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.wire.gojson import Float, parse
-from kubetrio.wire.jsonwire import Decoded, decode_request, encode, encode_indented, find_kind
+from kubetrio.wire.jsonpieces import LARGE_BYTES
+from kubetrio.wire.jsonwire import (
+    Decoded,
+    decode_parsed,
+    decode_request,
+    encode,
+    encode_indented,
+    find_kind,
+)
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
@@ -319,3 +328,26 @@ def test_indented(value: object, text: str) -> None:
     """Two spaces a level, nothing inside what is empty, and what HTML would mind is escaped."""
     escaped = r"\u003c\u0026\u003e\u2028"
     assert encode_indented(value).decode() == text.replace("@", escaped)
+
+
+class Probe:
+    """Something that can be watched."""
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "Nothing"])
+def test_the_value_of_a_large_body_is_gone_when_it_is_decoded(kind: str) -> None:
+    """What is not in the object is freed there and then, not where an error is answered."""
+    probe = Probe()
+    gone = weakref.ref(probe)
+    said = parse(b'{"kind":"%b","apiVersion":"v1","data":{"a":"b"}}' % kind.encode())
+    said.value["x"] = [[probe]]
+    del probe
+    body = b" " * (LARGE_BYTES + 1)
+    if kind == "ConfigMap":
+        decoded = decode_parsed(said, body, CONFIG_MAP, scheme_of(""))
+        assert decoded.value["data"] == {"a": "b"}
+        assert gone() is None
+        return
+    with pytest.raises(ApiError) as caught:
+        decode_parsed(said, body, CONFIG_MAP, scheme_of(""))
+    assert gone() is None, caught.value
