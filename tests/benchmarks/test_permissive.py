@@ -1,9 +1,9 @@
 """Who is allowed may do everything; of others the server's own authorizers decide."""
 
 import pytest
-from kubetrio.machinery.identity import Attributes, Decision, UserInfo
 
 from benchmarks.permissive import EVERYBODY, Allowed
+from kubetrio.machinery.identity import Attributes, Decision, UserInfo
 
 
 def asks(user: str) -> Attributes:
