@@ -16,6 +16,7 @@ import httptools
 
 from kubetrio.api.response import TEXT, Headers
 from kubetrio.http.requestline import RequestLines
+from kubetrio.machinery.remember import counted_map
 
 HTTP_11 = "1.1"
 VERSIONS = frozenset({"1.0", HTTP_11})
@@ -488,6 +489,7 @@ def head(
 
 _FIELDS: dict[tuple[bytes, Headers], bytes] = {}
 REMEMBERED_FIELDS = 256
+counted_map(__name__, _FIELDS, lambda key: len(key[0]) + sum(len(a) + len(b) for a, b in key[1]))
 
 
 def _fields(key: tuple[bytes, Headers]) -> bytes:
