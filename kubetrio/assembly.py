@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -62,7 +62,8 @@ from kubetrio.kinds.core.services.allocation import ServiceAllocator
 from kubetrio.kinds.node.admission import RuntimeClass
 from kubetrio.kinds.scheduling.admission import Priority
 from kubetrio.logs import Log
-from kubetrio.metrics import Metrics, gauge, object_families
+from kubetrio.machinery.remember import Fill, fills
+from kubetrio.metrics import Metrics, cache_families, gauge, object_families
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.writes import Allocator
@@ -294,6 +295,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             api.flow.leave = api.request_log.leaving(api.flow.leave)
     _gather(metrics, store, hub)
     metrics.gathered.add(api.authenticator.attempts.families)
+    metrics.gathered.add(lambda: cache_families(_fills(api)))
     _observe_flow(api)
     return api
 
@@ -339,6 +341,20 @@ def health_checks(state: State, store: Store, limits: Storage) -> Health:
     health.add("storage-space", space, ["readyz"])
     health.add("shutdown", stopping, ["readyz"])
     return health
+
+
+def _fills(api: Api) -> Iterable[Fill]:
+    """How full the caches of a server are, and those that the process has for all of them."""
+    yield from fills()
+    yield Fill("auth/authenticate", *api.authenticator.remembered())
+    if isinstance(api.flow, PriorityAndFairness):
+        requests, classes = api.flow.gate.remembered()
+        yield Fill("flow/gate", requests, None)
+        yield Fill("flow/classify", classes, None)
+    yield Fill("api/cache", len(api.cache), api.cache.bytes)
+    numbers, watching = api.store.statistics(), api.hub.statistics()
+    yield Fill("store/recent", numbers.recent, numbers.recent_bytes)
+    yield Fill("watch/window", watching.window_events, watching.window_bytes)
 
 
 def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:

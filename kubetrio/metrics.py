@@ -328,6 +328,29 @@ def gauge(name: str, text: str, value: float) -> Metric:
     return family
 
 
+def cache_families(fills: Iterable[tuple[str, int, int | None]]) -> Iterable[Metric]:
+    """Caches by place; those of one module are added up.
+
+    Args:
+        fills: place, entries and bytes of each, the latter None where nobody can tell.
+    """
+    count = GaugeMetricFamily(
+        "kubetrio_cache_entries", "Entries of caches by module.", labels=("cache",)
+    )
+    size = GaugeMetricFamily(
+        "kubetrio_cache_bytes", "Bytes that clients chose of them.", labels=("cache",)
+    )
+    entries, sizes = Counter[str](), Counter[str]()
+    for place, held, held_bytes in fills:
+        entries[place] += held
+        if held_bytes is not None:
+            sizes[place] += held_bytes
+    for family, numbers in ((count, entries), (size, sizes)):
+        for place in sorted(numbers):
+            family.add_metric([place], float(numbers[place]))
+    return count, size
+
+
 def object_families(counts: Iterable[tuple[str, str, int]]) -> Iterable[Metric]:
     """Stored objects by kind, under the old and the new name.
 

@@ -32,8 +32,8 @@ from kubetrio.groups import leaves, ungrouped
 from kubetrio.http import descriptors
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, connection_families
+from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
-from kubetrio.http.memory import give_back
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.kinds.core.protection import Unprotect
 from kubetrio.kinds.core.quota.keeper import QuotaKeeper
@@ -299,7 +299,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
 
                 nursery.start_soon(api.hub.run, name="watch hub")
                 in_background(api.authenticator.attempts.run, "bad credentials")
-                in_background(partial(give_back, env.run_blocking), "memory")
+                in_background(partial(give_back, env.run_blocking), "heap")
                 keeper = await bootstrap(config, api, state, port, authorities)
                 in_background(_default_range(config, api).run, "service range")
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:

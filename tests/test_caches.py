@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import re
 import tracemalloc
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,42 @@ async def test_nothing_of_long_requests_stays(tmp_path: Path) -> None:
             assert tracemalloc.get_traced_memory()[0] - before < KEPT_BYTES
         finally:
             tracemalloc.stop()
+
+
+def numbers_of(text: str, family: str) -> dict[str, float]:
+    found = re.findall(rf'^{family}{{cache="([^"]+)"}} (\S+)$', text, re.MULTILINE)
+    return {place: float(value) for place, value in found}
+
+
+async def test_each_cache_of_the_table_has_a_metric(tmp_path: Path) -> None:
+    """And each that is counted is in the table, by the module where it is."""
+    page = (Path(__file__).parents[1] / "docs/design/caches.md").read_text()
+    rows = [line.split("|")[1:-1] for line in page.splitlines() if line.startswith("| ")][2:]
+    rows = [row for row in rows if "kubetrio_connections" not in row[-1]]
+    tick = re.compile(r"`([^`]+)`")
+    for row in rows:
+        assert [place + ".py" for place in tick.findall(row[-1])] == tick.findall(row[1])
+    listed = {place for row in rows for place in tick.findall(row[-1])}
+    for place in listed:
+        import_module("kubetrio." + place.replace("/", "."))
+    config = Config(data_dir=tmp_path / "data", storage=Storage(durability="normal"))
+    async with open_api(config=config) as server, server.connect() as client:
+        answer = await client.request("GET", "/metrics")
+    assert set(numbers_of(answer.body.decode(), "kubetrio_cache_entries")) == listed
+    assert set(numbers_of(answer.body.decode(), "kubetrio_cache_bytes")) <= listed
+
+
+async def test_metrics_tell_how_much_is_remembered(tmp_path: Path) -> None:
+    """A label that was validated is an entry more, and its bytes."""
+    config = Config(data_dir=tmp_path / "data", storage=Storage(durability="normal"))
+    async with open_api(config=config) as server, server.connect() as client:
+        before, after = [], []
+        for found in (before, after):
+            text = (await client.request("GET", "/metrics")).body.decode()
+            for family in ("kubetrio_cache_entries", "kubetrio_cache_bytes"):
+                found.append(numbers_of(text, family)["machinery/objectmeta"])
+            label("never-seen-before")
+    assert [new - old for old, new in zip(before, after, strict=True)] == [
+        2,
+        2 * len("never-seen-before"),
+    ]

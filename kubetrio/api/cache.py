@@ -18,6 +18,9 @@ class ByteCache:
         self._entries: OrderedDict[Hashable, tuple[bytes, int]] = OrderedDict()
         self.bytes = 0
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def get(self, key: tuple[Hashable, bytes], make: Callable[[], bytes]) -> bytes:
         """The bytes of a key, made when they are not there."""
         found = self._entries.get(key)

@@ -28,6 +28,7 @@ from kubetrio.api.listwriters import (
 )
 from kubetrio.api.offloop import INLINE_BYTES
 from kubetrio.api.request import Request, parse_query
+from kubetrio.machinery.remember import counted
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import Object, head, read
 from kubetrio.resources.representation import ListMeta, ListWriter
@@ -448,6 +449,7 @@ def accept_error(request: Request) -> Accepted:
     return accepted
 
 
+@counted
 @lru_cache(1024)
 def _accept(header: bytes, agent: bytes, pretty: str | None, offer: negotiate.Offer) -> Accepted:
     accepted = negotiate.negotiate(header.decode("latin-1") or None, offer)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery import fielderrors, fields, gonumbers, labels
 from kubetrio.machinery.names import GroupKind
+from kubetrio.machinery.remember import counted
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.resources.listing import ListOptions, plain_revision
 from kubetrio.resources.selection import Selection
@@ -305,7 +306,7 @@ def _program_name(agent: bytes) -> str:
     return name
 
 
-_remembered_name = lru_cache(256)(_program_name)
+_remembered_name = counted(lru_cache(256)(_program_name))
 _no_utf8 = re.compile("[\udc80-\udcff]")
 
 

@@ -16,6 +16,7 @@ from urllib.parse import unquote, unquote_plus
 
 from kubetrio.api.advice import Advice
 from kubetrio.machinery.identity import ANONYMOUS, UserInfo
+from kubetrio.machinery.remember import counted
 from kubetrio.schema.wellknown import NAMESPACES
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo
     return _resolved(method, raw_path)
 
 
+@counted
 @lru_cache(2048)
 def _resolved(method: str, raw_path: str) -> RequestInfo:
     # Clients ask for the same things again and again, or for others beside them.
@@ -110,6 +112,7 @@ def _resolved(method: str, raw_path: str) -> RequestInfo:
     return _resolve(method, raw_path, {})
 
 
+@counted
 @lru_cache(256)
 def _resolved_beside(method: str, folder: str) -> tuple[str, str, str, str, str, str] | None:
     """What the objects of a folder have in common, None if it is no folder of objects."""

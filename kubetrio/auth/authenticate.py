@@ -63,6 +63,10 @@ class Authenticator:
         # Headers that were good, by their bytes: at most as many as there are tokens and schemes.
         self._known: dict[bytes, UserInfo] = {}
 
+    def remembered(self) -> tuple[int, int]:
+        """How many headers are remembered, and their bytes."""
+        return len(self._known), sum(map(len, self._known))
+
     def authenticate(self, request: Presented) -> UserInfo:
         """The user of a request.
 

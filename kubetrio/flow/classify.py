@@ -162,6 +162,10 @@ class Classifier:
         self._targets: dict[tuple[str, ...], int] = {}
         self._flows: dict[tuple[int, str], Classified] = {}
 
+    def remembered(self) -> int:
+        """How many users, targets and flows are remembered."""
+        return len(self._subjects) + len(self._targets) + len(self._flows)
+
     def classify(self, request: RequestDigest) -> Classified:
         """The class of a request.  Equal user, groups, verb and target give an equal answer.
 

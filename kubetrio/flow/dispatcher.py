@@ -173,6 +173,10 @@ class Dispatcher:
     def __repr__(self) -> str:
         return f"<Dispatcher {[level.queues for level in self._levels.values()]}>"
 
+    def remembered(self) -> int:
+        """How much classes of requests are remembered by; see `Classifier.remembered`."""
+        return self._classifier.remembered()
+
     def classify(self, request: RequestDigest) -> Classified:
         """The class of a request.
 

@@ -484,6 +484,10 @@ class Gate:
         self._kick()
         return changed.dangling
 
+    def remembered(self) -> tuple[int, int]:
+        """How many requests are remembered with their class, and how much classes are told by."""
+        return len(self.entries), self._dispatcher.remembered()
+
     def snapshot(self) -> Snapshot:
         """All numbers as of now."""
         now = trio.current_time()

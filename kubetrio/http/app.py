@@ -26,6 +26,7 @@ from kubetrio.api.response import (
     TunnelResponse,
 )
 from kubetrio.http.connections import Presence
+from kubetrio.http.h2streams import PLACE, Place
 from kubetrio.http.messages import BLANKS, Refused, split_target
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import entity_too_large
@@ -62,6 +63,10 @@ def make_app(handle: Handle) -> QuartTrio:
         quart = current_request
         request = request_from_scope(quart.scope, quart.method, quart.body)
         response = await handle(request)
+        scope: Any = quart.scope
+        place: Place | None = (scope.get("state") or {}).get(PLACE)
+        if place is not None and isinstance(response, StreamResponse) and response.long_running:
+            place.settle()
         return to_quart(request, response, head_only=current_request.method == "HEAD")
 
     app.add_url_rule(
@@ -111,6 +116,7 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
     raw_path, _ = split_target(bytes(scope.get("raw_path") or scope["path"].encode()))
     state: dict[str, Any] = scope.get("state") or {}
     certificate: UserInfo | None = state.get(CERTIFICATE)
+    pieces = body_pieces(body, state.get(PLACE))
     client = scope.get("client")
 
     async def read_body(limit: int) -> bytes:
@@ -119,7 +125,7 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
             raise entity_too_large(limit)
         parts: list[bytes] = []
         size = 0
-        async for part in body or _nothing():
+        async for part in pieces:
             size += len(part)
             if size > limit:
                 raise entity_too_large(limit)
@@ -129,7 +135,6 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
     async def pull_body() -> bytes:
         return await anext(pieces, b"")
 
-    pieces = aiter(body or _nothing())
     request = Request(
         method,
         raw_path,
@@ -148,10 +153,18 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
     return request
 
 
-async def _nothing() -> AsyncIterator[bytes]:
-    """The body of a request that has none."""
-    empty: tuple[bytes, ...] = ()
-    for part in empty:
+async def body_pieces(body: Body | None, place: Place | None) -> AsyncIterator[bytes]:
+    """The body of a request; over HTTP/2 its client may send on as it is read.
+
+    Args:
+        body: what comes, None for nothing.
+        place: told of each piece.
+    """
+    if body is None:
+        return
+    async for part in body:
+        if place is not None:
+            place.read()
         yield part
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kubetrio.http.app import Handle
     from kubetrio.http.connections import Presence
     from kubetrio.http.h2buffers import Backlog
+    from kubetrio.http.h2streams import Budget, Place
 
 
 ENDING_S = 0.1
@@ -136,28 +137,6 @@ class HandedOverStream(trio.abc.Stream):
         await trio.lowlevel.checkpoint()
 
 
-class _Answered:
-    """A stream of an HTTP/2 connection whose answer went out before its request had ended."""
-
-    idle = True
-
-    async def handle(self, event: object) -> None:
-        """Drop what still comes."""
-        del event
-        await trio.lowlevel.checkpoint()
-
-
-class _Streams(dict[int, Any]):
-    """The streams of an HTTP/2 connection.
-
-    Hypercorn 0.18 looks a stream up for each piece of a request body and does not expect that it
-    was answered before: the whole connection, with everybody's requests on it, would break.
-    """
-
-    def __missing__(self, stream_id: int) -> _Answered:
-        return _Answered()
-
-
 class _Ending:
     """Hypercorn's "terminated" event, for connections to end on only when they are idle.
 
@@ -195,12 +174,14 @@ class Parts(NamedTuple):
         config: Hypercorn's.
         context: Hypercorn's, of all connections.
         backlog: what is held for clients that do not take it.
+        budget: what requests hold.
     """
 
     app: Any
     config: Any
     context: Any
     backlog: Backlog
+    budget: Budget
 
 
 class Bridge:
@@ -230,12 +211,13 @@ class Bridge:
 
                 from kubetrio.http.app import make_app
                 from kubetrio.http.h2buffers import Backlog
+                from kubetrio.http.h2streams import Budget
 
                 app = ASGIWrapper(_counted(make_app(self._handle)))
                 context = WorkerContext(None)
                 context.terminated = _Ending()
                 backlog = Backlog(self._write_timeout_s)
-                self._parts = Parts(app, hypercorn_config(), context, backlog)
+                self._parts = Parts(app, hypercorn_config(), context, backlog, Budget())
         return self._parts
 
     async def serve(
@@ -253,54 +235,25 @@ class Bridge:
             certificate: user of a verified client certificate, or None.
             presence: told of its requests.
         """
-        app, config, context, backlog = await self.load()
-        from hypercorn.events import Closed
-        from hypercorn.protocol import ProtocolWrapper
-        from hypercorn.protocol.h2 import H2Protocol
-        from hypercorn.trio.tcp_server import TCPServer
-
+        app, config, context, backlog, budget = await self.load()
         from kubetrio.http.app import CERTIFICATE, PRESENCE
-        from kubetrio.http.h2buffers import BoundedBuffers
-
-        buffers: list[BoundedBuffers] = []
-
-        class Wrapper(ProtocolWrapper):
-            def __setattr__(self, name: str, value: Any) -> None:
-                # By ALPN, or because a client speaks HTTP/2 although it said HTTP/1.1.
-                if name == "protocol" and isinstance(value, H2Protocol):
-                    value.streams = _Streams()
-                    buffers.append(BoundedBuffers(value, backlog))
-                    value.stream_buffers = buffers[-1]
-                super().__setattr__(name, value)
-
-        class Server(TCPServer):
-            def __setattr__(self, name: str, value: Any) -> None:
-                if name == "protocol":
-                    value.__class__ = Wrapper
-                    value.protocol = value.protocol
-                super().__setattr__(name, value)
-
-            async def protocol_send(self, event: Any) -> None:
-                # Cancelled with its request, it would lose frames that are taken and not sent,
-                # or the timer of an idle connection; the stream's own deadline bounds it.
-                with trio.CancelScope(shield=not isinstance(event, Closed)):
-                    await super().protocol_send(event)
-
-            async def _read_data(self) -> None:
-                await super()._read_data()
-                # The client is gone: an idle timer would sleep on for `keep_alive_timeout`.
-                await self.idle_task.stop()
+        from kubetrio.http.h2server import Bounds, Server
 
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
         stream: Any = HandedOverStream(transport, received, self._write_timeout_s)
         state = {CERTIFICATE: certificate, PRESENCE: presence}
         self._open.add(stream)
+        bounds = Bounds(backlog, budget, _nobody if presence is None else presence.user)
+        server = Server(bounds, app, config, context, state, stream)
         try:
-            await Server(app, config, context, state, stream)
+            await server
         finally:
             self._open.discard(stream)
-            for each in buffers:
-                each.end()
+            server.end()
+
+    def peak_bytes(self) -> int:
+        """The most that HTTP/2 requests held since the last call."""
+        return 0 if self._parts is None else self._parts.budget.take_peak()
 
     async def terminate(self) -> None:
         """Ask open connections to end (GOAWAY, close after the response)."""
@@ -313,20 +266,28 @@ class Bridge:
             stream.abort()
 
 
+def _nobody() -> str:
+    return ""
+
+
 def _counted(app: Any) -> Any:
-    """An application whose connections know how many requests are being served on them."""
+    """An application whose connections know what is being served on them."""
     from kubetrio.http.app import PRESENCE
+    from kubetrio.http.h2streams import PLACE
 
     async def counted(scope: Any, receive: Any, send: Any) -> None:
-        presence: Presence | None = (scope.get("state") or {}).get(PRESENCE)
-        if presence is None:
-            await app(scope, receive, send)
-            return
-        presence.requests += 1
+        state = scope.get("state") or {}
+        presence: Presence | None = state.get(PRESENCE)
+        place: Place | None = state.get(PLACE)
+        if presence is not None:
+            presence.requests += 1
         try:
             await app(scope, receive, send)
         finally:
-            presence.requests -= 1
+            if presence is not None:
+                presence.requests -= 1
+            if place is not None:
+                place.leave()
 
     return counted
 
@@ -345,7 +306,7 @@ def hypercorn_config() -> Any:
 
 
 def _import() -> None:
-    import hypercorn.trio.tcp_server
-    import quart_trio
+    import kubetrio.http.app
+    import kubetrio.http.h2server
 
-    del hypercorn, quart_trio
+    del kubetrio

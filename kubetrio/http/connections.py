@@ -90,10 +90,12 @@ class Presence:
 
     Args:
         identified: called with the user of a request that had credentials.
+        user: name of who has shown credentials on it, or empty.
         requests: how many are being served.
     """
 
     identified: Callable[[UserInfo], None]
+    user: Callable[[], str]
     requests: int = 0
 
     def busy(self) -> bool:

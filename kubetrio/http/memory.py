@@ -1,98 +1,112 @@
-"""Memory that connections held goes back to the system when they are gone.
+"""Memory goes back to the system when a crowd has gone.
 
-A flood of connections leaves holes all over the heap of the C library, which gives back only what
-is free at its very end: 70 MB of 3,000 half-open TLS handshakes stayed for as long as the process
-lived.  So where memory has grown the library is told every few seconds to give back the holes, and
-less often while there are none.  The heap is locked meanwhile, some 8 ms for 80 MB, so that little
-and often is better than much at once.
+What many connections held is free then, and yet the process keeps it, for three reasons.  Some of
+it is in cycles, which Python's collector seldom looks for in a server that has little to do.  Trio
+keeps the deadlines of scopes that have ended, up to a thousand of them, and one small object keeps
+a megabyte of the interpreter's from being given back.  And glibc keeps what is freed (`heap`).
 
-Source: malloc_trim(3), proc_pid_statm(5).
+Source: mallopt(3) and malloc_trim(3); ``Deadlines`` in Trio's ``_core/_run.py``.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
+import gc
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from io import FileIO
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 import trio
 
-from kubetrio.env import RunBlocking
+from kubetrio.env import Env
+from kubetrio.http.heap import trimmer
 
-STATM = Path("/proc/self/statm")
-INTERVAL_S = 5.0
-MOST_INTERVAL_S = 30.0
-GROWN_BYTES = 16_000_000
-
-
-def opened() -> FileIO:
-    """`STATM`, to be read again and again without a new descriptor.
-
-    Raises:
-        OSError: not on this system.
-    """
-    return STATM.open("rb", buffering=0)
+PAUSE_S = 5.0  # between the first who leave and the giving back; and so between two of these
+LEAST_CONNECTIONS = 32
+LEAST_BYTES = 8 * 1024 * 1024
+MOST_OBJECTS = 150_000  # a collection looks at that many in about 15 ms
+LATER_S = 3600.0
+STEP = 250  # deadlines at a time: less than a millisecond
+STEPS = 200
 
 
-def resident_bytes(statm: int) -> int:
-    """Resident memory of this process, without the pages of files that it has mapped.
+@dataclass(slots=True)
+class Tide:
+    """Tells when a number has fallen to less than half of where it was.
 
     Args:
-        statm: descriptor of what was `opened`.
+        least: a lower high does not matter.
     """
-    _, resident, shared, *_ = map(int, os.pread(statm, 256, 0).split())
-    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
+    least: int
+    high: int = 0
 
-def trimmer() -> Callable[[], object] | None:
-    """What gives free memory back to the system; None where the C library has no such thing."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return None if trim is None or not STATM.exists() else partial(trim, 0)
+    def ebbs(self, level: int) -> bool:
+        """Whether it has fallen now; from there it begins anew."""
+        if level * 2 < self.high and self.high >= self.least:
+            self.high = level
+            return True
+        self.high = max(self.high, level)
+        return False
 
 
 @dataclass(slots=True)
 class Memory:
-    """Gives memory back.
+    """Gives memory back, some seconds after there was a reason to.
 
     Args:
-        resident: how much the process has, in bytes.
-        trim: gives back what is free.
-        thread: runs a blocking call without stalling the event loop.
+        env: threads.
     """
 
-    resident: Callable[[], int]
-    trim: Callable[[], object]
-    thread: RunBlocking
+    env: Env
+    connections: Tide = field(default_factory=lambda: Tide(LEAST_CONNECTIONS))
+    requests: Tide = field(default_factory=lambda: Tide(LEAST_BYTES))
+    _wanted: trio.Event = field(default_factory=trio.Event)
+    _trim: Callable[[], object] | None = field(default_factory=trimmer)
+
+    def look(self, connections: int, held_bytes: int) -> None:
+        """Called once a second.
+
+        Args:
+            connections: how many are open.
+            held_bytes: the most that HTTP/2 requests held since the last look.
+        """
+        if self.connections.ebbs(connections) | self.requests.ebbs(held_bytes):
+            self._wanted.set()
 
     async def run(self) -> NoReturn:
-        """Look every few seconds, until cancelled."""
-        least = self.resident()
-        pause_s = INTERVAL_S
+        """Give back when it is time to, until cancelled."""
         while True:
-            await trio.sleep(pause_s)
-            before = self.resident()
-            least = min(least, before)
-            if before < least + GROWN_BYTES:
-                pause_s = INTERVAL_S
-                continue
-            await self.thread(self.trim)
-            given = before - self.resident()
-            pause_s = INTERVAL_S if given > GROWN_BYTES else min(2 * pause_s, MOST_INTERVAL_S)
+            await self._wanted.wait()
+            await trio.sleep(PAUSE_S)
+            self._wanted = trio.Event()
+            await forget_deadlines()
+            collect()
+            if self._trim is not None:
+                await self.env.run_blocking(self._trim)
 
 
-async def give_back(thread: RunBlocking) -> NoReturn:
-    """Give memory back until cancelled, where that can be.
+async def forget_deadlines() -> None:
+    """Have Trio forget the deadlines of scopes that have ended.
 
-    Args:
-        thread: runs a blocking call without stalling the event loop.
+    It does so when there are a thousand more of them than of others; so it gets as many as it
+    needs.  Moving a deadline leaves one behind.
     """
-    trim = trimmer()
-    if trim is None:
-        await trio.sleep_forever()
-    with opened() as file:
-        await Memory(partial(resident_bytes, file.fileno()), trim, thread).run()
+    witness = trio.CancelScope(deadline=trio.current_time() + LATER_S)
+    with witness:
+        pass
+    forgotten = weakref.ref(witness)
+    del witness
+    for _ in range(STEPS):
+        if forgotten() is None:
+            return
+        with trio.CancelScope() as scope:
+            later = trio.current_time() + LATER_S
+            for each in range(STEP):
+                scope.deadline = later + each
+            await trio.lowlevel.checkpoint()
+
+
+def collect() -> None:
+    """Collect cyclic garbage, as far as it takes no longer than others can wait."""
+    gc.collect(2 if len(gc.get_objects()) <= MOST_OBJECTS else 1)

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import httptools
 
 from kubetrio.api.response import TEXT, Headers
+from kubetrio.http.requestline import RequestLines
+from kubetrio.machinery.remember import counted_map
 
 HTTP_11 = "1.1"
 VERSIONS = frozenset({"1.0", HTTP_11})
@@ -187,6 +189,7 @@ class Parser:
         self._unknown = False  # whether that method is one that llhttp does not know
         self._method = ""  # that one, once it is complete
         self._alike: Alike | None = None
+        self._lines = RequestLines()
         self.in_head = False
         self.queue: list[Message] = []
         self.failure: Refused | None = None
@@ -208,6 +211,7 @@ class Parser:
         start = data if self._between else self._start + data if self._start else b""
         known = len(self.queue)
         unknown = self._unknown
+        self._lines.add(data, between=self._between)
         if not unknown:
             try:
                 self._feed(data)
@@ -218,6 +222,9 @@ class Parser:
                 self.failure = Refused(400)
             else:
                 self._feed_unknown(start)
+        line_due = self.in_head and not self._lines.seen and self._current.target
+        if line_due and not self._find_line() and self._current.raw_headers:
+            self.failure = self.failure or Refused(400)  # no more of a head is kept than it takes
         incomplete = start and self.in_head and not self._current.target
         self._start = start if incomplete and len(start) <= MAX_METHOD else b""
         if self._in_fields and self._unseen > self._max_head:
@@ -324,14 +331,22 @@ class Parser:
             self._unknown = False
             self._method = found[1].decode("ascii")
             self._parser = httptools.HttpRequestParser(self)
+            renamed = STAND_IN + start[found.end(1) :]
+            self._lines.instead(renamed)
             try:
-                self._feed(STAND_IN + start[found.end(1) :])
+                self._feed(renamed)
             except httptools.HttpParserInvalidMethodError:
                 self.failure = Refused(400)  # of a message behind this one
+
+    def _find_line(self) -> bool:
+        """Whether the first line is one, so far as can be seen; see `RequestLines`."""
+        method = STAND_IN if self._method else self._parser.get_method()
+        return self._lines.found(method, self._current.target)
 
     def on_message_begin(self) -> None:
         """Called by llhttp."""
         self._current = Message()
+        self._lines.seen = False
         self._between = False
         self.in_head = self._in_fields = True
         self._head = self._unseen = 0
@@ -368,6 +383,9 @@ class Parser:
     def on_headers_complete(self) -> None:
         """Called by llhttp: the message can be served, its body may still come."""
         message, parser = self._current, self._parser
+        if not (self._lines.seen or self._find_line()):
+            raise Refused(400)
+        self._lines.head_ended()
         self.in_head = self._in_fields = False
         message.method = self._method or parser.get_method().decode("ascii")
         self._method = ""
@@ -417,6 +435,8 @@ class Parser:
         if message.pulled or message.size <= self._max_body:
             message.chunks.append(body)
         message.size += len(body)
+        if b"content-length" in message.headers:
+            self._lines.body(body)
 
     def on_message_complete(self) -> None:
         """Called by llhttp."""
@@ -474,6 +494,7 @@ def head(
 
 _FIELDS: dict[tuple[bytes, Headers], bytes] = {}
 REMEMBERED_FIELDS = 256
+counted_map(__name__, _FIELDS, lambda key: len(key[0]) + sum(len(a) + len(b) for a, b in key[1]))
 
 
 def _fields(key: tuple[bytes, Headers]) -> bytes:

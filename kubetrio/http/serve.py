@@ -26,6 +26,7 @@ from kubetrio.http.clientcas import name_authorities
 from kubetrio.http.connections import ConnectionLimits, Connections, Peer, Presence
 from kubetrio.http.h1 import Connection, Handle, Upgrade
 from kubetrio.http.limits import H1Config, SweepClock
+from kubetrio.http.memory import Memory
 from kubetrio.http.messages import DateHeader
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UNUSABLE, UserInfo, authenticated
@@ -110,6 +111,7 @@ class Listener:
 
     Attributes:
         peers: the open connections, counted.
+        memory: goes back to the system behind a crowd.
     """
 
     socket: sockets.socket
@@ -120,6 +122,7 @@ class Listener:
     bridge: Bridge
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     peers: Connections = field(init=False)
+    memory: Memory = field(init=False)
     date: DateHeader = field(default_factory=DateHeader)
     clock: SweepClock = field(default_factory=SweepClock)
     connections: set[Connection] = field(default_factory=set)
@@ -129,6 +132,7 @@ class Listener:
 
     def __post_init__(self) -> None:
         self.peers = Connections(self.limits)
+        self.memory = Memory(self.env)
 
     @property
     def port(self) -> int:
@@ -140,6 +144,7 @@ class Listener:
         """Accept and serve until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._sweep, name="connection sweeper")
+            nursery.start_soon(self.memory.run, name="memory")
             try:
                 while True:
                     accepted = await self._accept()
@@ -244,7 +249,7 @@ class Listener:
 
     def _presence(self, peer: Peer) -> Presence:
         """What requests of a connection that Hypercorn serves tell about it."""
-        presence = Presence(partial(self.peers.identified, peer))
+        presence = Presence(partial(self.peers.identified, peer), lambda: peer.user)
         peer.busy = presence.busy
         return presence
 
@@ -263,6 +268,7 @@ class Listener:
         while True:
             await trio.sleep(SWEEP_S)
             now = self.clock.tick()
+            self.memory.look(len(self.peers), self.bridge.peak_bytes())
             for connection in tuple(self.connections):
                 if connection.overdue(now):
                     connection.scope.cancel()

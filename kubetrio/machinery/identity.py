@@ -12,6 +12,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kubetrio.machinery.remember import counted
+
 AUTHENTICATED = "system:authenticated"
 """Group of everyone who presented valid credentials."""
 
@@ -60,6 +62,7 @@ def user_info(user: UserInfo) -> dict[str, Any]:
     return info
 
 
+@counted
 @lru_cache(1024)  # a client certificate is looked at with each request of its connection
 def authenticated(user: UserInfo) -> UserInfo:
     """Add ``system:authenticated`` as the last group.

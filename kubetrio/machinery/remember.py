@@ -1,12 +1,86 @@
-"""Caches whose size is bounded in bytes, because clients choose the keys."""
+"""Caches whose size is bounded in bytes, because clients choose the keys; and how full they are.
+
+A cache of the whole process makes itself known here once, where it is made; nothing is counted
+until somebody asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Text = TypeVar("Text", str, bytes)
 R = TypeVar("R")
+
+
+class Fill(NamedTuple):
+    """How full a cache is.
+
+    Args:
+        place: module of the cache, below the package: ``api/request``.
+        entries: how many are kept.
+        size: bytes of what clients chose of them, None where nobody can tell.
+    """
+
+    place: str
+    entries: int
+    size: int | None
+
+
+class Cached(Protocol):
+    """A function that `functools.lru_cache` made."""
+
+    __module__: str
+
+    def cache_info(self) -> Any:
+        """Numbers of the cache."""
+        ...
+
+
+C = TypeVar("C", bound=Cached)
+_KNOWN: list[Callable[[], Fill]] = []
+
+
+def place_of(module: str) -> str:
+    """Name of a module's caches in metrics.
+
+    Args:
+        module: dotted, with the package.
+    """
+    return module.partition(".")[2].replace(".", "/").removesuffix("/__init__")
+
+
+def counted(function: C) -> C:
+    """Make the cache of a function known; decorates what `functools.lru_cache` made."""
+    place = place_of(function.__module__)
+    _KNOWN.append(lambda: Fill(place, function.cache_info().currsize, None))
+    return function
+
+
+def counted_map(
+    module: str, entries: Mapping[Any, Any], size: Callable[[Any], int] | None = None
+) -> None:
+    """Make a mapping known that is a cache.
+
+    Args:
+        module: where it is, dotted.
+        entries: it.
+        size: bytes of one of its keys, None where nobody can tell.
+    """
+    place = place_of(module)
+
+    def fill() -> Fill:
+        # Threads may add to it meanwhile: a copy of its keys is made in one step.
+        keys = tuple(entries)
+        return Fill(place, len(keys), None if size is None else sum(map(size, keys)))
+
+    _KNOWN.append(fill)
+
+
+def fills() -> Iterator[Fill]:
+    """How full each known cache is, now."""
+    for ask in tuple(_KNOWN):
+        yield ask()
 
 
 def remembered(entries: int, longest: int) -> Callable[[Callable[[Text], R]], Callable[[Text], R]]:
@@ -21,7 +95,9 @@ def remembered(entries: int, longest: int) -> Callable[[Callable[[Text], R]], Ca
     """
 
     def decorate(function: Callable[[Text], R]) -> Callable[[Text], R]:
-        return _Results(function, entries, longest).__getitem__  # no call of Python for a hit
+        results = _Results(function, entries, longest)
+        counted_map(function.__module__, results, len)
+        return results.__getitem__  # no call of Python for a hit
 
     return decorate
 

@@ -15,6 +15,7 @@ from kubetrio.machinery.applyvalues import TypedError
 from kubetrio.machinery.managedfields import Applied, Write
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.ownership import Convert, Rules, all_fields
+from kubetrio.machinery.remember import counted_map
 from kubetrio.machinery.typeschema import TypeSchema
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
@@ -58,6 +59,7 @@ REMEMBERED_SHAPE_BYTES = 4096
 # Owned fields of new objects by their shape.  Most objects a client creates have one of a few
 # shapes, and what is owned does not depend on the values.
 _SHAPES: dict[tuple[GroupVersionKind, str, Hashable], Object] = {}
+counted_map(__name__, _SHAPES)
 
 
 def shape(obj: Object) -> Hashable:

@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.machinery.remember import counted
 from kubetrio.schema import builtin
 from kubetrio.schema.annotated import read_annotations
 from kubetrio.schema.structural import Report, compile_type
@@ -90,6 +91,7 @@ def _type_name(own_group: str, gvk: GroupVersionKind) -> str:
     return _short_type_name(own_group, gvk)
 
 
+@counted
 @lru_cache(1024)  # kinds that do not exist are asked for too
 def _short_type_name(own_group: str, gvk: GroupVersionKind) -> str:
     if not _is_own(own_group, gvk):

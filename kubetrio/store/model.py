@@ -155,6 +155,8 @@ class StoreStatistics:
         file_bytes: size of the database file.
         queued: writes waiting for a transaction.
         full: whether the disk is, so that only deletions are taken.
+        recent: objects in memory because they were read lately.
+        recent_bytes: bytes of them.
     """
 
     revision: Revision
@@ -166,6 +168,8 @@ class StoreStatistics:
     file_bytes: int
     queued: int
     full: bool = False
+    recent: int = 0
+    recent_bytes: int = 0
 
 
 CommitHook = Callable[[Sequence[Event]], None]

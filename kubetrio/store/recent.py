@@ -35,6 +35,9 @@ class Recent:
         self._once: set[int] = set()  # hashes of keys; an equal one of another does no harm
         self.bytes = 0
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def get(self, key: str) -> KeyValue | None:
         """The newest state of a key, None when it is not kept."""
         return self._entries.get(key)

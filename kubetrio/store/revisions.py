@@ -174,6 +174,8 @@ class SqliteStore:
             file_bytes=self._path.stat().st_size,
             queued=self._commits.queued,
             full=self._space.full,
+            recent=len(self._recent),
+            recent_bytes=self._recent.bytes,
         )
 
     # ------------------------------------------------------------------ reads

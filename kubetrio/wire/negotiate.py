@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Literal
 
 from kubetrio.machinery import status
-from kubetrio.machinery.remember import remembered
+from kubetrio.machinery.remember import counted, remembered
 from kubetrio.machinery.status import ApiError
 from kubetrio.wire.accept import Clause, media_type, names, parse_accept
 
@@ -170,6 +170,7 @@ def negotiate(accept: str | None, offer: Offer = OBJECT) -> Accepted:
     return _negotiate(accept, offer)
 
 
+@counted
 @lru_cache(1024)
 def _negotiate(accept: str, offer: Offer) -> Accepted:
     if offer.routed:
@@ -343,6 +344,7 @@ def body_codec(
     return _body_codec(content_type, serializers)
 
 
+@counted
 @lru_cache(1024)
 def _body_codec(content_type: str, serializers: tuple[Serializer, ...]) -> Serializer:
     name = media_type(content_type)

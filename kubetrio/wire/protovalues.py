@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from kubetrio.machinery import timestamps
-from kubetrio.machinery.remember import remembered
+from kubetrio.machinery.remember import counted, remembered
 from kubetrio.wire import descriptors
 from kubetrio.wire.gojson import parse_printed
 from kubetrio.wire.jsonwire import encode
@@ -134,6 +134,7 @@ def _micro_bytes(value: str) -> bytes:
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 
 
+@counted
 @lru_cache(4096)
 def _time_text(seconds: int) -> str | None:
     if not _EARLIEST <= seconds <= _LATEST:

@@ -142,7 +142,7 @@ async def test_a_flood_is_one_line_a_minute(
 
 def test_presence_counts_requests() -> None:
     """A connection with many streams is busy as long as one is."""
-    presence = Presence(lambda user: None)
+    presence = Presence(lambda user: None, str)
     assert not presence.busy()
     presence.requests += 1
     assert presence.busy()

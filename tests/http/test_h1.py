@@ -734,7 +734,7 @@ async def test_other_protocols_are_not_spoken(protocol: bytes, cut: int) -> None
         (b"GET /a HTTP/0.9", b"505"),
         (b"GET /a HTTP/2.0", b"505"),
         (b"GET /a HTTP/3.0", b"400"),
-        (b"GET /a", b"505"),
+        (b"GET /a", b"400"),
         (b"GET /a HTTP/1.0", b"200"),
     ],
 )

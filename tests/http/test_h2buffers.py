@@ -6,10 +6,6 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import h2.config
-import h2.connection
-import h2.events
-import h2.settings
 import pytest
 import trio
 import trio.testing
@@ -22,58 +18,11 @@ from kubetrio.env import seeded
 from kubetrio.http import h2buffers
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.h2buffers import Backlog
+from kubetrio.testing.h2client import Http2Client
 from kubetrio.transport import PlainTransport
 
 BODY = b"x" * 1_000_000
 LIMIT_S = 0.2
-
-
-class Client:
-    """A client of HTTP/2 that says how much it takes."""
-
-    def __init__(self, sock: socket.socket, window: int) -> None:
-        self.transport = PlainTransport(sock)
-        self.connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
-        initial = {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window}
-        self.connection.local_settings = h2.settings.Settings(client=True, initial_values=initial)
-        self.connection.initiate_connection()
-        self.bodies: dict[int, bytes] = {}
-        self.ended: set[int] = set()
-        self.reset: set[int] = set()
-
-    async def flush(self) -> None:
-        view = memoryview(self.connection.data_to_send())
-        while view:
-            sent = self.transport.write_nowait(view)
-            view = view[sent:]
-            if view:
-                await self.transport.wait_writable()
-
-    async def get(self, path: str) -> int:
-        stream = self.connection.get_next_available_stream_id()
-        names = {":method": "GET", ":path": path, ":scheme": "https", ":authority": "h"}
-        self.connection.send_headers(stream, list(names.items()), end_stream=True)
-        await self.flush()
-        return stream
-
-    async def read(self) -> bool:
-        """Take what comes once; False at the end of the connection."""
-        await self.transport.wait_readable()
-        data = self.transport.read_nowait()
-        for event in self.connection.receive_data(data or b""):
-            if isinstance(event, h2.events.DataReceived):
-                seen = self.bodies.get(event.stream_id, b"")
-                self.bodies[event.stream_id] = seen + event.data
-            elif isinstance(event, h2.events.StreamEnded):
-                self.ended.add(event.stream_id)
-            elif isinstance(event, h2.events.StreamReset):
-                self.reset.add(event.stream_id)
-        await self.flush()
-        return bool(data)
-
-    async def grant(self, stream: int, size: int) -> None:
-        self.connection.increment_flow_control_window(size, stream)
-        await self.flush()
 
 
 async def answer(request: Request) -> AnyResponse:
@@ -93,7 +42,9 @@ async def answer(request: Request) -> AnyResponse:
 
 
 @asynccontextmanager
-async def connected(window: int, limit_s: float = 60.0) -> AsyncIterator[tuple[Client, Backlog]]:
+async def connected(
+    window: int, limit_s: float = 60.0
+) -> AsyncIterator[tuple[Http2Client, Backlog]]:
     """A client whose connection Hypercorn serves, and what is held for it."""
     left, right = socket.socketpair()
     left.setblocking(False)
@@ -101,7 +52,7 @@ async def connected(window: int, limit_s: float = 60.0) -> AsyncIterator[tuple[C
     transport = PlainTransport(left)
     bridge = Bridge(answer, write_timeout_s=limit_s, env=seeded(0))
     parts = await bridge.load()
-    client = Client(right, window)
+    client = Http2Client(right, window)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(bridge.serve, transport, b"", None)
         with trio.fail_after(20):
@@ -169,7 +120,7 @@ async def test_the_stream_that_waits_longest_makes_room(monkeypatch: pytest.Monk
         while len(client.reset) < 4:
             await client.read()
         assert await settled(backlog) <= 200_000
-        assert client.reset == set(streams[:4])
+        assert set(client.reset) == set(streams[:4])
 
 
 async def test_a_connection_that_ends_holds_nothing() -> None:

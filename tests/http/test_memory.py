@@ -1,9 +1,9 @@
-"""Memory that is free goes back to the system, and nobody is asked for it in vain for long."""
+"""Memory that goes back when a crowd has gone."""
 
 from __future__ import annotations
 
-import ctypes
-from dataclasses import dataclass, field
+import gc
+import weakref
 
 import pytest
 import trio
@@ -11,80 +11,84 @@ import trio.testing
 
 from kubetrio.env import seeded
 from kubetrio.http import memory
-from kubetrio.http.memory import GROWN_BYTES, INTERVAL_S, MOST_INTERVAL_S, Memory
-
-MB = 1_000_000
-BASE = 70 * MB
+from kubetrio.http.memory import Memory, Tide, collect, forget_deadlines
 
 
-@dataclass(slots=True)
-class Heap:
-    """A heap that keeps what was freed until it is trimmed."""
+class Cycle:
+    """An object that only the collector finds."""
 
-    used: int = BASE
-    held: int = BASE
-    trimmed: list[float] = field(default_factory=list)
-
-    def allocate(self, size: int) -> None:
-        self.used += size
-        self.held = max(self.held, self.used)
-
-    def trim(self) -> None:
-        self.trimmed.append(trio.current_time())
-        self.held = self.used
+    def __init__(self) -> None:
+        self.myself = self
 
 
-@pytest.fixture
-async def heap(nursery: trio.Nursery) -> Heap:
-    """One that is looked after."""
-    made = Heap()
-    keeper = Memory(lambda: made.held, made.trim, seeded(0).run_blocking)
-    nursery.start_soon(keeper.run)
-    await trio.testing.wait_all_tasks_blocked()
-    return made
+def test_a_tide_ebbs_once_below_half() -> None:
+    """And again only behind another high."""
+    tide = Tide(least=10)
+    assert [tide.ebbs(level) for level in (3, 20, 11, 9, 4, 2, 30, 3)] == [
+        False, False, False, True, False, False, False, True,
+    ]  # fmt: skip
 
 
-async def test_what_was_freed_goes_back(heap: Heap, autojump_clock: trio.testing.MockClock) -> None:
-    heap.allocate(100 * MB)
-    heap.allocate(-100 * MB)
-    await trio.sleep(INTERVAL_S + 1)
-    assert heap.held == BASE
+def test_what_is_small_is_no_tide() -> None:
+    """A few connections that end are nothing to look at the memory for."""
+    tide = Tide(least=10)
+    assert not any(tide.ebbs(level) for level in (9, 0, 9, 0))
 
 
-async def test_what_is_freed_long_after_it_was_taken_goes_back_within_a_minute(
-    heap: Heap, autojump_clock: trio.testing.MockClock
-) -> None:
-    heap.allocate(100 * MB)
-    await trio.sleep(1_000)
-    heap.allocate(-100 * MB)
-    await trio.sleep(60)
-    assert heap.held == BASE
+async def test_scopes_that_ended_are_forgotten() -> None:
+    """Trio would keep them until their deadline, here an hour."""
+    ended = []
+    for _ in range(300):
+        with trio.CancelScope(deadline=trio.current_time() + 3600) as scope:
+            ended.append(weakref.ref(scope))
+            await trio.lowlevel.checkpoint()
+    del scope
+    assert any(each() for each in ended)
+    await forget_deadlines()
+    assert not any(each() for each in ended)
 
 
-async def test_little_growth_is_left_alone(
-    heap: Heap, autojump_clock: trio.testing.MockClock
-) -> None:
-    heap.allocate(GROWN_BYTES - 1)
-    await trio.sleep(1_000)
-    assert heap.trimmed == []
+async def test_deadlines_of_others_stay() -> None:
+    """However many are forgotten beside them."""
+    with trio.move_on_after(0.05) as scope:
+        await forget_deadlines()
+        await trio.sleep(5)
+    assert scope.cancelled_caught
 
 
-async def test_memory_in_use_is_asked_for_less_often(
-    heap: Heap, autojump_clock: trio.testing.MockClock
-) -> None:
-    heap.allocate(100 * MB)
-    await trio.sleep(1_000)
-    assert len(heap.trimmed) <= 1_000 / MOST_INTERVAL_S + 3
+async def test_garbage_goes_some_seconds_behind_a_crowd(autojump_clock: object) -> None:
+    """Without an allocation that would have the collector look."""
+    del autojump_clock
+    gc.disable()
+    try:
+        garbage = weakref.ref(Cycle())
+        kept = Memory(seeded(0))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(kept.run)
+            kept.look(100, 0)
+            await trio.sleep(2 * memory.PAUSE_S)
+            assert garbage() is not None
+            kept.look(1, 0)
+            await trio.sleep(2 * memory.PAUSE_S)
+            assert garbage() is None
+            nursery.cancel_scope.cancel()
+    finally:
+        gc.enable()
 
 
-@pytest.mark.skipif(memory.trimmer() is None, reason="needs the C library of GNU")
-def test_the_library_gives_back_holes() -> None:
-    """Of many small pieces each tenth stays, so that nothing is free at the end of the heap."""
-    trim = memory.trimmer()
-    assert trim is not None
-    with memory.opened() as file:
-        pieces: list[object] = [ctypes.create_string_buffer(4_000) for _ in range(20_000)]
-        full = memory.resident_bytes(file.fileno())
-        pieces = [piece if number % 10 == 0 else None for number, piece in enumerate(pieces)]
-        trim()
-        assert memory.resident_bytes(file.fileno()) < full - 30 * MB
+def test_old_objects_are_left_alone_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at all of them would keep others waiting; the young ones are looked at."""
+    gc.collect()
+    gc.disable()
+    try:
+        old = Cycle()
+        gc.collect()
+        found, old = weakref.ref(old), None  # type: ignore[assignment]
+        young = weakref.ref(Cycle())
+        monkeypatch.setattr(memory, "MOST_OBJECTS", 1)
+        collect()
+        assert young() is None
+        assert found() is not None
+        monkeypatch.undo()
+    finally:
+        gc.enable()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.machinery.remember import remembered
+from kubetrio.machinery.remember import Fill, fills, place_of, remembered
 
 
 def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
@@ -46,3 +46,22 @@ def test_a_failure_is_not_remembered() -> None:
     for text in ("a", "a"):
         with pytest.raises(KeyError, match="a"):
             fails(text)
+
+
+def test_how_full_a_cache_is_can_be_asked() -> None:
+    """By the module of its function; long texts are not there, and so not counted."""
+    double = remembered(10, 4)(lambda text: text * 2)
+    place = place_of(__name__)
+
+    def mine() -> list[Fill]:
+        return [fill for fill in fills() if fill.place == place][-1:]
+
+    assert mine() == [Fill(place, 0, 0)]
+    for text in ("a", "abc", "too long"):
+        double(text)
+    assert mine() == [Fill(place, 2, 4)]
+
+
+def test_places_are_modules_below_the_package() -> None:
+    """As the table of caches names them."""
+    assert place_of("kubetrio.api.request") == "api/request"

@@ -1,0 +1,94 @@
+"""Hypercorn's server of one connection, with what it does not do itself.
+
+Imports Hypercorn, so it is imported with it, when the first connection needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+from hypercorn.events import Closed, Updated
+from hypercorn.protocol import ProtocolWrapper
+from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.trio.tcp_server import TCPServer
+
+from kubetrio.http.h2buffers import Backlog
+from kubetrio.http.h2streams import BoundedProtocol, Budget
+
+
+@dataclass(slots=True)
+class Bounds:
+    """What an HTTP/2 connection has to keep to.
+
+    Args:
+        backlog: what waits for clients, of all connections.
+        budget: what requests hold, of all connections.
+        whose: name of the connection's user, or empty.
+        protocol: the connection, once it has begun.
+    """
+
+    backlog: Backlog
+    budget: Budget
+    whose: Callable[[], str]
+    protocol: BoundedProtocol | None = None
+
+
+class Wrapper(ProtocolWrapper):
+    """Hypercorn's choice between HTTP/1.1 and HTTP/2; the latter gets its bounds."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # By ALPN, or because a client speaks HTTP/2 although it said HTTP/1.1.
+        if name == "protocol" and isinstance(value, H2Protocol):
+            bounds: Bounds = vars(self)["bounds"]
+            value.__class__ = BoundedProtocol
+            bounds.protocol = value  # type: ignore[assignment]
+            value.bound(bounds.backlog, bounds.budget, bounds.whose)  # type: ignore[attr-defined]
+        super().__setattr__(name, value)
+
+
+class Server(TCPServer):
+    """One connection.
+
+    Args:
+        bounds: of HTTP/2.
+        arguments: Hypercorn's.
+    """
+
+    def __init__(self, bounds: Bounds, *arguments: Any) -> None:
+        self.bounds = bounds
+        self.gone = False
+        super().__init__(*arguments)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "protocol":
+            value.__class__ = Wrapper
+            vars(value)["bounds"] = self.bounds
+            value.protocol = value.protocol
+        super().__setattr__(name, value)
+
+    async def protocol_send(self, event: Any) -> None:
+        """Send, or note, what a protocol says."""
+        # Cancelled with its request, it would lose frames that are taken and not sent,
+        # or the timer of an idle connection; the stream's own deadline bounds it.
+        if self.gone and isinstance(event, Updated):
+            return  # a stream that ends behind its client would start the idle timer again
+        with trio.CancelScope(shield=not isinstance(event, Closed)):
+            await super().protocol_send(event)
+
+    async def _read_data(self) -> None:
+        await super()._read_data()
+        # The client is gone: an idle timer would sleep on for `keep_alive_timeout`.
+        self.gone = True
+        await self.idle_task.stop()
+
+    def end(self) -> None:
+        """The connection is over; without the cycles, all that it had goes at once."""
+        if self.bounds.protocol is not None:
+            self.bounds.protocol.end()
+        wrapper = vars(self).get("protocol")
+        if wrapper is not None:
+            vars(wrapper).clear()
+        vars(self).clear()

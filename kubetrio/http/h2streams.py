@@ -1,0 +1,305 @@
+"""How much the HTTP/2 requests of all clients may hold, and whose go when there are too many.
+
+A stream costs a task, its header fields several times over and what came of its body, long before
+anybody knows what it asks for; a connection may have 250 of them.  So what requests hold is added
+up over all connections.  Over the bound the one who holds most loses the newest request: first by
+user, then by connection, so that whoever asks for little is served beside a flood.  A stream that
+has not begun is refused in a way that lets its client try again; nothing is made for it before.
+
+A watch that may be served leaves this account: its user has rights, and `h2buffers` bounds what
+waits for its client.
+
+Source: RFC 9113, 5.2.2 (windows), 8.7 (``REFUSED_STREAM``), 10.5 (denial of service).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import h2.errors
+import h2.events
+import h2.exceptions
+import hpack
+import trio
+from hypercorn.events import Updated
+from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.protocol.http_stream import HTTPStream
+
+from kubetrio.http.h2buffers import Backlog, BoundedBuffers
+
+PLACE = "kubetrio.place"  # key in a request's ASGI state
+MOST_BYTES = 16 * 1024 * 1024
+REQUEST_BYTES = 32 * 1024  # what a request holds beside its fields and its body, measured
+FIELD_BYTES = 640  # the same of a header field; and what it says is kept four times
+FIELD_COPIES = 4
+FREE_BYTES = 16 * 1024  # of a body that may come before anybody reads it, without more ado
+TABLE_BYTES = 4096  # of header fields that a client is told to remember (RFC 7541, 4.2)
+
+
+class Ending(Protocol):
+    """What can end a stream."""
+
+    def give_up(self, place: Place) -> None:
+        """End the stream of a place."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """What one request holds.
+
+    Args:
+        load: of its connection.
+        stream_id: which.
+        size: bytes.
+        more: gives the client leave to send as much of the body again as was read.
+        unread: bytes of its body that nobody has read.
+        owed: of all that came, what the client has not got leave to send again.
+    """
+
+    load: Load
+    stream_id: int
+    more: Callable[[Place], None]
+    size: int = 0
+    unread: int = 0
+    owed: int = 0
+
+    def came(self, size: int) -> None:
+        """So much of its body has come."""
+        self.unread += size
+        self.load.grow(self, size)
+
+    def read(self) -> None:
+        """What has come of its body was read."""
+        if self.unread:
+            self.load.grow(self, -self.unread)
+            self.unread = 0
+        if self.owed:
+            self.more(self)
+
+    def settle(self) -> None:
+        """It goes on for as long as its client likes, and is not counted any more."""
+        self.load.drop(self)
+
+    def leave(self) -> None:
+        """It is over."""
+        self.read()
+        self.load.drop(self)
+
+
+@dataclass(slots=True, eq=False)
+class Load:
+    """What the requests of one connection hold.
+
+    Args:
+        budget: of all connections.
+        whose: name of the connection's user, empty as long as nobody has shown credentials.
+        ending: ends its streams.
+    """
+
+    budget: Budget
+    whose: Callable[[], str]
+    ending: Ending
+    size: int = 0
+    places: dict[int, Place] = field(default_factory=dict)  # by stream, the newest last
+
+    def enter(self, place: Place, size: int) -> bool:
+        """A new request; False if it was refused."""
+        self.places[place.stream_id] = place
+        self.budget.loads[self] = None
+        self.grow(place, size)
+        return place.stream_id in self.places
+
+    def grow(self, place: Place, size: int) -> None:
+        """A request holds more, or less."""
+        if self.places.get(place.stream_id) is place:
+            place.size += size
+            self.size += size
+            self.budget.grow(size)
+
+    def drop(self, place: Place) -> None:
+        """A request holds nothing any more."""
+        self.grow(place, -place.size)
+        self.places.pop(place.stream_id, None)
+        if not self.places:
+            self.budget.loads.pop(self, None)
+
+    def clear(self) -> None:
+        """The connection has ended."""
+        for place in tuple(self.places.values()):
+            self.drop(place)
+
+
+@dataclass(slots=True)
+class Budget:
+    """What the requests of all connections hold.
+
+    Args:
+        most_bytes: bound for all of them.
+
+    Attributes:
+        held_bytes: what they hold.
+        refused: how many were ended or refused.
+    """
+
+    most_bytes: int = MOST_BYTES
+    held_bytes: int = 0
+    refused: int = 0
+    _peak_bytes: int = 0
+    loads: dict[Load, None] = field(default_factory=dict)
+
+    def grow(self, size: int) -> None:
+        """Count more, or less; over the bound, those who hold most end some."""
+        self.held_bytes += size
+        if self.held_bytes > self._peak_bytes:
+            self._peak_bytes = self.held_bytes
+        while self.held_bytes > self.most_bytes and self.loads:
+            load = self._greatest()
+            place = next(reversed(load.places.values()))
+            load.drop(place)
+            self.refused += 1
+            load.ending.give_up(place)
+
+    def take_peak(self) -> int:
+        """The most that was held since the last call."""
+        peak, self._peak_bytes = self._peak_bytes, self.held_bytes
+        return peak
+
+    def _greatest(self) -> Load:
+        """The connection that holds most, of those of the user who holds most."""
+        held = Counter[str]()
+        for load in self.loads:
+            held[load.whose()] += load.size
+        user = max(held, key=held.__getitem__)
+        return max((each for each in self.loads if each.whose() == user), key=_size)
+
+
+def _size(load: Load) -> int:
+    return load.size
+
+
+class Answered:
+    """A stream of an HTTP/2 connection whose answer went out before its request had ended."""
+
+    idle = True
+
+    async def handle(self, event: object) -> None:
+        """Drop what still comes."""
+        del event
+        await trio.lowlevel.checkpoint()
+
+
+class Streams(dict[int, Any]):
+    """The streams of an HTTP/2 connection.
+
+    Hypercorn 0.18 looks a stream up for each piece of a request body and does not expect that it
+    was answered before: the whole connection, with everybody's requests on it, would break.
+    """
+
+    def __missing__(self, stream_id: int) -> Answered:
+        return Answered()
+
+
+class SmallEncoder(hpack.Encoder):
+    """Remembers no more of the answers' fields than the default, whatever a client offers."""
+
+    @property
+    def header_table_size(self) -> int:
+        """Bytes of its table."""
+        return self.header_table.maxsize
+
+    @header_table_size.setter
+    def header_table_size(self, value: int) -> None:
+        size = min(value, TABLE_BYTES)
+        if size != self.header_table.maxsize:
+            self.header_table.maxsize = size
+            self.table_size_changes.append(size)
+
+
+class BoundedProtocol(H2Protocol):
+    """Hypercorn's side of an HTTP/2 connection, with bounds; made of one that has not begun."""
+
+    def bound(self, backlog: Backlog, budget: Budget, whose: Callable[[], str]) -> None:
+        """Begin to count.
+
+        Args:
+            backlog: what waits for clients, of all connections.
+            budget: what requests hold, of all connections.
+            whose: name of the connection's user, or empty.
+        """
+        self.streams = Streams()
+        self._buffers = BoundedBuffers(self, backlog)
+        self.stream_buffers = self._buffers
+        self._load = Load(budget, whose, self)
+        self._under_way: dict[int, Place] = {}
+        self._refused = False
+        self._acknowledge = self.connection.acknowledge_received_data
+        vars(self.connection)["acknowledge_received_data"] = self._received
+        self.connection.encoder = SmallEncoder()
+
+    def end(self) -> None:
+        """The connection is over: nothing is held for it, and no cycle keeps what it had."""
+        self._load.clear()
+        self._buffers.end()
+        for streams in (self._buffers, self.streams, self.connection.streams):
+            streams.clear()
+        vars(self.connection).clear()
+        vars(self).clear()
+
+    async def _create_stream(self, request: h2.events.RequestReceived) -> None:
+        stream_id, fields = request.stream_id or 0, request.headers or []
+        place = Place(self._load, stream_id, self._more)
+        said = sum(len(name) + len(value) for name, value in fields)
+        size = REQUEST_BYTES + len(fields) * FIELD_BYTES + said * FIELD_COPIES
+        if not self._load.enter(place, size):
+            return
+        await super()._create_stream(request)
+        stream = self.streams[stream_id]
+        if isinstance(stream, HTTPStream):
+            self._under_way[stream_id] = place
+        stream.scope["state"][PLACE] = place  # its task has not run yet
+
+    async def _handle_events(self, events: list[h2.events.Event]) -> None:
+        self._refused = False
+        await super()._handle_events(events)
+        if self._refused and self.idle:
+            await self.send(Updated(idle=True))  # it was told of a request that there is not
+
+    def give_up(self, place: Place) -> None:
+        """End the stream of a place: refuse it, if it has not begun."""
+        buffer = self._buffers.get(place.stream_id)
+        if buffer is not None:
+            buffer.reset()
+            return
+        self._refused = True
+        with suppress(h2.exceptions.ProtocolError):  # its client has ended it
+            self.connection.reset_stream(place.stream_id, h2.errors.ErrorCodes.REFUSED_STREAM)
+
+    def _received(self, size: int, stream_id: int) -> None:
+        """Count what came of a body: its client may send more when it was read."""
+        place = self._under_way.get(stream_id)
+        if place is not None:
+            place.came(size)
+        if place is None or place.unread <= FREE_BYTES:
+            self._acknowledge(size, stream_id)
+            return
+        self.connection.increment_flow_control_window(size)  # the others' too
+        place.owed += size
+
+    def _more(self, place: Place) -> None:
+        size, place.owed = place.owed, 0
+        if self.closed:
+            return
+        with suppress(h2.exceptions.ProtocolError, KeyError):  # it has ended
+            self.connection.increment_flow_control_window(size, place.stream_id)
+            self.task_group.spawn(self._flush)
+
+    async def _close_stream(self, stream_id: int) -> None:
+        place = self._under_way.pop(stream_id, None)
+        await super()._close_stream(stream_id)
+        if place is not None:
+            place.read()
