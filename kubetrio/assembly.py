@@ -351,7 +351,7 @@ def _fills(api: Api) -> Iterable[Fill]:
         requests, classes = api.flow.gate.remembered()
         yield Fill("flow/gate", requests, None)
         yield Fill("flow/classify", classes, None)
-    yield Fill("api/cache", len(api.cache), api.cache.bytes)
+    yield Fill("api/cache", api.cache.entries, api.cache.bytes)
     numbers, watching = api.store.statistics(), api.hub.statistics()
     yield Fill("store/recent", numbers.recent, numbers.recent_bytes)
     yield Fill("watch/window", watching.window_events, watching.window_bytes)

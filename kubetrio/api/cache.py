@@ -18,7 +18,9 @@ class ByteCache:
         self._entries: OrderedDict[Hashable, tuple[bytes, int]] = OrderedDict()
         self.bytes = 0
 
-    def __len__(self) -> int:
+    @property
+    def entries(self) -> int:
+        """How many there are."""
         return len(self._entries)
 
     def get(self, key: tuple[Hashable, bytes], make: Callable[[], bytes]) -> bytes:
