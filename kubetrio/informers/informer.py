@@ -1,0 +1,283 @@
+"""Collections in memory that are never out of date, with the names client-go gives them.
+
+An informer lists a collection when it is first asked for and follows it from then on.  Whoever had
+an answer to a write finds it here: events are noted while a commit is announced.  Reading does not
+wait and asks nobody.
+
+An informer keeps the bytes of everything in its collection, and of those that somebody looked at
+the parsed object too.  It is for collections of which that is little, such as classes, quotas or
+namespaces; who follows pods keeps what it needs of them with a `Reflector`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import trio
+
+from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.reflector import Reflector
+from kubetrio.schema.kind import Kind
+from kubetrio.store.model import Event, EventType, Revision, Store
+from kubetrio.wire.gojson import parse_printed
+
+Object = dict[str, Any]
+Parse = Callable[[bytes], Object]
+NAMESPACE = "namespace"
+"""Index of what is in a namespace; every indexer has it."""
+
+
+class Item:
+    """One stored object; parsed when it is first looked at.
+
+    Args:
+        key: its storage key.
+        value: its bytes.
+        revision: that wrote them.
+        parse: makes an object of the bytes.
+    """
+
+    __slots__ = ("_object", "_parse", "key", "revision", "value")
+
+    def __init__(self, key: str, value: bytes, revision: Revision, parse: Parse) -> None:
+        self.key = key
+        self.value = value
+        self.revision = revision
+        self._parse = parse
+        self._object: Object | None = None
+
+    @property
+    def object(self) -> Object:
+        """The object; others see the same one, so it must not be changed."""
+        found = self._object
+        if found is None:
+            found = self._object = self._parse(self.value)
+        return found
+
+
+IndexFunction = Callable[[Item], Iterable[str]]
+"""Says under which values an item is found in an index."""
+
+
+class _Index:
+    """One index; what changed is looked at when somebody asks."""
+
+    def __init__(self, values_of: IndexFunction, keys: Iterable[str]) -> None:
+        self._values_of = values_of
+        self._values: dict[str, tuple[str, ...]] = {}
+        self._keys: dict[str, set[str]] = {}
+        self.stale = set(keys)
+
+    def keys(self, value: str, items: dict[str, Item]) -> list[str]:
+        """The keys of items under a value, in order."""
+        for key in self.stale:
+            for old in self._values.pop(key, ()):
+                found = self._keys[old]
+                found.discard(key)
+                if not found:
+                    del self._keys[old]
+            if key in items:
+                values = self._values[key] = tuple(self._values_of(items[key]))
+                for new in values:
+                    self._keys.setdefault(new, set()).add(key)
+        self.stale.clear()
+        return sorted(self._keys.get(value, ()))
+
+
+class Indexer:
+    """Items by storage key, and by what index functions say of them.
+
+    Args:
+        prefix: of all keys.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._items: dict[str, Item] = {}
+        self._indexes: dict[str, _Index] = {}
+        self.add_index(NAMESPACE, self._namespaces_of)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def _namespaces_of(self, item: Item) -> tuple[str]:
+        return (item.key[len(self._prefix) :].rpartition("/")[0],)
+
+    def add_index(self, name: str, values_of: IndexFunction) -> None:
+        """Have items found by what a function says of them.
+
+        Args:
+            name: of the index.
+            values_of: called again for an item only when it changed.
+        """
+        self._indexes[name] = _Index(values_of, self._items)
+
+    def get(self, key: str) -> Item | None:
+        """An item by its storage key."""
+        return self._items.get(key)
+
+    def list(self) -> Sequence[Item]:
+        """All items, by key."""
+        return [item for _, item in sorted(self._items.items())]
+
+    def by_index(self, name: str, value: str) -> Sequence[Item]:
+        """The items that an index function named a value for, by key."""
+        return [self._items[key] for key in self._indexes[name].keys(value, self._items)]
+
+    def put(self, item: Item) -> Item | None:
+        """Note an item; returns the one that it replaces."""
+        old = self._items.get(item.key)
+        self._items[item.key] = item
+        for index in self._indexes.values():
+            index.stale.add(item.key)
+        return old
+
+    def drop(self, key: str) -> None:
+        """Forget an item."""
+        if self._items.pop(key, None) is not None:
+            for index in self._indexes.values():
+                index.stale.add(key)
+
+
+class Lister:
+    """Reads objects of a collection by their names.
+
+    Args:
+        indexer: where they are.
+        prefix: of their keys.
+    """
+
+    def __init__(self, indexer: Indexer, prefix: str) -> None:
+        self._indexer = indexer
+        self._prefix = prefix
+
+    def get(self, name: str, namespace: str = "") -> Object | None:
+        """An object, None when there is none."""
+        rest = f"{namespace}/{name}" if namespace else name
+        item = self._indexer.get(self._prefix + rest)
+        return None if item is None else item.object
+
+    def list(self, namespace: str = "") -> list[Object]:
+        """The objects of a namespace, by name; of the whole collection when that is empty."""
+        found = self._indexer.by_index(NAMESPACE, namespace) if namespace else self._indexer.list()
+        return [item.object for item in found]
+
+
+def _nothing(*_: Item) -> None:
+    """What a handler does that was not told what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventHandler:
+    """Functions that are told of changes while a commit is announced; they must return at once.
+
+    Args:
+        add: an item that was not there, also each that there is when the handler comes.
+        update: an item as it was and as it is; the same one twice for a resync.
+        delete: the last state of one that is gone.
+    """
+
+    add: Callable[[Item], None] = _nothing
+    update: Callable[[Item, Item], None] = _nothing
+    delete: Callable[[Item], None] = _nothing
+
+
+class Informer:
+    """A collection in memory; empty until `sync`.
+
+    Args:
+        dispatcher: the commit stream.
+        prefix: of the collection's keys, a folder.
+        parse: makes objects of stored bytes.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, prefix: str, parse: Parse = orjson.loads) -> None:
+        self.indexer = Indexer(prefix)
+        self.lister = Lister(self.indexer, prefix)
+        self._parse = parse
+        self._reflector = Reflector(dispatcher, prefix, self._changed)
+        self._handlers: list[EventHandler] = []
+
+    @property
+    def synced(self) -> bool:
+        """Whether all that is stored is here."""
+        return self._reflector.synced
+
+    async def sync(self) -> None:
+        """Wait until all that is stored is here.
+
+        Raises:
+            StoreError: it cannot be read; the next call tries again.
+        """
+        if not self._reflector.synced:
+            await self._reflector.sync()
+
+    def add_event_handler(self, handler: EventHandler) -> None:
+        """Have changes told, and before them what there is already."""
+        self._handlers.append(handler)
+        for item in self.indexer.list():
+            handler.add(item)
+
+    def resync(self, handler: EventHandler) -> None:
+        """Tell a handler of everything once more, as of updates that changed nothing."""
+        for item in self.indexer.list():
+            handler.update(item, item)
+
+    async def resyncing(self, handler: EventHandler, period_s: float) -> None:
+        """Tell a handler of everything now and then, until cancelled.
+
+        Args:
+            handler: who is told.
+            period_s: how often, in seconds.
+        """
+        while True:
+            await trio.sleep(period_s)
+            self.resync(handler)
+
+    def _changed(self, event: Event) -> None:
+        item = Item(event.key, event.value, event.revision, self._parse)
+        if event.type is EventType.DELETED:
+            self.indexer.drop(event.key)
+            for handler in self._handlers:
+                handler.delete(item)
+            return
+        old = self.indexer.put(item)
+        for handler in self._handlers:
+            if old is None:
+                handler.add(item)
+            else:
+                handler.update(old, item)
+
+
+class SharedInformerFactory:
+    """The informers of one server: one for each collection, whoever asks.
+
+    Args:
+        store: where objects live.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.dispatcher = Dispatcher(store)
+        self._informers: dict[str, Informer] = {}
+
+    def informer(self, prefix: str, parse: Parse = orjson.loads) -> Informer:
+        """The informer of a collection.
+
+        Args:
+            prefix: of its keys, a folder.
+            parse: makes objects of stored bytes; who asks first says how.
+        """
+        found = self._informers.get(prefix)
+        if found is None:
+            found = self._informers[prefix] = Informer(self.dispatcher, prefix, parse)
+        return found
+
+    def informer_for(self, kind: Kind) -> Informer:
+        """The informer of a kind's objects, in the version in which they are stored."""
+        # Numbers of opaque parts keep their text, where it is to be kept.
+        parse: Parse = parse_printed if kind.type.free_form else orjson.loads
+        return self.informer(kind.storage_prefix, parse)

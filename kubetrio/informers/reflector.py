@@ -1,0 +1,91 @@
+"""A list and then the commits after it: what a follower of a collection is built on.
+
+Prior art: client-go's reflector.  Two things are simpler in the process of the store: the stream
+does not break, and an event is here before its writer has an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import trio
+
+from kubetrio.informers.dispatch import Callback, Dispatcher
+from kubetrio.store.errors import Compacted
+from kubetrio.store.model import Event, EventType, KeyValue, Range, Revision
+
+PAGE_KEYS = 500
+
+
+class Reflector:
+    """Tells one function of all objects of a collection, and of each change from then on.
+
+    What is stored is told as creations, in the order of keys; it is kept nowhere.
+
+    Args:
+        dispatcher: the commit stream.
+        prefix: of the collection's keys, a folder.
+        changed: told of each event, once.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, prefix: str, changed: Callback) -> None:
+        self.prefix = prefix
+        self._dispatcher = dispatcher
+        self._changed = changed
+        self._listed: Revision = -1  # what the list contains
+        self._listing = trio.Lock()
+
+    @property
+    def synced(self) -> bool:
+        """Whether all that is stored was told."""
+        return self._listed >= 0
+
+    async def sync(self) -> Sequence[KeyValue]:
+        """List, unless that was done, and follow from then on.
+
+        Returns:
+            What was listed; nothing if that was done before.
+
+        Raises:
+            StoreError: it cannot be read; the next call tries again.
+        """
+        if self.synced:
+            return ()
+        async with self._listing:
+            if self._listed >= 0:
+                return ()
+            since: list[Event] = []
+            unsubscribe = self._dispatcher.subscribe(self.prefix, since.append)
+            try:
+                found, listed = await self._list()
+            finally:
+                unsubscribe()
+            self._listed = listed
+            self._dispatcher.subscribe(self.prefix, self._note)
+            for item in found:
+                self._changed(Event(item.revision, item.key, EventType.CREATED, item.value, None))
+            for event in since:
+                self._note(event)
+            return found
+
+    async def _list(self) -> tuple[list[KeyValue], Revision]:
+        """The collection at one revision, and that revision."""
+        while True:
+            keys, found = Range.prefix(self.prefix), list[KeyValue]()
+            try:
+                page = await self._dispatcher.store.range(keys, limit=PAGE_KEYS)
+                found += page.items
+                while page.more:
+                    keys = keys.after(found[-1].key)
+                    page = await self._dispatcher.store.range(
+                        keys, at=page.revision, limit=PAGE_KEYS
+                    )
+                    found += page.items
+            except Compacted:
+                continue  # it took longer than history is kept
+            return found, page.revision
+
+    def _note(self, event: Event) -> None:
+        # The list can be ahead of the stream.
+        if event.revision > self._listed:
+            self._changed(event)
