@@ -33,6 +33,7 @@ from kubetrio.config.flag import values
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
+from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.admissionregistration.policies.plugins import (
     MutatingAdmissionPolicy,
     Surroundings,
@@ -167,14 +168,14 @@ def _observe_flow(api: Api) -> None:
 
 
 def _admission(
-    store: Store,
+    informers: SharedInformerFactory,
     registry: LiveRegistry,
     authorizer: authorization.Chain,
     quotas: StoredQuotas,
 ) -> AdmissionChain:
-    namespaces = Namespaces(store)
-    lookup = Lookup(store, LOOKED_UP)
-    objects = ObjectCache(store)
+    namespaces = Namespaces(informers)
+    lookup = Lookup(informers, LOOKED_UP)
+    objects = ObjectCache(informers.dispatcher)
     surroundings = Surroundings(
         lookup=lookup,
         cache=objects,
@@ -206,9 +207,10 @@ def _admission(
 
 
 def _allocators(
-    config: Config, store: Store, registry: LiveRegistry, env: Env
+    config: Config, informers: SharedInformerFactory, registry: LiveRegistry, env: Env
 ) -> dict[tuple[str, str], Allocator]:
-    return {("", "services"): ServiceAllocator(store, registry, env, config.services.ranges)}
+    ranges = config.services.ranges
+    return {("", "services"): ServiceAllocator(informers.dispatcher, registry, env, ranges)}
 
 
 def store_config(config: Config) -> StoreConfig:
@@ -235,6 +237,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         StartError: the token file cannot be used.
     """
     hub = Hub(store)
+    informers = SharedInformerFactory(store)
     metrics = Metrics()
     registry = LiveRegistry(builtin_registry())
     address = f"{bracketed(config.serving.public_address)}:{port}"
@@ -270,13 +273,14 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         registry=registry,
         store=store,
         hub=hub,
+        informers=informers,
         listing=Listing(store, hub),
         lifecycle=Lifecycle(
             store,
             registry,
-            _admission(store, registry, authorizer, quotas),
+            _admission(informers, registry, authorizer, quotas),
             env,
-            _allocators(config, store, registry, env),
+            _allocators(config, informers, registry, env),
             allow_privileged=config.admission.allow_privileged,
         ),
         authenticator=Authenticator(_tokens(config), anonymous=config.auth.anonymous_auth),

@@ -74,7 +74,7 @@ def go_float(value: float) -> str:
     return _go_string(value).removesuffix(".0")
 
 
-class _Histogram:
+class Histogram:
     """Counts by bucket; observing costs a bisection and two additions."""
 
     __slots__ = ("bounds", "counts", "total")
@@ -89,7 +89,7 @@ class _Histogram:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def add(self, other: _Histogram, times: int = 1) -> None:
+    def add(self, other: Histogram, times: int = 1) -> None:
         """Count what another one with the same bounds counted; with -1 as if it had not."""
         self.counts = [n + times * m for n, m in zip(self.counts, other.counts, strict=True)]
         self.total += times * other.total
@@ -118,14 +118,14 @@ class _Series:
 
     def __init__(self) -> None:
         self.count = 0
-        self.duration = _Histogram(DURATION_BUCKETS)
-        self.size = _Histogram(SIZE_BUCKETS)
-        self.queued: _Histogram | None = None
-        self.served: _Histogram | None = None
+        self.duration = Histogram(DURATION_BUCKETS)
+        self.size = Histogram(SIZE_BUCKETS)
+        self.queued: Histogram | None = None
+        self.served: Histogram | None = None
 
-    def own_time(self) -> _Histogram:
+    def own_time(self) -> Histogram:
         """Times without waits for a seat: most requests have none, so few are counted twice."""
-        made = _Histogram(DURATION_BUCKETS)
+        made = Histogram(DURATION_BUCKETS)
         made.add(self.duration)
         if self.queued is not None and self.served is not None:
             made.add(self.queued, -1)
@@ -146,7 +146,7 @@ def _histograms(
     text: str,
     names: Sequence[str],
     rows: Iterable[tuple[tuple[str, ...], _Series]],
-    times: Callable[[_Series], _Histogram],
+    times: Callable[[_Series], Histogram],
     *,
     unshown: int = 0,
 ) -> Iterable[Metric]:
@@ -159,7 +159,7 @@ def _histograms(
         family = HistogramMetricFamily(name, text, labels=names)
         for labels, each in waiting[start : start + PART_HISTOGRAMS]:
             histograms = [times(series) for series in each]
-            merged = _Histogram(histograms[0].bounds)
+            merged = Histogram(histograms[0].bounds)
             for histogram in histograms:
                 merged.add(histogram)
             family.add_metric(labels, merged.cumulative(unshown), merged.total)
@@ -260,8 +260,8 @@ class Metrics:
         series = self._requests[key]
         if series.queued is None or series.served is None:
             series.queued, series.served = (
-                _Histogram(DURATION_BUCKETS),
-                _Histogram(DURATION_BUCKETS),
+                Histogram(DURATION_BUCKETS),
+                Histogram(DURATION_BUCKETS),
             )
         series.queued.observe(seconds)
         series.served.observe(max(seconds - wait, 0.0))

@@ -26,6 +26,7 @@ from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.config import Config
+from kubetrio.controllers.table import Context, UnknownController, chosen, made
 from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import leaves, ungrouped
@@ -35,8 +36,8 @@ from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
-from kubetrio.kinds.core.protection import Unprotect
-from kubetrio.kinds.core.quota.keeper import QuotaKeeper
+from kubetrio.informers.controller import Controller
+from kubetrio.informers.workqueue import queue_families
 from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
@@ -168,8 +169,16 @@ def _connection_limits(config: Config) -> ConnectionLimits:
 
 def _default_range(config: Config, api: Api) -> DefaultServiceRange:
     return DefaultServiceRange(
-        api.registry, api.lifecycle, api.store, api.env, config.services.ranges
+        api.registry, api.lifecycle, api.informers.dispatcher, api.env, config.services.ranges
     )
+
+
+def _controllers(config: Config, api: Api) -> list[Controller]:
+    """The controllers to run; their metrics are shown."""
+    context = Context(api.registry, api.lifecycle, api.informers, api.quotas, api.env)
+    controllers = made(config.controllers, context)
+    api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
+    return controllers
 
 
 async def bootstrap(
@@ -210,8 +219,10 @@ async def bootstrap(
             state.bootstrapped = True
         if isinstance(api.flow, PriorityAndFairness):
             kinds = api.registry.resources.values()
-            await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
-            keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
+            await api.flow.counts.load(
+                api.informers.dispatcher, {kind.storage_prefix for kind in kinds} - {""}
+            )
+            keeper = FlowConfig(api.registry, api.lifecycle, api.informers, api.flow.gate, api.env)
             await _written(keeper.produce, api.store)
             await keeper.consume()
     except* ApiError as group:
@@ -263,6 +274,10 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
     env = env or Env()
     _known_gates(config)
     try:
+        chosen(config.controllers)
+    except UnknownController as error:
+        raise StartError(f"--controllers: {error}") from error
+    try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
@@ -306,9 +321,8 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                     await nursery.start(api.flow.gate.run, name="flow control")
                     in_background(keeper.run, "flow control configuration")
                 in_background(partial(_write_later, state, store), "objects of the server")
-                unprotect = Unprotect(api.registry, api.lifecycle, store)
-                in_background(unprotect.run, "storage protection")
-                in_background(QuotaKeeper(store, api.quotas, env).run, "resource quotas")
+                for controller in _controllers(config, api):
+                    in_background(controller.run, controller.name)
                 address = f"{bracketed(config.serving.public_address)}:{port}"
                 lease = IdentityLease(
                     api.registry,

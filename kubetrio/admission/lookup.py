@@ -1,4 +1,4 @@
-"""Small collections that plugins ask for on every write, kept in memory until a commit says no."""
+"""Small collections that plugins ask for on every write, from informers."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from typing import Any
 
 import orjson
 
-from kubetrio.store.model import Event, Range, Store
-from kubetrio.store.scan import scan
+from kubetrio.informers.informer import EventHandler, Informer, SharedInformerFactory
 
 Object = dict[str, Any]
 
 
 class Lookup:
-    """Reads whole collections and remembers them.
+    """Reads whole collections; the same mapping until something in it changes.
 
     Args:
-        store: where they live; its commit stream says what to forget.
+        informers: of the server.
         collections: plural names as they are in storage keys.
     """
 
-    def __init__(self, store: Store, collections: Sequence[str]) -> None:
-        self._store = store
-        # Counts commits, so that a read that a commit overtook is not remembered.
-        self._changes = dict.fromkeys(collections, 0)
+    def __init__(self, informers: SharedInformerFactory, collections: Sequence[str]) -> None:
+        self._store = informers.store
+        self._informers: dict[str, Informer] = {}
         self._known: dict[str, Mapping[str, Object]] = {}
-        store.on_commit(self._committed)
+        for collection in collections:
+            self._follow(collection, informers.informer(_prefix(collection)))
 
-    def _committed(self, events: Sequence[Event]) -> None:
-        for event in events:
-            collection = event.key.split("/", 3)[2]
-            if collection in self._changes:
-                self._changes[collection] += 1
-                self._known.pop(collection, None)
+    def _follow(self, collection: str, informer: Informer) -> None:
+        def forget(*_: object) -> None:
+            self._known.pop(collection, None)
+
+        informer.add_event_handler(EventHandler(add=forget, update=forget, delete=forget))
+        self._informers[collection] = informer
 
     def known(self, collection: str) -> Mapping[str, Object] | None:
         """What `all` would return if it need not wait, else None; the same until a commit."""
@@ -42,30 +41,29 @@ class Lookup:
     async def all(self, collection: str) -> Mapping[str, Object]:
         """Every object of a collection by the rest of its key (``name`` or ``namespace/name``)."""
         known = self._known.get(collection)
-        if known is not None:
-            return known
-        changes = self._changes[collection]
-        prefix = f"/registry/{collection}/"
-        found = {
-            item.key.removeprefix(prefix): orjson.loads(item.value)
-            async for item in scan(self._store, Range.prefix(prefix))
-        }
-        if changes == self._changes[collection]:
-            self._known[collection] = found
-        return found
+        if known is None:
+            informer = self._informers[collection]
+            await informer.sync()
+            skip = len(_prefix(collection))
+            known = {item.key[skip:]: item.object for item in informer.indexer.list()}
+            self._known[collection] = known
+        return known
 
     async def of_namespace(self, collection: str, namespace: str) -> list[Object]:
         """The objects of a collection in one namespace, by name."""
-        found = await self.all(collection)
-        if not found:
-            return []
-        prefix = f"{namespace}/"
-        return [obj for key, obj in found.items() if key.startswith(prefix)]
+        informer = self._informers[collection]
+        if not informer.synced:
+            await informer.sync()
+        return informer.lister.list(namespace)
 
     async def get(self, key: str) -> Object | None:
         """One object by its storage key, not remembered."""
         found = await self._store.get(key)
         return None if found is None else orjson.loads(found.value)
+
+
+def _prefix(collection: str) -> str:
+    return f"/registry/{collection}/"
 
 
 def newest_default(objects: Mapping[str, Object], annotations: Sequence[str]) -> Object | None:

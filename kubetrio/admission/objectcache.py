@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import orjson
 
-from kubetrio.store.model import Event, Range, Store
+from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.store.model import Range
 from kubetrio.store.scan import scan
 
 Object = dict[str, Any]
@@ -18,34 +19,38 @@ REMEMBERED = (
 REMEMBERED_BYTES = 8 << 20
 
 
+class _Known(NamedTuple):
+    """An object, its size in bytes, and what ends the subscription to its key."""
+
+    obj: Object
+    size: int
+    unsubscribe: Callable[[], None]
+
+
 class ObjectCache:
     """Reads objects by their storage key.
 
     Args:
-        store: where they live; its commit stream says what to forget.
+        dispatcher: the commit stream, which says what to forget.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: OrderedDict[str, tuple[Object, int]] = OrderedDict()  # see `store.recent`
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._store = dispatcher.store
+        self._dispatcher = dispatcher
+        self._known: OrderedDict[str, _Known] = OrderedDict()  # see `store.recent`
         self._bytes = 0
-        store.on_commit(self._committed)
-
-    def _committed(self, events: Sequence[Event]) -> None:
-        if self._known:
-            for event in events:
-                self._forget(event.key)
 
     def _forget(self, key: str) -> None:
         found = self._known.pop(key, None)
         if found is not None:
-            self._bytes -= found[1]
+            self._bytes -= found.size
+            found.unsubscribe()
 
     async def get(self, key: str) -> Object | None:
         """An object, None when there is none; it must not be changed."""
         known = self._known.get(key)
         if known is not None:
-            return known[0]
+            return known.obj
         revision = self._store.revision
         found = await self._store.get(key)
         if found is None:
@@ -55,10 +60,10 @@ class ObjectCache:
         # correct must not be remembered.
         if found.revision <= revision and len(found.value) < REMEMBERED_BYTES // 8:
             while len(self._known) >= REMEMBERED or self._bytes > REMEMBERED_BYTES:
-                _, (_, size) = self._known.popitem(last=False)
-                self._bytes -= size
+                self._forget(next(iter(self._known)))
             self._forget(key)
-            self._known[key] = (obj, len(found.value))
+            unsubscribe = self._dispatcher.subscribe(key, lambda event: self._forget(event.key))
+            self._known[key] = _Known(obj, len(found.value), unsubscribe)
             self._bytes += len(found.value)
         return obj
 

@@ -42,6 +42,7 @@ from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
+from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Attributes, Decision
@@ -103,6 +104,7 @@ class Api:
         registry: what is served.
         store: where objects live.
         hub: where events come from.
+        informers: collections in memory, and the dispatcher of commits.
         listing: reads.
         lifecycle: writes.
         authenticator: who asks.
@@ -127,6 +129,7 @@ class Api:
     registry: LiveRegistry
     store: Store
     hub: Hub
+    informers: SharedInformerFactory
     listing: Listing
     lifecycle: Lifecycle
     authenticator: Authenticator

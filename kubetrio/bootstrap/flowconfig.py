@@ -26,13 +26,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-import orjson
 import trio
 
 from kubetrio.env import Env
 from kubetrio.flow.config import digest
 from kubetrio.flow.gate import Gate
 from kubetrio.groups import leaves
+from kubetrio.informers.informer import EventHandler, SharedInformerFactory
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
@@ -45,7 +45,6 @@ from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
-from kubetrio.store.model import Event, Range, Store
 
 Object = dict[str, Any]
 
@@ -137,29 +136,38 @@ class FlowConfig:
     Args:
         registry: what is served.
         lifecycle: writes.
-        store: reads, and the commit stream.
+        informers: of the server.
         gate: what the configuration is for.
         env: wall clock and randomness.
     """
 
     def __init__(
-        self, registry: LiveRegistry, lifecycle: Lifecycle, store: Store, gate: Gate, env: Env
+        self,
+        registry: LiveRegistry,
+        lifecycle: Lifecycle,
+        informers: SharedInformerFactory,
+        gate: Gate,
+        env: Env,
     ) -> None:
         self._resources: dict[str, Kind] = {
             kind: registry.by_kind[GroupVersionKind(GROUP, "v1", kind)] for kind in KINDS
         }
         self._lifecycle = lifecycle
-        self._store = store
+        self._store = informers.store
         self._gate = gate
         self._env = env
-        self._prefixes = tuple(one.storage_prefix for one in self._resources.values())
         self._dirty = trio.Event()
         self._written: dict[str, deque[float]] = {}  # times of status writes by schema
-        store.on_commit(self._notice)
+        self._informers = {
+            kind: informers.informer_for(one) for kind, one in self._resources.items()
+        }
+        for informer in self._informers.values():
+            informer.add_event_handler(
+                EventHandler(add=self._notice, update=self._notice, delete=self._notice)
+            )
 
-    def _notice(self, events: Sequence[Event]) -> None:
-        if any(event.key.startswith(self._prefixes) for event in events):
-            self._dirty.set()
+    def _notice(self, *_: object) -> None:
+        self._dirty.set()
 
     async def start(self) -> None:
         """Make what is missing and put the configuration into force."""
@@ -222,9 +230,9 @@ class FlowConfig:
         return found
 
     async def _stored(self, kind: str) -> dict[str, Object]:
-        keys = Range.prefix(self._resources[kind].storage_prefix)
-        objects = [orjson.loads(item.value) for item in (await self._store.range(keys)).items]
-        return {obj["metadata"]["name"]: obj for obj in objects}
+        informer = self._informers[kind]
+        await informer.sync()
+        return {obj["metadata"]["name"]: obj for obj in informer.lister.list()}
 
     async def _ensure(self, kind: str, name: str, wanted: Object, mandatory: bool) -> None:
         resource = self._resources[kind]

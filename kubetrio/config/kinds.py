@@ -284,4 +284,5 @@ ADDRESS_TYPE_LIST = Kind(
     placeholder="TYPE,...", parse=names, check=_are_address_types, show=",".join
 )
 RANGES = Kind(placeholder="CIDR", parse=str, check=_are_ranges)
+CONTROLLERS = AUDIENCES._replace(placeholder="NAME,...", once=True)
 GATES = Kind(placeholder="NAME=BOOL,...", parse=_gates, check=_are_gates, show=_shown_gates)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.flag import Section, flag, required, section
-from kubetrio.config.kinds import DIRECTORY, GATES, NAME
+from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import Admission, FlowControl, Requests
 from kubetrio.config.serving import Serving
@@ -33,6 +33,7 @@ class Config(Section):
         flowcontrol: how many requests execute at a time.
         services: addresses of Services.
         kubelet: how kubelets are reached.
+        controllers: which of them run, by name.
         feature_gates: gates that are switched from their default, by name.
         name: name of the cluster.
 
@@ -52,6 +53,16 @@ class Config(Section):
     flowcontrol: FlowControl = field(default_factory=FlowControl)
     services: Services = field(default_factory=Services)
     kubelet: Kubelet = field(default_factory=Kubelet)
+    controllers: tuple[str, ...] = flag(
+        "controllers", CONTROLLERS, ("*",),
+        "which controllers run: * for all, NAME for one, -NAME for all but one; switch off those "
+        "that a kube-controller-manager beside this server runs",
+        more="They are `resourcequota-controller`, `persistentvolumeclaim-protection-controller`, "
+        "`persistentvolume-protection-controller` and "
+        "`volumeattributesclass-protection-controller`. "
+        "Both may run at a time: they only write what is not right.",
+        group="controllers",
+    )  # fmt: skip
     feature_gates: Mapping[str, bool] = flag(
         "feature-gates", GATES, {},
         "switch features; CBORServingAndStorage=true speaks CBOR (install it in a checkout with "

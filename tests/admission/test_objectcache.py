@@ -8,6 +8,7 @@ import pytest
 
 from kubetrio.admission import objectcache
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.resources.objects import stamp
 from kubetrio.store import scan
 from kubetrio.testing.store_model import MemoryStore
@@ -35,7 +36,7 @@ def key(name: str) -> str:
 async def test_an_object_is_read_once_a_change() -> None:
     """A commit makes the next one who asks read again."""
     store = Counting()
-    cache = ObjectCache(store)
+    cache = ObjectCache(Dispatcher(store))
     assert await cache.get(key("a")) is None
     await store.create(key("a"), config("a", v="1"))
     for value in ("1", "2"):
@@ -54,7 +55,7 @@ async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objectcache, "REMEMBERED", 2)
     monkeypatch.setattr(objectcache, "REMEMBERED_BYTES", 8000)
     store = Counting()
-    cache = ObjectCache(store)
+    cache = ObjectCache(Dispatcher(store))
     for name in ("a", "b", "c"):
         await store.create(key(name), config(name))
         await cache.get(key(name))
@@ -74,5 +75,5 @@ async def test_what_is_under_a_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     for name in ("a", "b", "c"):
         await store.create(key(name), config(name))
-    found = await ObjectCache(store).under("/registry/configmaps/d/")
+    found = await ObjectCache(Dispatcher(store)).under("/registry/configmaps/d/")
     assert [obj["metadata"]["name"] for obj in found] == ["a", "b", "c"]

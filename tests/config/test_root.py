@@ -65,6 +65,7 @@ WRONG: dict[str, list[Any]] = {
     "kubelet.certificate_authority": ["ca"],
     "kubelet.preferred_address_types": [(), ("Nowhere",), "Hostname", ["Hostname"]],
     "kubelet.timeout_s": [0],
+    "controllers": [("",), ("a,b",), "*", ["*"]],
     "feature_gates": [{"A": "true"}, ["A"], None],
     "name": ["", "a b", "a\n", 1],
 }  # fmt: skip

@@ -1,20 +1,16 @@
-"""What admission asks of namespaces, remembered until a commit says otherwise.
-
-Every create asks for a phase, every pod for a policy.
-"""
+"""What admission asks of namespaces: every create for a phase, every pod for a policy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
+from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.core.podsecurity.policy import Policy, policy_of
-from kubetrio.store.model import Event, Store
 
 PREFIX = "/registry/namespaces/"
-REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +25,19 @@ class Namespaces:
     """Looks namespaces up.
 
     Args:
-        store: where they live; its commit stream invalidates what is remembered.
+        informers: of the server.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, informers: SharedInformerFactory) -> None:
+        self._store = informers.store
+        self._informer = informers.informer(PREFIX)
         self._known: dict[str, _Known] = {}
-        store.on_commit(self._forget)
+        self._informer.add_event_handler(
+            EventHandler(update=lambda _, new: self._forget(new), delete=self._forget)
+        )
 
-    def _forget(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if event.key.startswith(PREFIX):
-                self._known.pop(event.key.removeprefix(PREFIX), None)
+    def _forget(self, item: Item) -> None:
+        self._known.pop(item.key[len(PREFIX) :], None)
 
     async def phase(self, namespace: str) -> str | None:
         """``Active`` or ``Terminating``; None when there is no such namespace."""
@@ -53,17 +50,18 @@ class Namespaces:
         return None if known is None else known.policy
 
     async def _read(self, namespace: str) -> _Known | None:
-        revision = self._store.revision
+        await self._informer.sync()
+        obj = self._informer.lister.get(namespace)
+        if obj is not None:
+            known = self._known[namespace] = _known(obj)
+            return known
+        # The store may be ahead of the commit stream, but what is ahead is not remembered.
         found = await self._store.get(PREFIX + namespace)
-        if found is None:
-            return None
-        obj = orjson.loads(found.value)
-        known = _Known(
-            phase=str((obj.get("status") or {}).get("phase", "Active")),
-            policy=policy_of((obj.get("metadata") or {}).get("labels") or {}),
-        )
-        # A read can be ahead of the commit stream, never behind it: what a later event would
-        # correct must not be remembered.
-        if found.revision <= revision and len(self._known) < REMEMBERED:
-            self._known[namespace] = known
-        return known
+        return None if found is None else _known(orjson.loads(found.value))
+
+
+def _known(obj: dict[str, Any]) -> _Known:
+    return _Known(
+        phase=str((obj.get("status") or {}).get("phase", "Active")),
+        policy=policy_of((obj.get("metadata") or {}).get("labels") or {}),
+    )

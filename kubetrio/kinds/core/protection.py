@@ -8,33 +8,27 @@ Source: docs "Persistent Volumes" (storage object in use protection); KEP-3751.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
-import trio
 
+from kubetrio.informers.controller import Controller
+from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.reflector import Reflector
 from kubetrio.kinds.core.admission.protection import FINALIZERS
-from kubetrio.logs import Log
 from kubetrio.machinery.identity import MASTERS, UserInfo
-from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.names import GroupResource
 from kubetrio.resources import revising
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import Target, WriteOptions
-from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
-from kubetrio.store.errors import StoreError
-from kubetrio.store.model import Event, EventType, Store
+from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
-log = Log("kubetrio.bootstrap")
 DELETING = b'"deletionTimestamp":"'
-ENDED = (b'"phase":"Succeeded"', b'"phase":"Failed"')
-RETRY_S = 5.0
-WHO = WriteOptions(
-    user=UserInfo("system:serviceaccount:kube-system:pvc-protection-controller", groups=(MASTERS,)),
-    field_manager="kube-controller-manager",
-)
+ACCOUNTS = "system:serviceaccount:kube-system:"
 
 
 def pod_uses(pod: Object, claim: Object) -> bool:
@@ -54,97 +48,129 @@ def pod_uses(pod: Object, claim: Object) -> bool:
     return False
 
 
-def names_class(obj: Object, name: str) -> bool:
+def is_bound(volume: Object, _: Object) -> bool:
+    """Whether a claim has a volume."""
+    return bool((volume.get("status") or {}).get("phase") == "Bound")
+
+
+def names_class(user: Object, attributes_class: Object) -> bool:
     """Whether a claim or a volume names a volume attributes class."""
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    return name in (
+    spec, status = user.get("spec") or {}, user.get("status") or {}
+    return attributes_class["metadata"]["name"] in (
         spec.get("volumeAttributesClassName"),
         status.get("currentVolumeAttributesClassName"),
     )
 
 
-class Unprotect:
-    """The reconciler.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protected:
+    """A kind whose objects stay while something uses them.
 
     Args:
-        registry: what is served.
-        lifecycle: writes.
-        store: reads, and the commit stream that says when to look.
+        resource: the kind.
+        users: kinds that can keep an object of it, beside its own state.
+        ended: bytes of a user one of which says that it keeps nothing any more; any change of a
+            user does where there are none.
+        keeps: whether a user, or the object itself where there are no users, keeps an object.
+        account: service account that lets go.
     """
 
-    def __init__(self, registry: LiveRegistry, lifecycle: Lifecycle, store: Store) -> None:
+    resource: GroupResource
+    users: tuple[GroupResource, ...] = ()
+    ended: tuple[bytes, ...] = ()
+    keeps: Callable[[Object, Object], bool]
+    account: str
+
+
+CLAIMS = Protected(
+    resource=GroupResource("", "persistentvolumeclaims"),
+    users=(GroupResource("", "pods"),),
+    ended=(b'"phase":"Succeeded"', b'"phase":"Failed"'),
+    keeps=pod_uses,
+    account="pvc-protection-controller",
+)
+VOLUMES = Protected(
+    resource=GroupResource("", "persistentvolumes"),
+    keeps=is_bound,
+    account="pv-protection-controller",
+)
+CLASSES = Protected(
+    resource=GroupResource("storage.k8s.io", "volumeattributesclasses"),
+    users=(CLAIMS.resource, VOLUMES.resource),
+    keeps=names_class,
+    account="volumeattributesclass-protection-controller",
+)
+
+
+class Protection(Controller):
+    """Lets go of the objects of one kind; its keys are storage keys of what is being deleted.
+
+    Args:
+        name: in the table of controllers.
+        protected: what it is about.
+        registry: what is served.
+        lifecycle: writes.
+        dispatcher: the commit stream, which says when to look.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        protected: Protected,
+        registry: LiveRegistry,
+        lifecycle: Lifecycle,
+        dispatcher: Dispatcher,
+    ) -> None:
+        kinds = {kind.group_resource: kind for kind in registry.resources.values()}
+        self._kind = kinds[protected.resource]
+        self._users = [kinds[user] for user in protected.users]
+        self._protected = protected
+        self._finalizer = FINALIZERS[protected.resource]
+        self._options = WriteOptions(
+            user=UserInfo(ACCOUNTS + protected.account, groups=(MASTERS,)),
+            field_manager="kube-controller-manager",
+        )
         self._lifecycle = lifecycle
-        self._store = store
-        resources = registry.resources
-        self._kinds = {
-            kind.storage_prefix: kind
-            for kind in resources.values()
-            if kind.group_resource in FINALIZERS
-        }
-        self._pods = resources["", "v1", "pods"]
-        self._claims = resources["", "v1", "persistentvolumeclaims"]
-        self._volumes = resources["", "v1", "persistentvolumes"]
-        self._prefixes = (*self._kinds, self._pods.storage_prefix)
+        self._store = dispatcher.store
         # Keys that are being deleted; those in use stay here until something changes.
         self._deleting: set[str] = set()
-        self._woken = trio.Event()
-        store.on_commit(self._committed)
+        super().__init__(name, [Reflector(dispatcher, self._kind.storage_prefix, self._changed)])
+        for user in self._users:
+            dispatcher.subscribe(user.storage_prefix, self._user_changed)
 
-    def _committed(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if not event.key.startswith(self._prefixes):
-                continue
-            gone = event.type is EventType.DELETED
-            if event.key.startswith(self._pods.storage_prefix):
-                # Nothing else that happens to a pod can free a claim.
-                freeing = gone or any(phase in event.value for phase in ENDED)
-            else:
-                freeing = True
-                if gone:
-                    self._deleting.discard(event.key)
-                elif DELETING in event.value:
-                    self._deleting.add(event.key)
-            if freeing and self._deleting:
-                self._woken.set()
+    def _changed(self, event: Event) -> None:
+        if event.type is EventType.DELETED:
+            self._deleting.discard(event.key)
+        elif DELETING in event.value:
+            self._deleting.add(event.key)
+            self.queue.add(event.key)
 
-    async def run(self) -> None:
-        """Look at everything once, then at what changes."""
-        for kind in self._kinds.values():
-            for obj in await revising.read_all(self._store, kind, ""):
-                meta = obj["metadata"]
-                if "deletionTimestamp" in meta:
-                    self._deleting.add(kind.key(meta.get("namespace", ""), meta["name"]))
-        while True:
-            pause = await self._sweep()
-            with trio.move_on_after(pause):
-                await self._woken.wait()
-            self._woken = trio.Event()
+    def _user_changed(self, event: Event) -> None:
+        if not self._deleting:
+            return
+        ended = self._protected.ended
+        gone = event.type is EventType.DELETED
+        if gone or not ended or any(phrase in event.value for phrase in ended):
+            for key in sorted(self._deleting):
+                self.queue.add(key)
 
-    async def _sweep(self) -> float:
-        """Let go of what can go; seconds until the next try."""
-        pause = float("inf")
-        for key in tuple(self._deleting):
-            try:
-                if await self._release(key):
-                    self._deleting.discard(key)
-            except (ApiError, StoreError) as error:
-                if not isinstance(error, ApiError) or error.code not in (404, 409):
-                    log.warning("cannot release", key=key, error=str(error))
-                pause = RETRY_S
-        return pause
+    async def sync(self, key: str) -> None:
+        """Take the finalizer away, unless the object is in use or has none.
 
-    async def _release(self, key: str) -> bool:
-        """Take the finalizer away; False when the object is in use."""
+        Raises:
+            ApiError: it cannot be written.
+            StoreError: it cannot be read.
+        """
         found = await self._store.get(key)
-        kind = next(kind for prefix, kind in self._kinds.items() if key.startswith(prefix))
         if found is None:
-            return True
+            return
         obj: Object = orjson.loads(found.value)
-        meta, finalizer = obj["metadata"], FINALIZERS[kind.group_resource]
+        meta, finalizer = obj["metadata"], self._finalizer
         if "deletionTimestamp" not in meta or finalizer not in (meta.get("finalizers") or ()):
-            return True
-        if await self._in_use(kind, obj):
-            return False
+            self._deleting.discard(key)
+            return
+        if await self._in_use(obj):
+            return
 
         async def change(stored: Object | None) -> Object:
             base = stored or obj
@@ -154,20 +180,15 @@ class Unprotect:
                 changed["finalizers"] = kept
             return {**base, "metadata": changed}
 
-        namespace = meta.get("namespace", "")
-        target = Target(resource=kind, namespace=namespace, name=meta["name"])
-        await self._lifecycle.update(target, change, WHO)
-        return True
+        target = Target(resource=self._kind, namespace=meta.get("namespace", ""), name=meta["name"])
+        await self._lifecycle.update(target, change, self._options)
 
-    async def _in_use(self, kind: Kind, obj: Object) -> bool:
-        meta = obj["metadata"]
-        if kind is self._volumes:
-            return bool((obj.get("status") or {}).get("phase") == "Bound")
-        if kind is self._claims:
-            pods = await revising.read_all(self._store, self._pods, meta["namespace"])
-            return any(pod_uses(pod, obj) for pod in pods)
-        for users in (self._claims, self._volumes):
-            for user in await revising.read_all(self._store, users, ""):
-                if names_class(user, meta["name"]):
-                    return True
+    async def _in_use(self, obj: Object) -> bool:
+        if not self._users:
+            return self._protected.keeps(obj, obj)
+        for kind in self._users:
+            namespace = obj["metadata"].get("namespace", "")
+            users = await revising.read_all(self._store, kind, namespace)
+            if any(self._protected.keeps(user, obj) for user in users):
+                return True
         return False

@@ -15,6 +15,7 @@ import orjson
 import trio
 
 from kubetrio.env import Env
+from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
@@ -24,7 +25,6 @@ from kubetrio.resources.own import OWN, apply_status
 from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
-from kubetrio.store.model import Event, Store
 
 Object = dict[str, Any]
 log = Log("kubetrio.bootstrap")
@@ -41,7 +41,7 @@ class DefaultServiceRange:
     Args:
         registry: what is served.
         lifecycle: writes.
-        store: reads, and the commit stream that says when to look.
+        dispatcher: the commit stream, which says when to look.
         env: wall clock.
         cidrs: the ranges, the primary family's first.
     """
@@ -50,36 +50,35 @@ class DefaultServiceRange:
         self,
         registry: LiveRegistry,
         lifecycle: Lifecycle,
-        store: Store,
+        dispatcher: Dispatcher,
         env: Env,
         cidrs: Sequence[str],
     ) -> None:
         self._lifecycle = lifecycle
-        self._store = store
+        self._store = dispatcher.store
+        self._dispatcher = dispatcher
         self._env = env
         self._cidrs = list(cidrs)
         self._resource = registry.resources["networking.k8s.io", "v1", "servicecidrs"]
         self._target = Target(resource=self._resource, namespace="", name=NAME)
-        self._key = self._target.key  # compared with that of every write
+        self._key = self._target.key
         self._woken = trio.Event()
-
-    def _committed(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if event.key == self._key:
-                self._woken.set()
 
     async def run(self) -> None:
         """Look when somebody wrote it, a while later as kube-apiserver does."""
-        self._store.on_commit(self._committed)
-        while True:
-            await self._woken.wait()
-            await trio.sleep(INTERVAL_S)
-            self._woken = trio.Event()
-            try:
-                await self.keep()
-            except (ApiError, StoreError) as error:
-                log.warning("cannot keep the default service range", error=str(error))
-                self._woken.set()
+        unsubscribe = self._dispatcher.subscribe(self._key, lambda _: self._woken.set())
+        try:
+            while True:
+                await self._woken.wait()
+                await trio.sleep(INTERVAL_S)
+                self._woken = trio.Event()
+                try:
+                    await self.keep()
+                except (ApiError, StoreError) as error:
+                    log.warning("cannot keep the default service range", error=str(error))
+                    self._woken.set()
+        finally:
+            unsubscribe()
 
     async def keep(self) -> None:
         """Make the object what it should be.

@@ -7,7 +7,8 @@ from typing import Any
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from kubetrio.kinds.core.protection import Unprotect, names_class, pod_uses
+from kubetrio.kinds.core.protection import CLAIMS as PROTECTED
+from kubetrio.kinds.core.protection import Protection, names_class, pod_uses
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
@@ -19,6 +20,9 @@ CLAIM = {
     "metadata": {"name": "c"},
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }
+
+
+CLASS = {"metadata": {"name": "a"}}
 
 
 def pod(node: str, volume: dict[str, Any]) -> dict[str, Any]:
@@ -42,9 +46,9 @@ def test_a_claim_is_used_by_pods_that_have_a_node() -> None:
 
 def test_a_class_is_used_by_what_names_it() -> None:
     """In the spec, or as what a claim has now."""
-    assert names_class({"spec": {"volumeAttributesClassName": "a"}}, "a")
-    assert names_class({"status": {"currentVolumeAttributesClassName": "a"}}, "a")
-    assert not names_class({"spec": {}}, "a")
+    assert names_class({"spec": {"volumeAttributesClassName": "a"}}, CLASS)
+    assert names_class({"status": {"currentVolumeAttributesClassName": "a"}}, CLASS)
+    assert not names_class({"spec": {}}, CLASS)
 
 
 async def test_a_deleted_claim_goes_with_its_last_pod(server: InProcess, client: Client) -> None:
@@ -53,8 +57,9 @@ async def test_a_deleted_claim_goes_with_its_last_pod(server: InProcess, client:
     await client.request("POST", CLAIMS, json=CLAIM)
     user = pod("n", {"persistentVolumeClaim": {"claimName": "c"}})
     await client.request("POST", NAMESPACE + "/pods", json=user)
+    protection = Protection("c", PROTECTED, api.registry, api.lifecycle, api.informers.dispatcher)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Unprotect(api.registry, api.lifecycle, api.store).run)
+        nursery.start_soon(protection.run)
         deleted = await client.request("DELETE", CLAIMS + "/c")
         assert "deletionTimestamp" in deleted.json()["metadata"]
         await wait_all_tasks_blocked()

@@ -6,23 +6,22 @@ writes a status only if it is not right by then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf
 
 import orjson
 import trio
 
 from kubetrio.env import Env
+from kubetrio.informers.controller import Controller
+from kubetrio.informers.informer import NAMESPACE, EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.core.quota.stored import EXPECTED_S, StoredQuotas
 from kubetrio.kinds.core.quota.usage import CLAIMS, PODS, SERVICES, counts_otherwise
-from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import parse_micro
-from kubetrio.store.errors import StoreError
-from kubetrio.store.model import Event, EventType, Store
+from kubetrio.store.model import Event, EventType
 
-log = Log("kubetrio.bootstrap")
 QUOTAS = "/registry/resourcequotas/"
 # Kinds of which an update may free something.
 UPDATED: Mapping[str, GroupResource] = {
@@ -35,88 +34,88 @@ LEASED_S = 60.0  # a lease that was not renewed for so long is nobody's
 OTHERS_S = 600.0  # who wrote a status is expected to write the next one for so long
 PATIENCE_S = 3.0  # how long they are waited for
 RESYNC_S = 300.0
-RETRY_S = 5.0
 
 
-class QuotaKeeper:
-    """The reconciler, from the server's nursery.
+class QuotaKeeper(Controller):
+    """The controller; its keys are namespaces.
 
     Args:
-        store: its commit stream says what to count again.
+        name: in the table of controllers.
+        informers: of the server; they say what to count again.
         quotas: counts and writes.
         env: wall clock.
     """
 
-    def __init__(self, store: Store, quotas: StoredQuotas, env: Env) -> None:
-        self._store = store
+    def __init__(
+        self, name: str, informers: SharedInformerFactory, quotas: StoredQuotas, env: Env
+    ) -> None:
+        self._store = informers.store
+        self._dispatcher = informers.dispatcher
         self._quotas = quotas
         self._env = env
-        self._limited: set[str] = set()  # namespaces that have quotas
-        self._dirty: dict[str, float] = {}  # namespaces to count again, and from when on
+        self._limits = informers.informer(QUOTAS)
+        super().__init__(name, [self._limits])
+        self._marked: dict[str, float] = {}  # namespaces to count again, and from when on
         self._others_until = -inf
-        self._woken = trio.Event()
-        store.on_commit(self._committed)
+        self._unsubscribe: Callable[[], None] | None = None
+        handler = EventHandler(add=self._added, update=self._updated, delete=self._deleted)
+        self._limits.add_event_handler(handler)
+        self.beside.append(partial(self._limits.resyncing, handler, RESYNC_S))
 
-    def _committed(self, events: Sequence[Event]) -> None:
-        for event in events:
-            if self._quotas.stored(event.key):
-                self._mark(event.key.rsplit("/", 2)[1])
-            if event.key.startswith(QUOTAS):
-                namespace = event.key.removeprefix(QUOTAS).partition("/")[0]
-                self._limited.add(namespace)
-                if self._quotas.of_others(event):
-                    self._others_until = trio.current_time() + OTHERS_S
+    def _added(self, quota: Item) -> None:
+        # While there are quotas, anything that is written may concern one.
+        if self._unsubscribe is None:
+            self._unsubscribe = self._dispatcher.subscribe("/", self._committed)
+        self._mark(_namespace(quota.key))
+
+    def _updated(self, old: Item, new: Item) -> None:
+        if self._quotas.of_others(old, new):
+            self._others_until = trio.current_time() + OTHERS_S
+        self._mark(_namespace(new.key))
+
+    def _deleted(self, _: Item) -> None:
+        if not self._limits.indexer and self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+
+    def _committed(self, event: Event) -> None:
+        if self._quotas.stored(event.key):
+            self._mark(_namespace(event.key))
+        if event.type is not EventType.CREATED and not event.key.startswith(QUOTAS):
+            namespace = _namespace(event.key)
+            if self._limits.indexer.by_index(NAMESPACE, namespace) and _frees(event):
                 self._mark(namespace)
-            elif self._limited:
-                namespace = event.key.rsplit("/", 2)[1]
-                if namespace in self._limited and _frees(event):
-                    self._mark(namespace)
 
     def _mark(self, namespace: str) -> None:
-        if namespace in self._limited:
-            self._dirty.setdefault(namespace, trio.current_time())
-            self._woken.set()
+        self._marked.setdefault(namespace, trio.current_time())
+        self.queue.add(namespace)
 
-    async def run(self) -> None:
-        """Count everything at start and now and then, else what changed."""
-        while True:
-            try:
-                found = await self._quotas.of("")
-            except StoreError as error:
-                log.warning("cannot read quotas", error=str(error))
-                await trio.sleep(RETRY_S)
-                continue
-            self._limited = {quota["metadata"]["namespace"] for quota in found}
-            for namespace in self._limited:
-                self._mark(namespace)
-            with trio.move_on_after(RESYNC_S):
-                while True:
-                    pause = await self._recount()
-                    with trio.move_on_after(pause):
-                        await self._woken.wait()
+    async def sync(self, key: str) -> None:
+        """Count what is used in a namespace, if that was not done since it was marked.
 
-    async def _recount(self) -> float:
-        """Count what has waited long enough; seconds until more will have."""
-        self._woken = trio.Event()
-        patience = PATIENCE_S if self._dirty and await self._beside_others() else 0.0
-        now, pause = trio.current_time(), inf
-        for namespace, since in sorted(self._dirty.items()):
-            if since + patience > now:
-                pause = min(pause, since + patience - now)
-                continue
-            if self._quotas.expecting(namespace):
-                # Of what was charged for and then refused nobody hears.
-                pause = min(pause, EXPECTED_S)
-                continue
-            del self._dirty[namespace]
-            try:
-                settled = await self._quotas.recount(namespace)
-            except (ApiError, StoreError) as error:
-                log.warning("cannot count", namespace=namespace, error=str(error))
-                continue
-            if not settled:
-                self._mark(namespace)
-        return pause
+        Raises:
+            ApiError: it cannot be written.
+            StoreError: the same, or it cannot be read.
+        """
+        since = self._marked.get(key)
+        if since is None:
+            return
+        pause = since - trio.current_time()
+        if await self._beside_others():
+            pause += PATIENCE_S
+        if pause <= 0 and self._quotas.expecting(key):
+            pause = EXPECTED_S  # of what was charged for and then refused nobody hears
+        if pause > 0:
+            self.queue.add_after(key, pause)
+            return
+        del self._marked[key]
+        try:
+            settled = await self._quotas.recount(key)
+        except BaseException:
+            self._marked.setdefault(key, since)
+            raise
+        if not settled:
+            self._mark(key)
 
     async def _beside_others(self) -> bool:
         """Whether somebody else keeps quotas too: wrote one, or leads controller managers."""
@@ -129,12 +128,14 @@ class QuotaKeeper:
         return bool(renewed) and self._env.now() - parse_micro(renewed) < LEASED_S
 
 
+def _namespace(key: str) -> str:
+    return key.rsplit("/", 2)[1]
+
+
 def _frees(event: Event) -> bool:
-    """Whether less may be used after an event, or something else."""
-    if event.type is EventType.DELETED:
+    """Whether less may be used after a deletion or an update, or something else."""
+    if event.type is EventType.DELETED or event.previous is None:
         return True
-    if event.type is EventType.CREATED or event.previous is None:
-        return False
     for prefix, resource in UPDATED.items():
         if event.key.startswith(prefix):
             new, old = orjson.loads(event.value), orjson.loads(event.previous)

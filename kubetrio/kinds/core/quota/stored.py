@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import orjson
 import trio
 
 from kubetrio.env import Env
+from kubetrio.informers.informer import Item
 from kubetrio.kinds.core.quota.usage import ZERO, concerned, counts_for, resource_of, usage
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.quantity import Quantity, amounts
@@ -20,7 +20,7 @@ from kubetrio.resources.objects import order_metadata, stamp
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import KeyMissing, RevisionMismatch
-from kubetrio.store.model import Event, EventType, Stamped, Store
+from kubetrio.store.model import Stamped, Store
 
 Object = dict[str, Any]
 CHARGING, COUNTING = "kube-apiserver", "kube-controller-manager"  # who owns what is written
@@ -119,15 +119,12 @@ class StoredQuotas:
             del self._writing[key]
         return True
 
-    def of_others(self, event: Event) -> bool:
+    def of_others(self, old: Item, new: Item) -> bool:
         """Whether somebody else wrote the status of a quota."""
-        if event.type is not EventType.UPDATED or event.previous is None:
+        own = self._writing.get(new.key)
+        if own is not None and own.at(new.revision) == new.value:
             return False
-        own = self._writing.get(event.key)
-        if own is not None and own.at(event.revision) == event.value:
-            return False
-        new, old = orjson.loads(event.value), orjson.loads(event.previous)
-        return bool(new.get("status") != old.get("status"))
+        return bool(new.object.get("status") != old.object.get("status"))
 
     async def recount(self, namespace: str) -> bool:
         """Make the status of a namespace's quotas what is stored; False when one was changed."""

@@ -1,7 +1,7 @@
 """Allocation of service addresses and node ports around the writes of services.
 
 What is in use follows from the stored services and IPAddress objects, the ranges from ServiceCIDR
-objects: read at start, kept by the commit stream.  A write in flight holds its values under a token
+objects: read at start, kept by reflectors.  A write in flight holds its values under a token
 of its own, so two writes never get the same one; the token goes when the write ends, however it
 ends, and by then the commit stream has noted the service itself.
 
@@ -19,6 +19,8 @@ import orjson
 import trio
 
 from kubetrio.env import Env
+from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.reflector import Reflector
 from kubetrio.kinds.common.compiling import ordered
 from kubetrio.kinds.core.services.allocators import (
     Claim,
@@ -42,8 +44,7 @@ from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.objects import restamp, stamp
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
-from kubetrio.store.model import Event, EventType, Range, Store
-from kubetrio.store.scan import scan
+from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
 
@@ -52,7 +53,6 @@ IP_ADDRESSES = "/registry/ipaddresses/"
 RANGES = "/registry/servicecidrs/"
 MANAGED_BY = "ipallocator.k8s.io"
 MANAGER = "kube-apiserver"
-START_PAGE = 1000
 _SPEC = "io.k8s.api.core.v1.ServiceSpec"
 
 
@@ -60,7 +60,7 @@ class ServiceAllocator:
     """The allocator of one server.
 
     Args:
-        store: where services live; its commit stream keeps this up to date.
+        dispatcher: the commit stream, which keeps this up to date.
         registry: what is served.
         env: randomness, wall clock, identities.
         cidrs: ranges that the server was started with; they say which families there are, the
@@ -71,9 +71,9 @@ class ServiceAllocator:
     """
 
     def __init__(
-        self, store: Store, registry: LiveRegistry, env: Env, cidrs: Sequence[str]
+        self, dispatcher: Dispatcher, registry: LiveRegistry, env: Env, cidrs: Sequence[str]
     ) -> None:
-        self._store = store
+        self._store = dispatcher.store
         self._env = env
         self._families = tuple(
             family_of(ipaddress.ip_network(cidr, strict=False)) for cidr in cidrs
@@ -82,27 +82,29 @@ class ServiceAllocator:
         self._ports = Ports()
         self._node_ports = NodePorts(self._ports, env)
         self._address_type = registry.resources["networking.k8s.io", "v1", "ipaddresses"]
-        store.on_commit(self._committed)
+        self._followed = {
+            prefix: Reflector(dispatcher, prefix, noted)
+            for prefix, noted in (
+                (RANGES, self._note_range),
+                (SERVICES, self._note_service),
+                (IP_ADDRESSES, self._note_address),
+            )
+        }
 
     # ------------------------------------------------------------------ what is in use
 
     async def start(self) -> None:
         """Read what is in use; make IPAddress objects that are missing, drop those left over."""
-        async for key, obj in self._stored(RANGES):
-            self._ranges.note(key.removeprefix(RANGES), obj)
-        services = {key: value async for key, value in self._stored(SERVICES)}
+        stored = {prefix: await one.sync() for prefix, one in self._followed.items()}
         wanted: dict[str, tuple[str, str]] = {}
-        for key, service in services.items():
-            self._note(key, {}, service.get("spec") or {})
+        for item in stored[SERVICES]:
+            service = orjson.loads(item.value)
             meta = service["metadata"]
             for address in addresses_of(service.get("spec") or {}):
                 wanted[_named(address)] = (meta["namespace"], meta["name"])
-        known = {
-            key.removeprefix(IP_ADDRESSES): obj async for key, obj in self._stored(IP_ADDRESSES)
-        }
-        for name, obj in known.items():
-            self._ranges.hold(name, IP_ADDRESSES)
-            labels = obj["metadata"].get("labels") or {}
+        known = {item.key.removeprefix(IP_ADDRESSES): item for item in stored[IP_ADDRESSES]}
+        for name, item in known.items():
+            labels = orjson.loads(item.value)["metadata"].get("labels") or {}
             ours = labels.get("ipaddress.kubernetes.io/managed-by") == MANAGED_BY
             if ours and name not in wanted:
                 await self._delete_address(name)
@@ -110,23 +112,20 @@ class ServiceAllocator:
             if address not in known and self._ranges.covers(address):
                 await self._create_address(address, service_name)
 
-    async def _stored(self, prefix: str) -> AsyncIterator[tuple[str, Object]]:
-        async for item in scan(self._store, Range.prefix(prefix), START_PAGE):
-            yield item.key, orjson.loads(item.value)
+    def _note_range(self, event: Event) -> None:
+        obj = None if event.type is EventType.DELETED else orjson.loads(event.value)
+        self._ranges.note(event.key.removeprefix(RANGES), obj)
 
-    def _committed(self, events: Sequence[Event]) -> None:
-        for event in events:
-            gone = event.type is EventType.DELETED
-            if event.key.startswith(SERVICES):
-                before = orjson.loads(event.previous).get("spec") if event.previous else None
-                after = None if gone else orjson.loads(event.value).get("spec")
-                self._note(event.key, before or {}, after or {})
-            elif event.key.startswith(IP_ADDRESSES):
-                change = self._ranges.drop if gone else self._ranges.hold
-                change(event.key.removeprefix(IP_ADDRESSES), IP_ADDRESSES)
-            elif event.key.startswith(RANGES):
-                obj = None if gone else orjson.loads(event.value)
-                self._ranges.note(event.key.removeprefix(RANGES), obj)
+    def _note_address(self, event: Event) -> None:
+        gone = event.type is EventType.DELETED
+        change = self._ranges.drop if gone else self._ranges.hold
+        change(event.key.removeprefix(IP_ADDRESSES), IP_ADDRESSES)
+
+    def _note_service(self, event: Event) -> None:
+        gone = event.type is EventType.DELETED
+        before = orjson.loads(event.previous).get("spec") if event.previous else None
+        after = None if gone else orjson.loads(event.value).get("spec")
+        self._note(event.key, before or {}, after or {})
 
     def _note(self, key: str, before: Object, after: Object) -> None:
         for port in node_ports_of(before):

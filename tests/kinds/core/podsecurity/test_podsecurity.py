@@ -9,6 +9,7 @@ import pytest
 
 from kubetrio.admission.attributes import Attributes, Operation, unheard
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.kinds.builtin import registry
 from kubetrio.kinds.core.podsecurity import plugin as podsecurity
 from kubetrio.kinds.core.podsecurity.plugin import TEMPLATES, PodSecurity
@@ -370,7 +371,7 @@ def plugin(policy: Policy | None) -> PodSecurity:
     async def known(_: str) -> Policy | None:
         return policy
 
-    return PodSecurity(known, ObjectCache(MemoryStore()))
+    return PodSecurity(known, ObjectCache(Dispatcher(MemoryStore())))
 
 
 @pytest.mark.parametrize(

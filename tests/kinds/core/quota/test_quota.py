@@ -14,6 +14,7 @@ from kubetrio.store.model import Stamped
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
+NAME = "resourcequota-controller"
 NAMESPACE = "/api/v1/namespaces/default"
 QUOTA = NAMESPACE + "/resourcequotas/q"
 
@@ -108,7 +109,7 @@ async def test_a_deletion_frees(server: InProcess, client: Client) -> None:
     quotas = await limited(server, client, {"secrets": "1"})
     path = NAMESPACE + "/secrets"
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
+        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
         await wait_all_tasks_blocked()
         await client.request("POST", path, json=named("Secret", "a"))
         await client.request("DELETE", path + "/a")
@@ -133,7 +134,7 @@ async def test_what_is_charged_is_not_counted_before_it_is_stored(
     """Else the count would let others in; of a write that fails nobody hears, so it expires."""
     quotas = await limited(server, client, {"secrets": "2"})
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
+        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
         await wait_all_tasks_blocked()
         for name in ("stored", "refused"):
             quotas.expect("default", f"/registry/secrets/default/{name}")
@@ -244,7 +245,7 @@ async def test_a_keeper_lets_another_one_write_first(
     """It looks later whether that was done, and does it if not."""
     quotas = await limited(server, client, {"secrets": "1"})
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
+        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
         await wait_all_tasks_blocked()
         wrong = {"status": {"used": {"secrets": "7"}}}
         await client.request("PATCH", QUOTA + "/status", headers=MERGE, json=wrong)
@@ -267,7 +268,7 @@ async def test_a_leading_controller_manager_writes_first(
     assert await server.api.store.get(MANAGER_LEASE) is not None
     quotas = server.api.quotas
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
+        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
         await wait_all_tasks_blocked()
         body = named("ResourceQuota", "q", spec={"hard": {"secrets": "1"}})
         await client.request("POST", NAMESPACE + "/resourcequotas", json=body)
@@ -284,7 +285,7 @@ async def test_an_update_that_frees_is_counted(server: InProcess, client: Client
     quotas = await limited(server, client, {"services.nodeports": "1"})
     path = NAMESPACE + "/services"
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(server.api.store, quotas, server.env).run)
+        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
         await wait_all_tasks_blocked()
         spec = {"type": "NodePort", "ports": [{"port": 80}]}
         await client.request("POST", path, json=named("Service", "a", spec=spec))

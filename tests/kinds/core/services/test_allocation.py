@@ -110,7 +110,9 @@ async def test_start_repairs(server: InProcess, client: Client) -> None:
     meta = {"name": "10.0.0.99", "labels": left_over["metadata"]["labels"]}
     lost = {**left_over, "metadata": meta}
     assert (await client.request("POST", ADDRESSES, json=lost)).status == 201
-    again = ServiceAllocator(server.api.store, server.api.registry, server.env, ["10.0.0.0/24"])
+    again = ServiceAllocator(
+        server.api.informers.dispatcher, server.api.registry, server.env, ["10.0.0.0/24"]
+    )
     await again.start()
     assert await addresses(client) == {"10.0.0.1", ip}
 

@@ -1,0 +1,1 @@
+"""The controllers that the server runs, and which of them a user wants."""

@@ -1,0 +1,268 @@
+"""Work queues of controllers, as client-go has them.
+
+A key that is added again before its turn is there once.  One that is added while somebody works on
+it is given out again when that is done, and never to two at a time.  Failures of a key delay it
+twice as long each time, and all delays of a queue together are spread by a bucket.
+
+Nothing runs beside the queue: who waits in `get` wakes when a delay is over.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable
+from math import inf
+
+import trio
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+from kubetrio.metrics import Histogram
+
+BASE_DELAY_S, MAX_DELAY_S = 0.005, 1000.0
+QPS, BURST = 10.0, 100
+DECADES = 10
+_MOST_DOUBLINGS = 64  # from here on a delay is the longest, whatever the first one was
+
+
+def _decades() -> tuple[float, ...]:
+    """Bounds of buckets from 10 ns to 10 s, each ten times the one before, rounded as Go does."""
+    return tuple(itertools.accumulate([10.0] * (DECADES - 1), float.__mul__, initial=10e-9))
+
+
+BUCKETS = _decades()
+
+
+class ShutDown(Exception):
+    """The queue is shut down, and nothing is left in it."""
+
+
+class RateLimiter:
+    """Says how long to wait with what failed: by its failures, and by how many others wait.
+
+    Source: client-go, ``DefaultTypedControllerRateLimiter``.
+
+    Args:
+        base_s: delay after the first failure, in seconds.
+        max_s: longest of a key, in seconds.
+        qps: how many keys a second are taken in the long run.
+        burst: how many at once.
+    """
+
+    def __init__(
+        self,
+        base_s: float = BASE_DELAY_S,
+        max_s: float = MAX_DELAY_S,
+        qps: float = QPS,
+        burst: int = BURST,
+    ) -> None:
+        self._base_s = base_s
+        self._max_s = max_s
+        self._qps = qps
+        self._burst = burst
+        self._failures: dict[str, int] = {}
+        self._tokens = float(burst)
+        self._counted_at = -inf
+
+    def when(self, key: str) -> float:
+        """Count a failure; seconds to wait."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        return max(self._backoff(failures), self._reserve())
+
+    def _backoff(self, failures: int) -> float:
+        if failures > _MOST_DOUBLINGS:
+            return self._max_s
+        return min(self._base_s * 2.0**failures, self._max_s)
+
+    def _reserve(self) -> float:
+        now = trio.current_time()
+        earned = (now - self._counted_at) * self._qps
+        self._tokens = min(self._tokens + earned, float(self._burst)) - 1
+        self._counted_at = now
+        return max(-self._tokens / self._qps, 0.0)
+
+    def forget(self, key: str) -> None:
+        """Count the failures of a key from none on."""
+        self._failures.pop(key, None)
+
+    def failures(self, key: str) -> int:
+        """How often a key failed since it was forgotten."""
+        return self._failures.get(key, 0)
+
+
+class WorkQueue:
+    """The queue of one controller; keys in the order in which they came.
+
+    Args:
+        name: label of its metrics.
+        limiter: of `add_rate_limited`; client-go's default when None.
+    """
+
+    def __init__(self, name: str, limiter: RateLimiter | None = None) -> None:
+        self.name = name
+        self.shutting_down = False
+        self.limiter = limiter or RateLimiter()
+        self._queue: deque[str] = deque()
+        self._dirty: dict[str, float] = {}  # what is to be worked on, and since when
+        self._processing: dict[str, float] = {}  # what is worked on, and since when
+        self._delayed: dict[str, float] = {}  # until when
+        self._delays: list[tuple[float, int, str]] = []  # a heap; some in it are out of date
+        self._numbers = itertools.count()
+        self._changed = trio.Event()
+        self.adds = 0
+        self.retries = 0
+        self.waited = Histogram(BUCKETS)
+        self.worked = Histogram(BUCKETS)
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    @property
+    def depth(self) -> int:
+        """How many keys are to be worked on, delayed ones left out."""
+        return len(self._dirty)
+
+    def running_s(self) -> list[float]:
+        """For how long each key under work has been, in seconds."""
+        now = trio.current_time()
+        return [now - since for since in self._processing.values()]
+
+    def add(self, key: str) -> None:
+        """Have a key worked on, if it does not wait for that already."""
+        if self.shutting_down or key in self._dirty:
+            return
+        self.adds += 1
+        self._dirty[key] = trio.current_time()
+        if key not in self._processing:
+            self._queue.append(key)
+            self._wake()
+
+    def add_after(self, key: str, delay_s: float) -> None:
+        """Add a key later; where it is delayed already, the earlier time holds.
+
+        Args:
+            key: what to work on.
+            delay_s: how much later, in seconds.
+        """
+        if self.shutting_down:
+            return
+        self.retries += 1
+        if delay_s <= 0:
+            self.add(key)
+            return
+        until = trio.current_time() + delay_s
+        if until < self._delayed.get(key, inf):
+            self._delayed[key] = until
+            heapq.heappush(self._delays, (until, next(self._numbers), key))
+            self._wake()
+
+    def add_rate_limited(self, key: str) -> None:
+        """Add a key that failed, when the rate limiter says."""
+        self.add_after(key, self.limiter.when(key))
+
+    def forget(self, key: str) -> None:
+        """Note that a key is well: its next failure is its first."""
+        self.limiter.forget(key)
+
+    async def get(self) -> str:
+        """Wait for a key to work on; give it back with `done`.
+
+        Raises:
+            ShutDown: there will be none.
+        """
+        await trio.lowlevel.checkpoint()
+        while True:
+            now = trio.current_time()
+            self._end_delays(now)
+            if self._queue:
+                break
+            if self.shutting_down:
+                raise ShutDown
+            with trio.move_on_at(self._delays[0][0] if self._delays else inf):
+                await self._changed.wait()
+        key = self._queue.popleft()
+        self.waited.observe(now - self._dirty.pop(key))
+        self._processing[key] = now
+        return key
+
+    def _end_delays(self, now: float) -> None:
+        while self._delays and self._delays[0][0] <= now:
+            until, _, key = heapq.heappop(self._delays)
+            if self._delayed.get(key) == until:
+                del self._delayed[key]
+                self.add(key)
+
+    def done(self, key: str) -> None:
+        """Note that the work on a key is over; where it was added meanwhile, it is queued."""
+        since = self._processing.pop(key, None)
+        if since is None:
+            return
+        self.worked.observe(trio.current_time() - since)
+        if key in self._dirty:
+            self._queue.append(key)
+        self._wake()
+
+    def shut_down(self) -> None:
+        """Take nothing more; who waits in `get` is given what is left, delayed keys are not."""
+        self.shutting_down = True
+        self._delayed.clear()
+        self._delays.clear()
+        self._wake()
+
+    async def shut_down_with_drain(self) -> None:
+        """The same, and wait until nobody works on a key."""
+        self.shut_down()
+        while self._processing:
+            await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
+
+
+Number = Callable[[WorkQueue], float]
+GAUGES: tuple[tuple[str, str, Number], ...] = (
+    ("depth", "Keys to be worked on.", lambda queue: queue.depth),
+    (
+        "unfinished_work_seconds",
+        "Sum of the times for which the keys under work have been, in seconds.",
+        lambda queue: sum(queue.running_s()),
+    ),
+    (
+        "longest_running_processor_seconds",
+        "The longest of these times.",
+        lambda queue: max(queue.running_s(), default=0.0),
+    ),
+)
+COUNTERS: tuple[tuple[str, str, Number], ...] = (
+    ("adds_total", "Keys added.", lambda queue: queue.adds),
+    ("retries_total", "Keys added after a delay.", lambda queue: queue.retries),
+)
+HISTOGRAMS: tuple[tuple[str, str, Callable[[WorkQueue], Histogram]], ...] = (
+    ("queue_duration_seconds", "How long keys wait.", lambda queue: queue.waited),
+    ("work_duration_seconds", "How long the work on a key takes.", lambda queue: queue.worked),
+)
+
+
+def queue_families(queues: Iterable[WorkQueue]) -> Iterable[Metric]:
+    """The metrics of work queues, under client-go's names."""
+    queues = tuple(queues)
+    for family_type, rows in ((GaugeMetricFamily, GAUGES), (CounterMetricFamily, COUNTERS)):
+        for name, text, number in rows:
+            family = family_type(f"workqueue_{name}", text, labels=("name",))
+            for queue in queues:
+                family.add_metric([queue.name], float(number(queue)))
+            yield family
+    for name, text, histogram in HISTOGRAMS:
+        shown = HistogramMetricFamily(f"workqueue_{name}", text, labels=("name",))
+        for queue in queues:
+            counted = histogram(queue)
+            shown.add_metric([queue.name], counted.cumulative(), counted.total)
+        yield shown
