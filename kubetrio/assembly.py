@@ -14,6 +14,7 @@ from kubetrio import pki
 from kubetrio.admission.chain import Chain as AdmissionChain
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
@@ -21,7 +22,7 @@ from kubetrio.api.health import Check, Health
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
-from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
+from kubetrio.api.pipeline import Pipeline
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
@@ -35,9 +36,9 @@ from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.kinds.admissionregistration.policies.plugins import (
     MutatingAdmissionPolicy,
-    Surroundings,
     ValidatingAdmissionPolicy,
 )
+from kubetrio.kinds.admissionregistration.policies.surroundings import Surroundings
 from kubetrio.kinds.builtin import registry as builtin_registry
 from kubetrio.kinds.certificates.admission import CertificateSubjectRestriction
 from kubetrio.kinds.core.admission.classes import DefaultIngressClass, DefaultStorageClass
@@ -152,7 +153,7 @@ def _number(read: Callable[[], tuple[int, int]], at: int) -> int:
     return read()[at]
 
 
-def _observe_flow(api: Api) -> None:
+def _observe_flow(api: Pipeline) -> None:
     """Pages and metrics of flow control."""
     flow = api.flow
     inflight, inqueue = api.metrics.inflight, api.metrics.inqueue
@@ -221,7 +222,7 @@ def store_config(config: Config) -> StoreConfig:
     )
 
 
-def build_api(config: Config, env: Env, store: Store, state: State, port: int) -> Api:
+def build_api(config: Config, env: Env, store: Store, state: State, port: int) -> Pipeline:
     """The pipeline of a server on an open store; nothing listens yet.
 
     Args:
@@ -258,7 +259,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         ]
     )
     quotas = StoredQuotas(store, registry, env)
-    api = Api(
+    api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
             request_timeout_s=config.requests.request_timeout_s,
@@ -343,7 +344,7 @@ def health_checks(state: State, store: Store, limits: Storage) -> Health:
     return health
 
 
-def _fills(api: Api) -> Iterable[Fill]:
+def _fills(api: Pipeline) -> Iterable[Fill]:
     """How full the caches of a server are, and those that the process has for all of them."""
     yield from fills()
     yield Fill("auth/authenticate", *api.authenticator.remembered())

@@ -21,7 +21,7 @@ from kubetrio.flags.terminal import Terminal
 from kubetrio.logs import Log
 
 if TYPE_CHECKING:
-    from kubetrio.flags.absent import Ignored
+    from kubetrio.flags.absence import Ignored
     from kubetrio.server import Server
 
 log = Log("kubetrio")

@@ -19,7 +19,7 @@ import trio
 
 from kubetrio import kubeconfig, pki
 from kubetrio.api.flowcontrol import PriorityAndFairness
-from kubetrio.api.pipeline import Api
+from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import StartError, State, bracketed, build_api, store_config
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.bootstrap.flowconfig import FlowConfig
@@ -69,7 +69,7 @@ class Server:
 
     config: Config
     url: str
-    api: Api
+    api: Pipeline
     pki: pki.Pki
     listener: Listener
     state: State
@@ -166,14 +166,14 @@ def _connection_limits(config: Config) -> ConnectionLimits:
     )
 
 
-def _default_range(config: Config, api: Api) -> DefaultServiceRange:
+def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
     return DefaultServiceRange(
         api.registry, api.lifecycle, api.store, api.env, config.services.ranges
     )
 
 
 async def bootstrap(
-    config: Config, api: Api, state: State, port: int, client_ca: str = ""
+    config: Config, api: Pipeline, state: State, port: int, client_ca: str = ""
 ) -> FlowConfig | None:
     """Make the objects that every cluster has; returns what keeps those of flow control.
 

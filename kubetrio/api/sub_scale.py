@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from kubetrio.api import options, patching
+from kubetrio.api.api import Api
 from kubetrio.api.applying import applying_change
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
@@ -22,9 +23,6 @@ from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, OBJECT
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]

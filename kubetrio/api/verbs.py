@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from kubetrio.api import options, patching
+from kubetrio.api.api import Api
 from kubetrio.api.applying import applying_change
 from kubetrio.api.encoders import AnyEncoder, encoder_for, request_version, stored_version
 from kubetrio.api.largeanswers import encoded, finished, written_list
@@ -35,9 +36,6 @@ from kubetrio.resources.writes import (
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 Verb = Callable[["Api", Request, Kind], Awaitable[AnyResponse]]

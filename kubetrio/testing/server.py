@@ -15,7 +15,7 @@ from pathlib import Path
 
 import trio
 
-from kubetrio.api.pipeline import Api
+from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import State, build_api, store_config
 from kubetrio.config import Config, Serving, Storage
 from kubetrio.env import Env, seeded
@@ -48,7 +48,7 @@ class InProcess:
         state: what its health checks look at.
     """
 
-    api: Api
+    api: Pipeline
     env: Env
     config: Config
     state: State
