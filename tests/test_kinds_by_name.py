@@ -17,6 +17,7 @@ LISTED = "schema/wellknown.py"
 # Words that are plural names by chance.
 OTHER_WORDS = {
     ("api/targets.py", "endpoints"): "a member of EndpointSlices",
+    ("config/network.py", "services"): "a section of the configuration",
     ("cel/programs.py", "bindings"): "an extension of the CEL engine",
     ("flow/config.py", "namespaces"): "a member of FlowSchemas",
     ("store/commits.py", "events"): "an attribute of a batch",

@@ -28,6 +28,7 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.metrics import Metrics
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
+from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
@@ -95,7 +96,7 @@ class Api:
         store: where objects live.
         hub: where events come from.
         listing: reads.
-        lifecycle: writes.
+        operations: writes.
         authenticator: who asks.
         authorizer: who may.
         quotas: charged by admission, counted again beside it.
@@ -119,7 +120,7 @@ class Api:
     store: Store
     hub: Hub
     listing: Listing
-    lifecycle: Lifecycle
+    operations: Operations
     authenticator: Authenticator
     authorizer: authorization.Chain
     quotas: StoredQuotas
@@ -135,6 +136,11 @@ class Api:
     streams: set[trio.CancelScope] = field(default_factory=set)
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
     under_way: int = 0
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """What is below the operations: admission, validation and the store."""
+        return self.operations.lifecycle
 
     def end_streams(self) -> None:
         """End open streams cleanly, as if their time were up (shutdown)."""
@@ -168,7 +174,7 @@ class Api:
     ) -> bool:
         """Delete; False when somebody else was faster."""
         try:
-            await self.lifecycle.delete(target, chosen, who)
+            await self.operations.delete(target, chosen, who)
         except ApiError as error:
             if error.code == 404:
                 return False
