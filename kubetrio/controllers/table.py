@@ -17,7 +17,7 @@ from kubetrio.kinds.core import protection
 from kubetrio.kinds.core.protection import Protected, Protection
 from kubetrio.kinds.core.quota.keeper import QuotaKeeper
 from kubetrio.kinds.core.quota.stored import StoredQuotas
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.operations import Operations
 from kubetrio.schema.registry import LiveRegistry
 
 ALL = "*"
@@ -28,14 +28,14 @@ class Context(NamedTuple):
 
     Args:
         registry: what is served.
-        lifecycle: writes.
+        operations: writes.
         informers: of the server.
         quotas: counts them.
         env: clocks.
     """
 
     registry: LiveRegistry
-    lifecycle: Lifecycle
+    operations: Operations
     informers: SharedInformerFactory
     quotas: StoredQuotas
     env: Env
@@ -61,7 +61,7 @@ def _quotas(name: str, context: Context) -> Controller:
 
 def _protection(protected: Protected, name: str, context: Context) -> Controller:
     return Protection(
-        name, protected, context.registry, context.lifecycle, context.informers.dispatcher
+        name, protected, context.registry, context.operations, context.informers.dispatcher
     )
 
 

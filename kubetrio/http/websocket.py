@@ -17,7 +17,7 @@ from quart_trio import QuartTrio
 
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, ClientGone, StreamResponse
-from kubetrio.http.app import QueueChannel, request_from_scope, to_quart
+from kubetrio.http.asgi import QueueChannel, request_from_scope, to_quart
 from kubetrio.wire.framing import LengthDelimited
 
 Handle = Callable[[Request], Awaitable[AnyResponse]]

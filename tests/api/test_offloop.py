@@ -139,7 +139,8 @@ async def test_large_bodies_of_all_writes_are_worked_over_there() -> None:
         assert await large_writes(server) == [201, 200, 200, 200, 200, 200, 200]
     assert {
         "decode_object", "_created", "_check_new", "prepare", "_finish_new",
-        "_defaulted", "changed", "_prepare_update", "_check_changed", "_finish_changed",
+        "_defaulted",
+        "replaced", "patched", "applied", "_prepare_update", "_check_changed", "_finish_changed",
         "_delete_options",
     } <= set(thread.called)  # fmt: skip
     assert all(sum(seats) == 1 for seats in thread.seats)
@@ -168,7 +169,12 @@ async def test_small_patches_of_large_objects_are_worked_over_there() -> None:
         path = f"{CONFIGMAPS}/n"
         answer = await client.request("PATCH", path, body=patch, headers=headers)
         assert answer.status == 200
-    assert {"changed", "_prepare_update", "_check_changed", "_finish_changed"} <= set(thread.called)
+    assert {
+        "patched",
+        "_prepare_update",
+        "_check_changed",
+        "_finish_changed",
+    } <= set(thread.called)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_the_reference_names_all_controllers() -> None:
 async def test_controllers_have_the_names_of_the_table(server: InProcess) -> None:
     """In their metrics too."""
     api = server.api
-    context = Context(api.registry, api.lifecycle, api.informers, api.quotas, api.env)
+    context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
     controllers = made(["*"], context)
     assert [one.name for one in controllers] == list(TABLE)
     assert [one.queue.name for one in controllers] == list(TABLE)

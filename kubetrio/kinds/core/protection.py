@@ -21,7 +21,7 @@ from kubetrio.kinds.core.admission.protection import FINALIZERS
 from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.machinery.names import GroupResource
 from kubetrio.resources import revising
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
@@ -109,7 +109,7 @@ class Protection(Controller):
         name: in the table of controllers.
         protected: what it is about.
         registry: what is served.
-        lifecycle: writes.
+        operations: writes.
         dispatcher: the commit stream, which says when to look.
     """
 
@@ -118,7 +118,7 @@ class Protection(Controller):
         name: str,
         protected: Protected,
         registry: LiveRegistry,
-        lifecycle: Lifecycle,
+        operations: Operations,
         dispatcher: Dispatcher,
     ) -> None:
         kinds = {kind.group_resource: kind for kind in registry.resources.values()}
@@ -130,7 +130,7 @@ class Protection(Controller):
             user=UserInfo(ACCOUNTS + protected.account, groups=(MASTERS,)),
             field_manager="kube-controller-manager",
         )
-        self._lifecycle = lifecycle
+        self._operations = operations
         self._store = dispatcher.store
         # Keys that are being deleted; those in use stay here until something changes.
         self._deleting: set[str] = set()
@@ -172,16 +172,13 @@ class Protection(Controller):
         if await self._in_use(obj):
             return
 
-        async def change(stored: Object | None) -> Object:
-            base = stored or obj
-            kept = [name for name in base["metadata"]["finalizers"] if name != finalizer]
-            changed = {k: v for k, v in base["metadata"].items() if k != "finalizers"}
-            if kept:
-                changed["finalizers"] = kept
-            return {**base, "metadata": changed}
+        def released(stored: Object) -> Object:
+            left = {k: v for k, v in stored["metadata"].items() if k != "finalizers"}
+            kept = [name for name in stored["metadata"]["finalizers"] if name != finalizer]
+            return {**stored, "metadata": {**left, **({"finalizers": kept} if kept else {})}}
 
         target = Target(resource=self._kind, namespace=meta.get("namespace", ""), name=meta["name"])
-        await self._lifecycle.update(target, change, self._options)
+        await self._operations.patch(target, released, self._options)
 
     async def _in_use(self, obj: Object) -> bool:
         if not self._users:

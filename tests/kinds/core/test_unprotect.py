@@ -57,7 +57,7 @@ async def test_a_deleted_claim_goes_with_its_last_pod(server: InProcess, client:
     await client.request("POST", CLAIMS, json=CLAIM)
     user = pod("n", {"persistentVolumeClaim": {"claimName": "c"}})
     await client.request("POST", NAMESPACE + "/pods", json=user)
-    protection = Protection("c", PROTECTED, api.registry, api.lifecycle, api.informers.dispatcher)
+    protection = Protection("c", PROTECTED, api.registry, api.operations, api.informers.dispatcher)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(protection.run)
         deleted = await client.request("DELETE", CLAIMS + "/c")

@@ -24,9 +24,8 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 
 def keeper(server: InProcess, cidrs: list[str]) -> DefaultServiceRange:
     api = server.api
-    return DefaultServiceRange(
-        api.registry, api.lifecycle, api.informers.dispatcher, server.env, cidrs
-    )
+    dispatcher = api.informers.dispatcher
+    return DefaultServiceRange(api.registry, api.operations, dispatcher, server.env, cidrs)
 
 
 def conditions(obj: dict[str, Any]) -> list[tuple[str, str]]:

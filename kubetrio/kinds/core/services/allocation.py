@@ -42,6 +42,7 @@ from kubetrio.machinery.status import ApiError, internal_error, invalid
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.objects import restamp, stamp
+from kubetrio.resources.writes import Allocator
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import Event, EventType
@@ -313,3 +314,17 @@ def _refused(new: Object, asked: list[str], wanted: str, error: Exception) -> Ap
     what = f"failed to allocate IP {wanted}" if wanted else "failed to allocate IP"
     cause = invalid_value("spec.clusterIPs", asked, f"{what}: {error}")
     return invalid(SERVICE, new["metadata"].get("name") or "", [cause])
+
+
+def allocators(
+    dispatcher: Dispatcher, registry: LiveRegistry, env: Env, cidrs: Sequence[str]
+) -> dict[tuple[str, str], Allocator]:
+    """The allocators of a server, by group and plural name of what they give something to.
+
+    Args:
+        dispatcher: the commit stream of the store where Services live.
+        registry: what is served.
+        env: randomness, wall clock, identities.
+        cidrs: ranges of cluster addresses, the primary one first.
+    """
+    return {("", "services"): ServiceAllocator(dispatcher, registry, env, cidrs)}
