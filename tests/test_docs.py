@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubetrio.api.pipeline import STAGES
-from kubetrio.testing.client import Client
+from kubetrio.testing.server import open_api
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -56,12 +56,13 @@ def status_reasons(source: str) -> set[tuple[int, str]]:
 # ---------------------------------------------------------------- reference
 
 
-async def test_every_metric_is_described_and_none_is_invented(client: Client) -> None:
+async def test_every_metric_is_described_and_none_is_invented() -> None:
     """The pages' first columns against what a server exports."""
     exported = set()
-    for path in ("/metrics", "/metrics/slis"):
-        answer = await client.request("GET", path)
-        exported |= set(re.findall(r"^# TYPE (\w+) ", answer.body.decode(), re.MULTILINE))
+    async with open_api(kept=True) as server, server.connect() as client:
+        for path in ("/metrics", "/metrics/slis"):
+            answer = await client.request("GET", path)
+            exported |= set(re.findall(r"^# TYPE (\w+) ", answer.body.decode(), re.MULTILINE))
     text = page("reference/metrics.md")
     assert exported <= set(CODE.findall(text))
     rows = {name for cells in table_rows(text) for name in CODE.findall(cells[0])}

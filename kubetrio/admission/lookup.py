@@ -54,7 +54,7 @@ class Lookup:
         informer = self._informers[collection]
         if not informer.synced:
             await informer.sync()
-        return informer.lister.list(namespace)
+        return informer.lister.list(namespace) if informer.indexer else []
 
     async def get(self, key: str) -> Object | None:
         """One object by its storage key, not remembered."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
+from typing import Any
 
+import pytest
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from kubetrio.assembly import Parts, StartError
 from kubetrio.config import Config
 from kubetrio.config.flag import rows
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
-from kubetrio.testing.server import InProcess
+from kubetrio.informers.controller import Controller
+from kubetrio.testing.server import InProcess, in_memory, open_api
 
 
 def _never(name: str, context: Context) -> object:
@@ -64,3 +70,85 @@ async def test_controllers_have_the_names_of_the_table(server: InProcess) -> Non
     controllers = made(["*"], context)
     assert [one.name for one in controllers] == list(TABLE)
     assert [one.queue.name for one in controllers] == list(TABLE)
+
+
+def configured(directory: Path, *controllers: str) -> Config:
+    """A server that runs these controllers."""
+    plain = in_memory(directory)
+    return Config(
+        data_dir=plain.data_dir,
+        serving=plain.serving,
+        storage=plain.storage,
+        controllers=controllers,
+    )
+
+
+async def test_a_server_names_a_controller_that_it_does_not_have(tmp_path: Path) -> None:
+    """Before it writes anything."""
+    config = configured(tmp_path / "new", "*", "-nobody")
+    with pytest.raises(StartError) as caught:
+        async with open_api(config=config):
+            pass
+    assert str(caught.value) == '--controllers: "nobody" is not in the list of known controllers'
+    assert not config.data_dir.exists()
+
+
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+CLAIM: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "c"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("controllers", "status"),
+    [
+        (("*",), 404),
+        (("*", "-persistentvolumeclaim-protection-controller"), 200),
+        (("pvc-protection",), 404),
+        ((), 200),
+    ],
+)
+async def test_a_controller_that_is_switched_off_does_nothing(
+    tmp_path: Path, mock_clock: MockClock, controllers: tuple[str, ...], status: int
+) -> None:
+    """A claim that is deleted waits for somebody else then."""
+    config = configured(tmp_path, *controllers)
+    async with open_api(config=config, kept=True) as server, server.connect() as client:
+        assert (await client.request("POST", CLAIMS, json=CLAIM)).status == 201
+        await client.request("DELETE", CLAIMS + "/c")
+        await wait_all_tasks_blocked()
+        assert (await client.request("GET", CLAIMS + "/c")).status == status
+
+
+class Greeting(Controller):
+    """A controller of an embedder."""
+
+    seen: list[str]
+
+    async def sync(self, key: str) -> None:
+        self.seen.append(key)
+
+
+async def test_an_embedder_adds_a_controller(mock_clock: MockClock) -> None:
+    """It runs with the others, and its queue is shown with theirs."""
+    seen: list[str] = []
+
+    def make(name: str, context: Context) -> Controller:
+        greeting = Greeting(name)
+        greeting.seen = seen
+        prefix = "/registry/configmaps/default/"
+        context.informers.dispatcher.subscribe(prefix, lambda event: greeting.queue.add(event.key))
+        return greeting
+
+    parts = Parts(controllers={"greeting-controller": Row(make)})
+    async with open_api(parts=parts, kept=True) as server, server.connect() as client:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hello"}}
+        await client.request("POST", "/api/v1/namespaces/default/configmaps", json=body)
+        await wait_all_tasks_blocked()
+        assert seen == ["/registry/configmaps/default/hello"]
+        shown = (await client.request("GET", "/metrics")).body.decode()
+        assert 'workqueue_adds_total{name="greeting-controller"} 1.0' in shown
+        assert 'workqueue_depth{name="resourcequota-controller"} 0.0' in shown

@@ -15,7 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from kubetrio.informers import reflector
 from kubetrio.informers.informer import EventHandler, Informer, Item, SharedInformerFactory
 from kubetrio.store.errors import Compacted, StoreUnavailable
-from kubetrio.store.model import Range, RangeResult, Stamped
+from kubetrio.store.model import CommitHook, Event, Range, RangeResult, Stamped
 from kubetrio.testing.store_model import MemoryStore
 
 PREFIX = "/registry/things/"
@@ -191,6 +191,36 @@ async def test_who_waits_at_a_time_lists_once() -> None:
         for _ in range(3):
             nursery.start_soon(informer.sync)
     assert added == [PREFIX + "c"]
+
+
+class Announcing(MemoryStore):
+    """A store that is ahead of its commit stream until it is told to announce."""
+
+    def on_commit(self, hook: CommitHook) -> None:
+        self.held: list[Event] = []
+        self.hook = hook
+        super().on_commit(self.held.extend)
+
+    def announce(self) -> None:
+        self.hook(self.held)
+        self.held.clear()
+
+
+async def test_what_was_listed_ahead_of_the_stream_is_told_once() -> None:
+    """The stream comes to it later."""
+    store, following = Announcing(), Following()
+    informer = SharedInformerFactory(store).informer(PREFIX)
+    informer.indexer.add_index("color", lambda item: [item.object["color"]])
+    informer.add_event_handler(following.handler())
+    for name, color in (("c", "red"), ("c", "blue"), ("a/x", "red"), ("a/x", None)):
+        await write(store, PREFIX + name, color)
+    await informer.sync()
+    await check(store, informer, [following])
+    store.announce()
+    await check(store, informer, [following])
+    await write(store, PREFIX + "c", "red")
+    store.announce()
+    await check(store, informer, [following])
 
 
 async def test_an_object_is_parsed_when_somebody_looks() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.kinds.core.quota.keeper import MANAGER_LEASE, PATIENCE_S, QuotaKeeper
+from kubetrio.kinds.core.quota.keeper import MANAGER_LEASE, PATIENCE_S, RESYNC_S, QuotaKeeper
 from kubetrio.kinds.core.quota.stored import EXPECTED_S, StoredQuotas
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.model import Stamped
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
@@ -311,3 +312,52 @@ async def test_one_task_writes_the_quotas_of_a_namespace(server: InProcess) -> N
         await wait_all_tasks_blocked()
         order.append("mine")
     assert order == ["other", "mine", "same"]
+
+
+async def test_who_has_no_quotas_follows_nothing(server: InProcess, client: Client) -> None:
+    """With the last quota the keeper stops listening to every write."""
+    dispatcher = server.api.informers.dispatcher
+    quotas = server.api.quotas
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        await wait_all_tasks_blocked()
+        followers = []
+        for _ in range(2):
+            followers.append(len(dispatcher._everywhere))
+            await limited(server, client, {"secrets": "1"})
+            followers.append(len(dispatcher._everywhere))
+            await client.request("DELETE", QUOTA)
+        assert followers == [0, 1, 0, 1]
+        assert len(dispatcher._everywhere) == 0
+        nursery.cancel_scope.cancel()
+
+
+class Flaky(StoredQuotas):
+    """Quotas that cannot be counted as often as is said."""
+
+    failures = 0
+    counted = 0
+
+    async def recount(self, namespace: str) -> bool:
+        """Fail, or count."""
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailable("gone")
+        self.counted += 1
+        return await super().recount(namespace)
+
+
+async def test_a_count_that_fails_is_tried_again(
+    server: InProcess, client: Client, autojump_clock: MockClock
+) -> None:
+    """Soon; and everything is counted again now and then without a reason."""
+    await limited(server, client, {"secrets": "1"})
+    quotas = Flaky(server.api.store, server.api.registry, server.env)
+    quotas.failures = 3
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        await trio.sleep(1)
+        assert (quotas.failures, quotas.counted) == (0, 1)
+        await trio.sleep(RESYNC_S)
+        assert quotas.counted == 2
+        nursery.cancel_scope.cancel()
