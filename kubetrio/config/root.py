@@ -55,7 +55,7 @@ class Config(Section):
     kubelet: Kubelet = field(default_factory=Kubelet)
     controllers: tuple[str, ...] = flag(
         "controllers", CONTROLLERS, ("*",),
-        "which controllers run: * for all, NAME for one, -NAME for all but one; switch off those "
+        "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
         "that a kube-controller-manager beside this server runs",
         more="They are `resourcequota-controller`, `persistentvolumeclaim-protection-controller`, "
         "`persistentvolume-protection-controller` and "
