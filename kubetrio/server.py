@@ -22,6 +22,7 @@ from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import service_ip
+from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.composition import open_core
 from kubetrio.config import Config
 from kubetrio.env import Env
@@ -34,6 +35,7 @@ from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.logs import Log
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
 from kubetrio.supervise import persevere
 
@@ -65,6 +67,14 @@ class Server:
     listener: Listener
     state: State
     lease: IdentityLease
+
+    def client(self, user: UserInfo = LOOPBACK) -> Client:
+        """A client without sockets, whose requests go through all that others' go through.
+
+        Args:
+            user: who asks; the server itself unless told otherwise, which may do everything.
+        """
+        return Client(self.api.handle, self.api.registry, user)
 
     async def stop(self) -> None:
         """Stop in order: not ready, streams end, requests in flight finish, within a limit.

@@ -48,6 +48,8 @@ NO_CACHE = (b"Cache-Control", b"no-cache, private")
 Object = dict[str, Any]
 Args = TypeVarTuple("Args")
 Answer = AnyResponse | None
+Handle = Callable[[Request], Awaitable[AnyResponse]]
+"""A pipeline as transports and clients see it."""
 Stage = Callable[[Api, Request], Answer | Awaitable[Answer]]
 
 

@@ -12,8 +12,9 @@ from quart import Response as QuartResponse
 from quart import request as current_request
 from quart_trio import QuartTrio
 
+from kubetrio.api.pipeline import Handle
 from kubetrio.api.response import TEXT, StreamResponse
-from kubetrio.http.asgi import METHODS, Handle, request_from_scope, to_quart
+from kubetrio.http.asgi import METHODS, request_from_scope, to_quart
 from kubetrio.http.h2streams import PLACE, Place
 from kubetrio.http.messages import Refused
 from kubetrio.http.websocket import add_websocket

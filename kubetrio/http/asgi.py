@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Any
 
 import trio
@@ -31,7 +31,6 @@ ONE = frozenset({"1.0", "1.1"})
 BUFFER_BYTES = 256 * 1024
 PIECE_BYTES = 16 * 1024
 
-Handle = Callable[[Request], Awaitable[AnyResponse]]
 Body = AsyncIterable[bytes]
 
 

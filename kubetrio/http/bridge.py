@@ -15,8 +15,8 @@ from kubetrio.machinery.identity import UserInfo
 from kubetrio.transport import PlainTransport, TlsTransport
 
 if TYPE_CHECKING:
+    from kubetrio.api.pipeline import Handle
     from kubetrio.env import Env
-    from kubetrio.http.asgi import Handle
     from kubetrio.http.connections import Presence
     from kubetrio.http.h2buffers import Backlog
     from kubetrio.http.h2streams import Budget, Place

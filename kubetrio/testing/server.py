@@ -15,15 +15,16 @@ from pathlib import Path
 
 import trio
 
-from kubetrio.api.pipeline import Pipeline
+from kubetrio.api.pipeline import Handle, Pipeline
 from kubetrio.assembly import Parts, State
+from kubetrio.client.client import LOOPBACK
+from kubetrio.client.client import Client as InProcessClient
 from kubetrio.composition import open_core
 from kubetrio.config import Config, Serving, Storage
 from kubetrio.env import Env, seeded
 from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
-from kubetrio.http.h1 import Handle
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.machinery.identity import UserInfo
@@ -51,6 +52,10 @@ class InProcess:
     env: Env
     config: Config
     state: State
+
+    def client(self, user: UserInfo = LOOPBACK) -> InProcessClient:
+        """A client without bytes; see `kubetrio.server.Server.client`."""
+        return InProcessClient(self.api.handle, self.api.registry, user)
 
     def connect(
         self,
