@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from kubetrio.api import bodies
-from kubetrio.api.encoders import request_version, stored_version
+from kubetrio.api.changing import Change, stored_change
 from kubetrio.api.offloop import OffLoop
-from kubetrio.api.patching import Change, check_named
+from kubetrio.api.patching import check_named
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.status import ApiError, bad_request
@@ -87,12 +87,8 @@ def applying_change(
     document: yamlwire.Document | None = None
     force = truthy(request.query.get("force", "0"))
 
-    async def change(stored: Object | None) -> Object:
-        return await off_loop.run(request, changed, stored)
-
-    def changed(stored: Object | None) -> Object:
+    def changed(live: Object | None) -> Object:
         nonlocal document
-        live = None if stored is None else request_version(stored, resource)
         if document is None:
             document = _configuration(request)
         applied = fields.applied(live, document.value or {}, force=force)
@@ -106,9 +102,9 @@ def applying_change(
             new["metadata"]["managedFields"] = applied.entries
         if live is None:
             new["metadata"].pop("resourceVersion", None)
-        return stored_version(new, resource)
+        return new
 
-    return change
+    return stored_change(request, resource, fields, off_loop, changed)
 
 
 def _decoded(obj: Object, resource: Kind) -> Object:

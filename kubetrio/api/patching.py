@@ -5,14 +5,14 @@ Source: docs "API concepts" (patch), RFC 6902, RFC 7386.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from kubetrio.api import bodies
-from kubetrio.api.encoders import request_version, stored_version
+from kubetrio.api.changing import Change, stored_change
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors, jsonpatch
@@ -24,7 +24,6 @@ from kubetrio.wire import gojson, jsonwire, negotiate
 from kubetrio.wire.places import MAX_STRICT_ERRORS
 
 Object = dict[str, Any]
-Change = Callable[[Object | None], Awaitable[Object]]
 
 
 DECODING = "error decoding patch: "
@@ -214,23 +213,19 @@ def changer(request: Request, resource: Kind, fields: FieldManager, off_loop: Of
     """
     apply: Apply | None = None
 
-    async def change(stored: Object | None) -> Object:
-        if stored is None:
-            raise not_found(resource.group_resource, request.info.name)
-        return await off_loop.run(request, changed, stored)
-
-    def changed(stored: Object) -> Object:
+    def changed(old: Object | None) -> Object:
         nonlocal apply
+        if old is None:
+            raise not_found(resource.group_resource, request.info.name)
         if apply is None:
             apply = _applier(request, resource.schema_name)
-        old = request_version(stored, resource)
         new = _decode(request, apply(old), resource)
         resource.rules.default(new)
         check_named(request, resource, new)
         fields.updated(old, new)
-        return stored_version(new, resource)
+        return new
 
-    return change
+    return stored_change(request, resource, fields, off_loop, changed)
 
 
 def check_named(request: Request, resource: Kind, new: Object) -> None:

@@ -6,14 +6,15 @@ Which path takes which verb is decided in `routing`; what happens to objects in 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from kubetrio.api import options, patching
 from kubetrio.api.applying import applying_change
-from kubetrio.api.encoders import AnyEncoder, encoder_for, request_version, stored_version
+from kubetrio.api.changing import stored_change
+from kubetrio.api.encoders import AnyEncoder, encoder_for
 from kubetrio.api.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
@@ -154,18 +155,19 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
     fields = _field_manager(api, request, resource, chosen)
-    new = await api.off_loop.run(request, _created, request, resource, fields)
+    made = partial(_created, request, resource, fields)
+    new = await stored_change(request, resource, fields, api.off_loop, made)(None)
     if request.heavy:
         chosen = _working(api, request, chosen)
     written = await api.lifecycle.create(_target(request, resource), new, chosen)
     return await _written(api, request, encoder, written)
 
 
-def _created(request: Request, resource: Kind, fields: FieldManager) -> Object:
-    """The object of a request as it is stored at first, but for what admission makes of it."""
+def _created(request: Request, resource: Kind, fields: FieldManager, _: Object | None) -> Object:
+    """The object of a request as it is at first, but for what admission makes of it."""
     body = _defaulted(request, resource)
     fields.created(body)
-    return stored_version(body, resource)
+    return body
 
 
 def _defaulted(request: Request, resource: Kind) -> Object:
@@ -190,12 +192,10 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
         if old is None:
             fields.created(new)
         else:
-            fields.updated(request_version(old, resource), new)
-        return stored_version(new, resource)
+            fields.updated(old, new)
+        return new
 
-    async def change(old: Object | None) -> Object:
-        return await api.off_loop.run(request, changed, old)
-
+    change = stored_change(request, resource, fields, api.off_loop, changed)
     written = await api.lifecycle.update(
         _target(request, resource), change, _working(api, request, chosen)
     )

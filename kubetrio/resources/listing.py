@@ -277,13 +277,14 @@ class Listing:
             The whole encoded list and None, or its beginning and what reads the rest.
 
         Raises:
-            ApiError: 400, 410 or 504, see the module's source.
+            ApiError: 400, 410 or 504, see the module's source; an object cannot be converted.
         """
         prefix = resource.prefix(namespace)
         keys, position = await self._begin(resource, namespace, options)
         pager = self._pager(keys, position, options, encoder)
         try:
-            if options.limit:
+            # A conversion may fail, and there is no Status once an answer has begun.
+            if options.limit or encoder.converts is not None:
                 return await self._limited(pager, prefix, options, encoder)
             page = await pager.read(0, paging.CHUNK_BYTES)
         except StoreError as error:
