@@ -40,21 +40,24 @@ def stored_change(
         return resource.to_stored(make(stored and resource.from_stored(stored)))
 
     async def change(stored: Object | None) -> Object:
+        if resource.waiting is not None:
+            old = None if stored is None else (await from_stored(resource, [stored]))[0]
+            return await to_stored(resource, await _informed(request, fields, off_loop, make, old))
         try:
             return await off_loop.run(request, at_once, stored)
         except Unconverted as missing:
             await fields.learn(missing)
-        return await again(at_once, stored)
+        return await _informed(request, fields, off_loop, at_once, stored)
 
-    async def again(make: Make, old: Object | None) -> Object:
-        while True:
-            try:
-                return await off_loop.run(request, make, old)
-            except Unconverted as missing:
-                await fields.learn(missing)
+    return change
 
-    async def waiting_change(stored: Object | None) -> Object:
-        old = None if stored is None else (await from_stored(resource, [stored]))[0]
-        return await to_stored(resource, await again(make, old))
 
-    return change if resource.waiting is None else waiting_change
+async def _informed(
+    request: Request, fields: FieldManager, off_loop: OffLoop, make: Make, old: Object | None
+) -> Object:
+    """Call a function again until the field manager has what it asks for."""
+    while True:
+        try:
+            return await off_loop.run(request, make, old)
+        except Unconverted as missing:
+            await fields.learn(missing)
