@@ -5,7 +5,8 @@ scope for the time-out and shutdown.  A live watch costs no task switch an event
 `offer`, which takes bytes that are encoded once for all equal watches.
 
 A watch whose objects are converted by somebody who has to be waited for takes no part in that: its
-own task pulls batches, has them converted and sends them, and the hub waits for nothing.
+own task pulls batches, has them converted and sends them, and the hub waits for nothing.  What is
+converted at the moment is converted once for all equal watches too.
 
 Source: docs "API concepts", efficient detection of changes, streaming lists, bookmarks.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import trio
@@ -96,6 +98,25 @@ def event_frame(event: Event, selection: Selection | None, encoder: Encoder) -> 
         left = restamp(event.previous).at(event.revision)
         return encoder.event("DELETED", left)
     return b""
+
+
+async def _shown_events(
+    kind: Kind, events: Sequence[Event], looks_back: bool
+) -> tuple[Batch, ApiError | None]:
+    """Events in the version asked for, up to what cannot be converted, and why not."""
+    values = [
+        [event.value, event.previous]
+        if looks_back and event.previous is not None
+        else [event.value]
+        for event in events
+    ]
+    made, failed = await as_far_as_possible(kind, values)
+    return Batch(
+        [
+            Entry(event._replace(value=value, previous=before[0] if before else None))
+            for event, [value, *before] in zip(events, made, strict=False)
+        ]
+    ), failed
 
 
 class Watch:
@@ -244,22 +265,16 @@ class Watch:
         ], failed
 
     async def _shown_batch(self, kind: Kind, batch: Batch) -> tuple[Batch, ApiError | None]:
-        """The same for events; where there is a selection, it looks at the state before too."""
-        events = [entry.event for entry in batch.entries]
+        """The same for events, once for all watches that have come to the same ones.
+
+        Where there is a selection, it looks at the state before, too.
+        """
         looks_back = self._options.selection is not None
-        values = [
-            [event.value, event.previous]
-            if looks_back and event.previous is not None
-            else [event.value]
-            for event in events
-        ]
-        made, failed = await as_far_as_possible(kind, values)
-        return Batch(
-            [
-                Entry(event._replace(value=value, previous=before[0] if before else None))
-                for event, [value, *before] in zip(events, made, strict=False)
-            ]
-        ), failed
+        revisions = tuple(entry.event.revision for entry in batch.entries)
+        return await self._listing.conversions.get(
+            (kind, looks_back, revisions),
+            partial(_shown_events, kind, [entry.event for entry in batch.entries], looks_back),
+        )
 
     async def _follow(self, channel: Channel, watcher: Watcher) -> None:
         hub = self._hub

@@ -262,6 +262,35 @@ async def test_no_bookmark_passes_an_event(world: World, autojump_clock: MockClo
     assert heard.events[1]["object"]["metadata"]["resourceVersion"] == "1"
 
 
+async def test_equal_watches_share_a_conversion(world: World, autojump_clock: MockClock) -> None:
+    """Those that see the same events; one that looks at the states before asks for itself."""
+    del autojump_clock
+    async with world.watching() as one, world.watching() as two, world.watching(
+        selection=CHOSEN
+    ) as three:  # fmt: skip
+        for _ in range(2):
+            await world.put("one", a="b")
+            await wait_all_tasks_blocked()
+    assert one.seen == two.seen == three.seen == ["ADDED one", "MODIFIED one"]
+    assert sorted(world.webhook.calls) == [1, 1, 1, 2]
+
+
+async def test_a_shared_conversion_outlives_who_began_it(
+    world: World, autojump_clock: MockClock
+) -> None:
+    """The client that came first leaves during the call: another one begins it again."""
+    del autojump_clock
+    world.webhook.seconds = 10
+    async with world.watching() as stays:
+        async with world.watching():
+            await world.put("one")
+            await wait_all_tasks_blocked()
+            assert world.webhook.under_way == 1
+        assert world.webhook.under_way == 1
+        await trio.sleep(20)
+    assert stays.seen == ["ADDED one"]
+
+
 # ---------------------------------------------------------------- failing
 
 
