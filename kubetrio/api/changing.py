@@ -36,7 +36,7 @@ def stored_change(
             version of the request; changes nothing that matters when it is called again.
     """
 
-    def at_once(stored: Object | None) -> Object:
+    def changed(stored: Object | None) -> Object:
         return resource.to_stored(make(stored and resource.from_stored(stored)))
 
     async def change(stored: Object | None) -> Object:
@@ -44,10 +44,10 @@ def stored_change(
             old = None if stored is None else (await from_stored(resource, [stored]))[0]
             return await to_stored(resource, await _informed(request, fields, off_loop, make, old))
         try:
-            return await off_loop.run(request, at_once, stored)
+            return await off_loop.run(request, changed, stored)
         except Unconverted as missing:
             await fields.learn(missing)
-        return await _informed(request, fields, off_loop, at_once, stored)
+        return await _informed(request, fields, off_loop, changed, stored)
 
     return change
 

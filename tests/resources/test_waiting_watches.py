@@ -286,6 +286,7 @@ async def test_a_shared_conversion_outlives_who_began_it(
             await world.put("one")
             await wait_all_tasks_blocked()
             assert world.webhook.under_way == 1
+        await wait_all_tasks_blocked()
         assert world.webhook.under_way == 1
         await trio.sleep(20)
     assert stays.seen == ["ADDED one"]
