@@ -8,17 +8,13 @@ To measure what flow control does to ordinary users, their requests have to get 
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 
-import kubetrio.server
 from kubetrio import cli
+from kubetrio.assembly import Parts
 from kubetrio.auth import authorize
-from kubetrio.config import Config
-from kubetrio.env import Env
 from kubetrio.machinery.identity import Attributes, Verdict
-from kubetrio.server import Server, open_server
 
 EVERYBODY = "*"
 
@@ -44,15 +40,7 @@ class Allowed:
 def main() -> int:
     """Serve with another authorizer before the server's own."""
     allowed = Allowed(frozenset(sys.argv.pop(1).split(",")))
-
-    @contextlib.asynccontextmanager
-    async def opened(config: Config, env: Env | None = None) -> AsyncIterator[Server]:
-        async with open_server(config, env) as server:
-            server.api.authorizer = authorize.Chain((allowed, server.api.authorizer))
-            yield server
-
-    kubetrio.server.open_server = opened  # where the command line finds it
-    return cli.main()
+    return cli.main(parts=Parts(authorizers=[allowed]))
 
 
 if __name__ == "__main__":

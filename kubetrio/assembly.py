@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 import trio
 
 from kubetrio import pki
-from kubetrio.admission.chain import Chain as AdmissionChain
-from kubetrio.admission.lookup import Lookup
-from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.admission.chain import Plugin
+from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
@@ -21,7 +20,7 @@ from kubetrio.api.health import Check, Health
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
-from kubetrio.api.pipeline import Api, ApiConfig, AuditIds
+from kubetrio.api.pipeline import Pipeline
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
@@ -33,65 +32,60 @@ from kubetrio.config.flag import values
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
-from kubetrio.kinds.admissionregistration.policies.plugins import (
-    MutatingAdmissionPolicy,
-    Surroundings,
-    ValidatingAdmissionPolicy,
-)
 from kubetrio.kinds.builtin import registry as builtin_registry
-from kubetrio.kinds.certificates.admission import CertificateSubjectRestriction
-from kubetrio.kinds.core.admission.classes import DefaultIngressClass, DefaultStorageClass
-from kubetrio.kinds.core.admission.lifecycle import NamespaceLifecycle
-from kubetrio.kinds.core.admission.limitranger import LimitRanger
-from kubetrio.kinds.core.admission.noderesources import (
-    NodeDeclaredFeatureValidator,
-    PodResizeValidator,
-)
-from kubetrio.kinds.core.admission.protection import StorageObjectInUseProtection
-from kubetrio.kinds.core.admission.resizing import PersistentVolumeClaimResize
-from kubetrio.kinds.core.admission.tolerations import (
-    DefaultTolerationSeconds,
-    TaintNodesByCondition,
-)
-from kubetrio.kinds.core.admission.topology import PodTopologyLabels
-from kubetrio.kinds.core.namespaces import Namespaces
-from kubetrio.kinds.core.podsecurity.plugin import PodSecurity
-from kubetrio.kinds.core.quota.plugin import ResourceQuota
 from kubetrio.kinds.core.quota.stored import StoredQuotas
-from kubetrio.kinds.core.services.allocation import ServiceAllocator
-from kubetrio.kinds.node.admission import RuntimeClass
-from kubetrio.kinds.scheduling.admission import Priority
+from kubetrio.kinds.core.services.allocation import allocators
+from kubetrio.kinds.plugins import admission
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills
 from kubetrio.metrics import Metrics, cache_families, gauge, object_families
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
-from kubetrio.resources.writes import Allocator
+from kubetrio.resources.operations import Operations
 from kubetrio.schema import builtin
+from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
-from kubetrio.store.revisions import StoreConfig
+from kubetrio.store.revisions import StoreConfig, open_store
 from kubetrio.watch.hub import Hub
 
 log = Log("kubetrio.server")
 SERVICE_PORT = 443  # of the Service ``kubernetes``
-LOOKED_UP = (
-    "ingressclasses",
-    "limitranges",
-    "mutatingadmissionpolicies",
-    "mutatingadmissionpolicybindings",
-    "priorityclasses",
-    "resourcequotas",
-    "runtimeclasses",
-    "storageclasses",
-    "validatingadmissionpolicies",
-    "validatingadmissionpolicybindings",
-)
 
 
 class StartError(Exception):
     """The server cannot start; the text is one line for the terminal."""
+
+
+@asynccontextmanager
+async def sqlite_store(config: Config, env: Env) -> AsyncIterator[Store]:
+    """The store in the data directory.
+
+    Raises:
+        StoreError: the data directory is in use, foreign or damaged.
+    """
+    async with open_store(config.data_dir, store_config(config), env) as store:
+        yield store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What an embedder adds to a server, or puts in the place of its own parts.
+
+    Args:
+        kinds: served beside the built-in ones.
+        authorizers: asked before the server's own; the first opinion counts, and nobody is asked
+            about ``system:masters``.
+        admission: plugins, asked before quotas; one with the name of one of the server's own takes
+            its place.
+        open_store: opens the store for as long as a block lasts.
+    """
+
+    kinds: Sequence[Kind] = ()
+    authorizers: Sequence[authorization.Authorizer] = ()
+    admission: Sequence[Plugin] = ()
+    open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = sqlite_store
 
 
 @dataclass(slots=True)
@@ -152,7 +146,7 @@ def _number(read: Callable[[], tuple[int, int]], at: int) -> int:
     return read()[at]
 
 
-def _observe_flow(api: Api) -> None:
+def _observe_flow(api: Pipeline) -> None:
     """Pages and metrics of flow control."""
     flow = api.flow
     inflight, inqueue = api.metrics.inflight, api.metrics.inqueue
@@ -166,51 +160,6 @@ def _observe_flow(api: Api) -> None:
         api.metrics.gathered.add(lambda: object_families(flow.stored_objects()))
 
 
-def _admission(
-    store: Store,
-    registry: LiveRegistry,
-    authorizer: authorization.Chain,
-    quotas: StoredQuotas,
-) -> AdmissionChain:
-    namespaces = Namespaces(store)
-    lookup = Lookup(store, LOOKED_UP)
-    objects = ObjectCache(store)
-    surroundings = Surroundings(
-        lookup=lookup,
-        cache=objects,
-        authorize=authorizer.authorize,
-        registry=registry,
-    )
-    return AdmissionChain(
-        [
-            NamespaceLifecycle(namespaces.phase),
-            LimitRanger(lookup),
-            TaintNodesByCondition(),
-            PodSecurity(namespaces.policy, objects),
-            Priority(lookup),
-            DefaultTolerationSeconds(),
-            DefaultStorageClass(lookup),
-            StorageObjectInUseProtection(),
-            PersistentVolumeClaimResize(lookup),
-            RuntimeClass(lookup),
-            CertificateSubjectRestriction(),
-            DefaultIngressClass(lookup),
-            PodTopologyLabels(lookup),
-            NodeDeclaredFeatureValidator(lookup),
-            PodResizeValidator(lookup),
-            MutatingAdmissionPolicy(surroundings),
-            ValidatingAdmissionPolicy(surroundings),
-            ResourceQuota(lookup, quotas),
-        ]
-    )
-
-
-def _allocators(
-    config: Config, store: Store, registry: LiveRegistry, env: Env
-) -> dict[tuple[str, str], Allocator]:
-    return {("", "services"): ServiceAllocator(store, registry, env, config.services.ranges)}
-
-
 def store_config(config: Config) -> StoreConfig:
     """The store's part of a configuration."""
     return StoreConfig(
@@ -221,7 +170,9 @@ def store_config(config: Config) -> StoreConfig:
     )
 
 
-def build_api(config: Config, env: Env, store: Store, state: State, port: int) -> Api:
+def build_api(
+    config: Config, env: Env, store: Store, state: State, port: int, parts: Parts
+) -> Pipeline:
     """The pipeline of a server on an open store; nothing listens yet.
 
     Args:
@@ -230,13 +181,14 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         store: where objects live.
         state: what health checks look at.
         port: port that clients reach, for documents that name it.
+        parts: what an embedder adds.
 
     Raises:
         StartError: the token file cannot be used.
     """
     hub = Hub(store)
     metrics = Metrics()
-    registry = LiveRegistry(builtin_registry())
+    registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
     address = f"{bracketed(config.serving.public_address)}:{port}"
     health = health_checks(state, store, config.storage)
     pages = Pages(
@@ -252,13 +204,14 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
     authorizer = authorization.Chain(
         [
             authorization.Masters(),
+            *parts.authorizers,
             authorization.bootstrap_paths(builtin.load("bootstrap")),
             authorization.basic_user(builtin.load("bootstrap")),
             authorization.kubelet_admins(builtin.load("bootstrap")),
         ]
     )
     quotas = StoredQuotas(store, registry, env)
-    api = Api(
+    api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
             request_timeout_s=config.requests.request_timeout_s,
@@ -271,13 +224,16 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
         store=store,
         hub=hub,
         listing=Listing(store, hub),
-        lifecycle=Lifecycle(
-            store,
-            registry,
-            _admission(store, registry, authorizer, quotas),
+        operations=Operations(
+            Lifecycle(
+                store,
+                registry,
+                admission(store, registry, authorizer.authorize, quotas, parts.admission),
+                env,
+                allocators(store, registry, env, config.services.ranges),
+                allow_privileged=config.admission.allow_privileged,
+            ),
             env,
-            _allocators(config, store, registry, env),
-            allow_privileged=config.admission.allow_privileged,
         ),
         authenticator=Authenticator(_tokens(config), anonymous=config.auth.anonymous_auth),
         authorizer=authorizer,
@@ -343,7 +299,7 @@ def health_checks(state: State, store: Store, limits: Storage) -> Health:
     return health
 
 
-def _fills(api: Api) -> Iterable[Fill]:
+def _fills(api: Pipeline) -> Iterable[Fill]:
     """How full the caches of a server are, and those that the process has for all of them."""
     yield from fills()
     yield Fill("auth/authenticate", *api.authenticator.remembered())

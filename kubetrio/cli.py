@@ -21,7 +21,8 @@ from kubetrio.flags.terminal import Terminal
 from kubetrio.logs import Log
 
 if TYPE_CHECKING:
-    from kubetrio.flags.absent import Ignored
+    from kubetrio.assembly import Parts
+    from kubetrio.flags.absence import Ignored
     from kubetrio.server import Server
 
 log = Log("kubetrio")
@@ -42,8 +43,13 @@ def parser() -> flags.Parser:
     return top
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code."""
+def main(arguments: Sequence[str] | None = None, parts: Parts | None = None) -> int:
+    """Run a command; returns the exit code.
+
+    Args:
+        arguments: of the command line; those of the process when None.
+        parts: what a command of your own adds to the server.
+    """
     options, rest = parser().parse_known_args(arguments)
     ignored: list[Ignored] = []
     try:
@@ -67,12 +73,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logs.setup(form, terminal.verbosity, sys.stderr)
         for row in ignored:
             log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
-        return serve(config, terminal)
+        return serve(config, terminal, parts)
     finally:
         _let_go_of_output()
 
 
-def serve(config: Config, terminal: Terminal) -> int:
+def serve(config: Config, terminal: Terminal, parts: Parts | None = None) -> int:
     """Run the server until a signal says otherwise."""
     from kubetrio.http.descriptors import allow_all
     from kubetrio.pki import PkiError
@@ -83,7 +89,7 @@ def serve(config: Config, terminal: Terminal) -> int:
     path = terminal.write_kubeconfig or config.data_dir / "kubeconfig"
     expected = (StartError, StoreError, PkiError, kubeconfig.KubeconfigError, OSError)
     try:
-        trio.run(_serve, config, path.resolve(), terminal.merge_kubeconfig)
+        trio.run(_serve, config, path.resolve(), terminal.merge_kubeconfig, parts)
     except BaseExceptionGroup as group:
         problem = _first(group)
         if not isinstance(problem, expected):
@@ -110,11 +116,11 @@ def _say(problem: BaseException) -> None:
     print(f"kubetrio: {text}", file=sys.stderr)
 
 
-async def _serve(config: Config, kubeconfig_path: Path, merge: bool) -> None:
+async def _serve(config: Config, kubeconfig_path: Path, merge: bool, parts: Parts | None) -> None:
     from kubetrio.server import open_server
 
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async with open_server(config) as server:
+        async with open_server(config, parts=parts) as server:
             _print(first_screen(server, kubeconfig_path, merge=merge))
             _settle_memory()
             sys.setswitchinterval(SWITCH_INTERVAL_S)

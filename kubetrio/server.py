@@ -5,12 +5,11 @@ With `assembly`, which makes the parts, the only module that knows every room.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,32 +17,26 @@ from functools import partial
 import trio
 
 from kubetrio import kubeconfig, pki
-from kubetrio.api.flowcontrol import PriorityAndFairness
-from kubetrio.api.pipeline import Api
-from kubetrio.assembly import StartError, State, bracketed, build_api, store_config
+from kubetrio.api.pipeline import Pipeline
+from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
-from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.lease import IdentityLease
-from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.bootstrap.objects import service_ip
+from kubetrio.client.client import LOOPBACK, Client
+from kubetrio.composition import open_core
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.files import exposed
-from kubetrio.groups import leaves, ungrouped
+from kubetrio.groups import ungrouped
 from kubetrio.http import descriptors
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
-from kubetrio.kinds.core.protection import Unprotect
-from kubetrio.kinds.core.quota.keeper import QuotaKeeper
-from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.logs import Log
-from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
-from kubetrio.store.errors import StoreError
-from kubetrio.store.model import Store
-from kubetrio.store.revisions import open_store
 from kubetrio.supervise import persevere
 
 __all__ = ["Server", "StartError", "open_server"]
@@ -69,11 +62,19 @@ class Server:
 
     config: Config
     url: str
-    api: Api
+    api: Pipeline
     pki: pki.Pki
     listener: Listener
     state: State
     lease: IdentityLease
+
+    def client(self, user: UserInfo = LOOPBACK) -> Client:
+        """A client without sockets, whose requests go through all that others' go through.
+
+        Args:
+            user: who asks; the server itself unless told otherwise, which may do everything.
+        """
+        return Client(self.api.handle, self.api.registry, user)
 
     async def stop(self) -> None:
         """Stop in order: not ready, streams end, requests in flight finish, within a limit.
@@ -166,88 +167,11 @@ def _connection_limits(config: Config) -> ConnectionLimits:
     )
 
 
-def _default_range(config: Config, api: Api) -> DefaultServiceRange:
-    return DefaultServiceRange(
-        api.registry, api.lifecycle, api.store, api.env, config.services.ranges
-    )
-
-
-async def bootstrap(
-    config: Config, api: Api, state: State, port: int, client_ca: str = ""
-) -> FlowConfig | None:
-    """Make the objects that every cluster has; returns what keeps those of flow control.
-
-    Args:
-        config: how.
-        api: an open pipeline.
-        state: what health checks look at.
-        port: port that clients reach.
-        client_ca: authorities of client certificates, PEM.
-
-    Raises:
-        StartError: the store takes no writes.
-    """
-    objects = Bootstrap(
-        api.registry,
-        api.lifecycle,
-        api.store,
-        address=_ip(config.serving.public_address),
-        port=port,
-        service_ip=service_ip(config.services.ranges[0]),
-        client_ca=client_ca,
-        now=api.env.now(),
-    )
-
-    async def own_objects() -> None:
-        await _default_range(config, api).keep()
-        await objects.run()
-
-    keeper: FlowConfig | None = None
-    try:
-        for allocator in api.lifecycle.allocators.values():
-            await allocator.start()
-        if await _written(own_objects, api.store):
-            state.bootstrapped = True
-        if isinstance(api.flow, PriorityAndFairness):
-            kinds = api.registry.resources.values()
-            await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
-            keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
-            await _written(keeper.produce, api.store)
-            await keeper.consume()
-    except* ApiError as group:
-        reason = next(leaves(group))
-        raise StartError(f"cannot write what every cluster has: {reason}") from reason
-    if not state.bootstrapped:
-        state.unwritten = own_objects
-    return keeper
-
-
-async def _written(write: Callable[[], Awaitable[None]], store: Store) -> bool:
-    """Write objects of the server itself; False where there is no room on the disk for them."""
-    done = True
-    try:
-        await write()
-    except* (ApiError, StoreError):  # of several tasks
-        if not store.statistics().full:
-            raise
-        log.warning("objects of the server itself wait for room on the disk")
-        done = False
-    return done
-
-
-async def _write_later(state: State, store: Store) -> None:
-    """Write what there was no room for, when there is; then wait until cancelled."""
-    while state.unwritten is not None and not state.bootstrapped:
-        await trio.sleep(WRITES_AGAIN_S)
-        if not store.statistics().full:
-            await state.unwritten()
-            state.bootstrapped = True
-    await trio.sleep_forever()
-
-
 @ungrouped
 @asynccontextmanager
-async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[Server]:
+async def open_server(
+    config: Config, env: Env | None = None, parts: Parts | None = None
+) -> AsyncIterator[Server]:
     """Run a server for as long as the block lasts; leaving it shuts down in order.
 
     What the block raises leaves it as it is, not in a group, unless more goes wrong with it.
@@ -255,12 +179,13 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
     Args:
         config: how.
         env: clocks, randomness and threads; the real ones when None.
+        parts: kinds, authorizers, admission plugins or a store of your own.
 
     Raises:
         StartError: a file, address or certificate cannot be used; one line says which.
         StoreError: the data directory is in use, foreign or damaged.
     """
-    env = env or Env()
+    env, parts = env or Env(), parts or Parts()
     _known_gates(config)
     try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -283,9 +208,8 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
         raise StartError(f"cannot listen on {where}: {why}") from error
     port: int = listening.getsockname()[1]
     try:
-        async with open_store(config.data_dir, store_config(config), env) as store:
-            state = State()
-            api = build_api(config, env, store, state, port)
+        async with open_core(config, env, parts, port, authorities) as core:
+            api = core.api
             api.issuer = TokenIssuer(made.sa_key, config.auth.service_account_issuer)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(api.handle, write_timeout_s=h1.write_timeout_s, env=env)
@@ -293,33 +217,21 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
             listener = Listener(listening, context, api.handle, h1, env, bridge, limits)
             api.metrics.gathered.add(partial(connection_families, listener.peers))
             async with trio.open_nursery() as nursery:
-
-                def in_background(run: Callable[[], Awaitable[object]], name: str) -> None:
-                    nursery.start_soon(persevere, run, name, name=name)
-
-                nursery.start_soon(api.hub.run, name="watch hub")
-                in_background(api.authenticator.attempts.run, "bad credentials")
-                in_background(partial(give_back, env.run_blocking), "heap")
-                keeper = await bootstrap(config, api, state, port, authorities)
-                in_background(_default_range(config, api).run, "service range")
-                if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
-                    await nursery.start(api.flow.gate.run, name="flow control")
-                    in_background(keeper.run, "flow control configuration")
-                in_background(partial(_write_later, state, store), "objects of the server")
-                unprotect = Unprotect(api.registry, api.lifecycle, store)
-                in_background(unprotect.run, "storage protection")
-                in_background(QuotaKeeper(store, api.quotas, env).run, "resource quotas")
+                await core.keep(nursery)
+                nursery.start_soon(
+                    persevere, partial(give_back, env.run_blocking), "heap", name="heap"
+                )
                 address = f"{bracketed(config.serving.public_address)}:{port}"
                 lease = IdentityLease(
                     api.registry,
-                    api.lifecycle,
-                    store,
+                    api.operations,
+                    api.store,
                     env,
                     hostname=socket.gethostname(),
                     address=address,
                 )
                 await lease.start()
-                in_background(lease.run, "identity lease")
+                nursery.start_soon(persevere, lease.run, "identity lease", name="identity lease")
                 nursery.start_soon(listener.run, name="listener")
                 server = Server(
                     config=config,
@@ -327,7 +239,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                     api=api,
                     pki=made,
                     listener=listener,
-                    state=state,
+                    state=core.state,
                     lease=lease,
                 )
                 yield server
@@ -343,11 +255,3 @@ def _known_gates(config: Config) -> None:
         for name in config.feature_gates:
             if name not in known:
                 raise StartError(f"--feature-gates: unrecognized feature gate: {name}")
-
-
-def _ip(address: str) -> str:
-    """An IP address for endpoints; a host name has none that is sure to be right."""
-    try:
-        return str(ipaddress.ip_address(address))
-    except ValueError:
-        return "127.0.0.1"

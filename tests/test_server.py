@@ -20,11 +20,12 @@ from trio.testing import MockClock
 
 from kubetrio.bootstrap.flowconfig import MAINTENANCE_PERIOD_S
 from kubetrio.bootstrap.lease import identity
+from kubetrio.composition import _written
 from kubetrio.config import Authentication, Config, Serving, Storage
 from kubetrio.env import STARTED, Env, seeded
 from kubetrio.files import write_atomic
 from kubetrio.kubeconfig import context_name
-from kubetrio.server import Server, StartError, _written, open_server
+from kubetrio.server import Server, StartError, open_server
 from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import StoreError, StoreFull
 from kubetrio.store.model import Range

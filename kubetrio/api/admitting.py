@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.api.api import Api
 from kubetrio.api.request import Request
 from kubetrio.schema.kind import Kind
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 
 async def admit(

@@ -1,4 +1,4 @@
-"""Server-side apply: a configuration to a function from old object to new.
+"""Server-side apply: the configuration of a request.
 
 Source: docs "Server-Side Apply"; KEP-555.
 """
@@ -8,14 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from kubetrio.api import bodies
-from kubetrio.api.changing import Change, stored_change
-from kubetrio.api.offloop import OffLoop
-from kubetrio.api.patching import check_named
 from kubetrio.api.request import Request, truthy
-from kubetrio.machinery.jsonvalues import copy_json
-from kubetrio.machinery.status import ApiError, bad_request
-from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.schema.kind import Kind
+from kubetrio.machinery.status import bad_request
+from kubetrio.resources.operations import Configuration
 from kubetrio.wire import cborwire, gojson, yamlwire
 from kubetrio.wire.negotiate import APPLY_CBOR_PATCH
 
@@ -73,73 +68,21 @@ def _check_strict(request: Request, document: yamlwire.Document) -> None:
         bodies.warn_strict(request, [f"{CONVERTING}{document.strict_error}"])
 
 
-def applying_change(
-    request: Request, resource: Kind, fields: FieldManager, off_loop: OffLoop
-) -> Change:
-    """The change an apply makes, for `Lifecycle.update`.
+def configuration_of(request: Request) -> Configuration:
+    """The configuration that a request applies, for `Operations.apply`.
 
     Args:
         request: the request; its body is the configuration.
-        resource: the resource, in the version of the request.
-        fields: merges, finds conflicts and tracks who owns what.
-        off_loop: works over a large configuration.
     """
     document: yamlwire.Document | None = None
-    force = truthy(request.query.get("force", "0"))
 
-    def changed(live: Object | None) -> Object:
+    def read() -> Object:
         nonlocal document
-        if document is None:
-            document = _configuration(request)
-        applied = fields.applied(live, document.value or {}, force=force)
-        # What did not change is not printed anew: opaque JSON keeps its text.
-        new = copy_json(applied.obj) if applied.kept else _decoded(applied.obj, resource)
-        _check_strict(request, document)
-        resource.rules.default(new)
-        new = _with_annotations_read(new, resource)
-        check_named(request, resource, new)
-        if applied.entries:
-            new["metadata"]["managedFields"] = applied.entries
-        if live is None:
-            new["metadata"].pop("resourceVersion", None)
-        return new
+        document = _configuration(request)
+        return document.value or {}
 
-    return stored_change(request, resource, fields, off_loop, changed)
+    def check() -> None:
+        if document is not None:
+            _check_strict(request, document)
 
-
-def _decoded(obj: Object, resource: Kind) -> Object:
-    """A merged object as one of its type: known members, no nulls.
-
-    Raises:
-        ApiError: 500, as kube-apiserver has it for a value that fits the schema and not the type.
-    """
-    try:
-        return resource.type.restore(obj, [])
-    except ValueError as error:
-        kind, which = _shown(obj, resource)
-        raise ApiError(
-            500,
-            "",
-            f"failed to convert new object ({which}) to proper version: unable to convert "
-            f"unstructured object to {kind}: {error}",
-        ) from error
-
-
-def _with_annotations_read(obj: Object, resource: Kind) -> Object:
-    """A merged object whose annotations were read.
-
-    Raises:
-        ApiError: 500, as kube-apiserver has it for what is wrong with them.
-    """
-    try:
-        return resource.type.read_annotations(obj)
-    except ValueError as error:
-        _, which = _shown(obj, resource)
-        raise ApiError(500, "", f"failed to convert to unversioned ({which}): {error}") from error
-
-
-def _shown(obj: Object, resource: Kind) -> tuple[str, str]:
-    """The kind and the object as messages print them."""
-    gvk, meta = resource.group_version_kind, obj.get("metadata") or {}
-    kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
-    return kind, f"{meta.get('namespace', '')}/{meta.get('name', '')}; {kind}"
+    return Configuration(read, check, truthy(request.query.get("force", "0")))

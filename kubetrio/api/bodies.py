@@ -67,10 +67,14 @@ async def decode_body(
         return
     if codec is None:
         codec = negotiate.body_codec(media, offered)
+    value, request.given = request.given, None
     below = resource.subresources.get(request.info.subresource)
     gvk = resource.group_version_kind if below is None else below.kind
     older = frozenset[GroupVersionKind]() if below is None else below.older
-    if not request.heavy:
+    if value is not None:
+        parsed = gojson.Parsed(value, [], {})
+        decoded = jsonwire.decode_parsed(parsed, b"", gvk, scheme_of(gvk.group), older)
+    elif not request.heavy:
         decoded = decode_object(body, gvk, codec, older)
     else:
         if codec == "protobuf":

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from kubetrio.admission.attributes import Operation
 from kubetrio.api import translating
 from kubetrio.api.admitting import admit
+from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.containers import container_of
 from kubetrio.api.podlogs import log
 from kubetrio.api.proxying import forward
@@ -38,9 +39,6 @@ from kubetrio.machinery.status import bad_request, forbidden
 from kubetrio.resources import revising
 from kubetrio.schema import wellknown
 from kubetrio.schema.kind import Kind
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 WEBSOCKETS = "ExtendWebSocketsToKubelet"
@@ -64,8 +62,6 @@ async def _may_create(api: Api, request: Request) -> None:
     Raises:
         ApiError: 403.
     """
-    from kubetrio.api.pipeline import attributes_of
-
     if request.info.verb == "create":
         return
     verdict = api.authorizer.authorize(replace(attributes_of(request), verb="create"))

@@ -7,8 +7,8 @@ megabyte takes up to 30 ms as protobuf, half a second as YAML.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kubetrio.api.api import Api
 from kubetrio.api.encoders import AnyEncoder, ObjectEncoder
 from kubetrio.api.offloop import INLINE_BYTES, OffLoop
 from kubetrio.api.request import Request
@@ -16,9 +16,6 @@ from kubetrio.resources.conversion import shown_values
 from kubetrio.resources.paging import to_encode
 from kubetrio.resources.representation import ListMeta
 from kubetrio.store.model import KeyValue
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 
 async def encoded(off_loop: OffLoop, request: Request, encoder: AnyEncoder, value: bytes) -> bytes:

@@ -5,25 +5,24 @@ Source: docs "API concepts" (patch), RFC 6902, RFC 7386.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from kubetrio.api import bodies
-from kubetrio.api.changing import Change, stored_change
-from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors, jsonpatch
 from kubetrio.machinery.names import GroupKind
-from kubetrio.machinery.status import ApiError, bad_request, invalid, not_found
-from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.machinery.status import ApiError, bad_request, invalid
+from kubetrio.resources.operations import Make
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import gojson, jsonwire, negotiate
 from kubetrio.wire.places import MAX_STRICT_ERRORS
 
 Object = dict[str, Any]
+Change = Callable[[Object | None], Awaitable[Object]]
 
 
 DECODING = "error decoding patch: "
@@ -200,53 +199,21 @@ def reason_of(error: ApiError, kind: str) -> str:
 TYPE_META = frozenset({"kind", "apiVersion"})
 
 
-def changer(request: Request, resource: Kind, fields: FieldManager, off_loop: OffLoop) -> Change:
-    """The change a PATCH makes, for `Lifecycle.update`.
+def maker(request: Request, resource: Kind) -> Make:
+    """What the patch of a request makes of an object, for `Operations.patch`.
 
     The patch is read when there is something to patch: whether there is comes first.
 
     Args:
         request: the request; its body is the patch.
-        resource: the resource, in the version of the request.
-        fields: tracks who owns what.
-        off_loop: works over a large patch.
+        resource: the kind, in the version of the request.
     """
     apply: Apply | None = None
 
-    def changed(old: Object | None) -> Object:
+    def make(old: Object) -> Object:
         nonlocal apply
-        if old is None:
-            raise not_found(resource.group_resource, request.info.name)
         if apply is None:
             apply = _applier(request, resource.schema_name)
-        new = _decode(request, apply(old), resource)
-        resource.rules.default(new)
-        check_named(request, resource, new)
-        fields.updated(old, new)
-        return new
+        return _decode(request, apply(old), resource)
 
-    return stored_change(request, resource, fields, off_loop, changed)
-
-
-def check_named(request: Request, resource: Kind, new: Object) -> None:
-    """An object that is written must be the one of the path.
-
-    Raises:
-        ApiError: 400.
-    """
-    meta = new.get("metadata") or {}
-    namespace, name = meta.get("namespace") or "", meta.get("name") or ""
-    if resource.namespaced and namespace and namespace != request.info.namespace:
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-    if not name:
-        raise bad_request(
-            f"the name of the object ({request.info.name} based on URL) was undeterminable: "
-            "name must be provided"
-        )
-    if name != request.info.name:
-        raise bad_request(
-            f"the name of the object ({name}) does not match the name on the URL "
-            f"({request.info.name})"
-        )
+    return make

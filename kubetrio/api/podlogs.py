@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 from urllib.parse import urlencode, urljoin
 
 from kubetrio.api import options
+from kubetrio.api.api import Api
 from kubetrio.api.containers import container_of
 from kubetrio.api.encoders import accept
 from kubetrio.api.proxying import Relay, closing_on_error, stoppable, unknown_error
@@ -34,9 +35,6 @@ from kubetrio.machinery.timestamps import normalise_time
 from kubetrio.resources import revising
 from kubetrio.schema.kind import Kind
 from kubetrio.wire.negotiate import LOG, metadata_shape_mismatch
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 ALL = "All"
 STREAMS = (ALL, "Stdout", "Stderr")

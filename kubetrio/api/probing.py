@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import contextlib
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import trio
 
+from kubetrio.api.api import Api
 from kubetrio.api.targets import Location, connected
 from kubetrio.backend.backends import Trust
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError, Exchange, encode_head
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 TIMEOUT_S = 20.0
 MAX_BYTES = 10 * 1024

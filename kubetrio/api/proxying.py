@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import trio
 
+from kubetrio.api.api import Api
 from kubetrio.api.hops import CORS, end_to_end, forwarded_for, rewrite_url, without_secrets
 from kubetrio.api.request import Request
 from kubetrio.api.response import (
@@ -38,9 +38,6 @@ from kubetrio.backend.exchange import (
 )
 from kubetrio.machinery.status import ApiError
 from kubetrio.transport import Transport
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 OURS = frozenset({b"content-length", b"content-type", b"date"})  # the answer gets its own
 MOVED = 301

@@ -206,6 +206,7 @@ class Request:
         peer: address of the client.
         certificate: identity from a verified client certificate, or None.
         ready: whether the whole body is here already, or there is none.
+        given: the object of a create or update as a value, in place of a body (in-process clients).
 
     Attributes:
         pull_body: reads the next piece of the body, empty at its end, instead of `read_body`; may
@@ -229,6 +230,7 @@ class Request:
     peer: str = ""
     certificate: UserInfo | None = None
     ready: bool = False
+    given: Any = None
     # filled in by the stages
     info: RequestInfo = field(init=False)
     query: Mapping[str, str] = field(init=False)

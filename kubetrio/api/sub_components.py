@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trio
 
+from kubetrio.api.api import Api
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.options import list_options
 from kubetrio.api.request import Request
@@ -26,9 +27,6 @@ from kubetrio.store.errors import StoreError
 from kubetrio.store.model import KeyValue
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import COLLECTION, OBJECT
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 STORE = "etcd-0"

@@ -9,15 +9,12 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from kubetrio.api.api import Api
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.verbs import Verb
 from kubetrio.schema.kind import Kind
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 PROXIED = ("create", "delete", "get", "patch", "update", "")
 """Verbs of proxies; OPTIONS has none."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubetrio.api import options
 from kubetrio.api.admitting import admit
+from kubetrio.api.api import Api
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.verbs import Verb
@@ -20,9 +21,6 @@ from kubetrio.resources.identity import check_identity, told_key
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.wellknown import BUDGETS, CORE_PODS
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 PDB_ATTEMPTS = 20

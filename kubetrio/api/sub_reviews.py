@@ -7,10 +7,11 @@ API reference of authentication.k8s.io and authorization.k8s.io.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from kubetrio.api import options
 from kubetrio.api.admitting import admit
+from kubetrio.api.api import Api
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
@@ -28,9 +29,6 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.rules import Check
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import NO_TABLE
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 AUTHORIZATION = GroupKind("authorization.k8s.io", "")

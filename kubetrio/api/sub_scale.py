@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from kubetrio.api import options, patching
-from kubetrio.api.applying import applying_change
+from kubetrio.api.api import Api
+from kubetrio.api.applying import configuration_of
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb
 from kubetrio.kinds.autoscaling.scale import SCALE, owners_of_scale, scale_of, with_scale
 from kubetrio.machinery.status import not_found
-from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.identity import check_identity, told_key
+from kubetrio.resources.operations import check_named
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, OBJECT
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
@@ -45,8 +42,9 @@ async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
 async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A workload scaled by a whole Scale."""
     chosen = options.write_options(request, "UpdateOptions")
-    patching.check_named(request, resource, request.body)
-    fields = _field_manager(api, request, chosen)
+    target = _target(request)
+    check_named(target, request.body)
+    fields = api.operations.fields(target, chosen)
     body: Object = request.body
 
     async def change(old: Object | None) -> Object:
@@ -60,16 +58,19 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
 
 async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A workload scaled by a part of a Scale."""
-    chosen = options.patch_options(request)
-    fields = _field_manager(api, request, chosen)
-    make = applying_change if request.patch_type in APPLIES else patching.changer
-    change = make(request, SCALE, fields, api.off_loop)
+    chosen = options.patch_options(request)._replace(work=api.off_loop.of(request).work)
+    target = _target(request)
+    if request.patch_type in APPLIES:
+        change = api.operations.applying(target, configuration_of(request), chosen)
+    else:
+        change = api.operations.patching(target, patching.maker(request, SCALE), chosen)
     return await _write(api, request, resource, change, chosen)
 
 
-def _field_manager(api: Api, request: Request, chosen: WriteOptions) -> FieldManager:
-    now, subresource = format_time(api.env.now()), request.info.subresource
-    return FieldManager(SCALE, chosen.field_manager, now, subresource)
+def _target(request: Request) -> Target:
+    """The scale of a request."""
+    info = request.info
+    return Target(SCALE, info.namespace, info.name, info.subresource)
 
 
 async def _write(

@@ -6,10 +6,11 @@ Source: docs "Managing Service Accounts", API reference of TokenRequest.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubetrio.api import options
 from kubetrio.api.admitting import admit
+from kubetrio.api.api import Api
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
@@ -29,9 +30,6 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.wellknown import CORE_NODES, NODES, PODS, SECRETS
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import NO_TABLE
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote as percent
 
+from kubetrio.api.api import Api
 from kubetrio.backend.backends import Trust
 from kubetrio.backend.dial import DialError, NotAllowed, join_host_port
 from kubetrio.backend.guard import proxyable
@@ -28,9 +29,6 @@ from kubetrio.schema.wellknown import (
     SLICES,
 )
 from kubetrio.transport import Transport
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 KUBELET_PORT = 10250

@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import trio
 
+from kubetrio.api.api import Api
 from kubetrio.api.proxying import stoppable
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, TunnelResponse
@@ -40,9 +41,6 @@ from kubetrio.machinery.status import internal_error, success
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.transport import Transport
 from kubetrio.wire import gojson, jsonwire
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import trio
 
+from kubetrio.api.api import Api
 from kubetrio.api.hops import forwarded_for, without_secrets
 from kubetrio.api.proxying import Owner, answered, closing_on_error, stoppable, unknown_error
 from kubetrio.api.request import Request
@@ -26,9 +26,6 @@ from kubetrio.backend.exchange import (
 )
 from kubetrio.backend.tunnel import send_all, splice
 from kubetrio.transport import Transport
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 TUNNELLED = "SPDY/3.1+"
 """Begins the name of a subprotocol that is SPDY in WebSocket messages."""

@@ -6,24 +6,21 @@ Which path takes which verb is decided in `routing`; what happens to objects in 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import Any
 
 import orjson
 
 from kubetrio.api import options, patching
-from kubetrio.api.applying import applying_change
-from kubetrio.api.changing import stored_change
+from kubetrio.api.api import Api
+from kubetrio.api.applying import configuration_of
 from kubetrio.api.encoders import AnyEncoder, encoder_for
 from kubetrio.api.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
 from kubetrio.machinery.status import bad_request, not_found, success
-from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.lifecycle import clear_system_fields
-from kubetrio.resources.ownerreferences import drop_repeated_owners
+from kubetrio.resources.operations import check_named
 from kubetrio.resources.paging import RestOfList
 from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import (
@@ -36,9 +33,6 @@ from kubetrio.resources.writes import (
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
-
-if TYPE_CHECKING:
-    from kubetrio.api.pipeline import Api
 
 Object = dict[str, Any]
 Verb = Callable[["Api", Request, Kind], Awaitable[AnyResponse]]
@@ -154,28 +148,11 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A new object."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
-    fields = _field_manager(api, request, resource, chosen)
-    made = partial(_created, request, resource, fields)
-    new = await stored_change(request, resource, fields, api.off_loop, made)(None)
     if request.heavy:
         chosen = _working(api, request, chosen)
-    written = await api.lifecycle.create(_target(request, resource), new, chosen)
+    target = _target(request, resource)
+    written = await api.operations.create(target, request.body, chosen)
     return await _written(api, request, encoder, written)
-
-
-def _created(request: Request, resource: Kind, fields: FieldManager, _: Object | None) -> Object:
-    """The object of a request as it is at first, but for what admission makes of it."""
-    body = _defaulted(request, resource)
-    fields.created(body)
-    return body
-
-
-def _defaulted(request: Request, resource: Kind) -> Object:
-    body: Object = request.body
-    clear_system_fields(body)  # nobody owns them
-    drop_repeated_owners(body, request.warn, admitted=False)
-    resource.rules.default(body)
-    return body
 
 
 @_followed
@@ -183,22 +160,12 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object replaced."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "UpdateOptions")
-    patching.check_named(request, resource, request.body)
-    body = await api.off_loop.run(request, _defaulted, request, resource)
-    fields = _field_manager(api, request, resource, chosen)
-
-    def changed(old: Object | None) -> Object:
-        new = {**body, "metadata": dict(body.get("metadata") or {})}
-        if old is None:
-            fields.created(new)
-        else:
-            fields.updated(old, new)
-        return new
-
-    change = stored_change(request, resource, fields, api.off_loop, changed)
-    written = await api.lifecycle.update(
-        _target(request, resource), change, _working(api, request, chosen)
-    )
+    chosen = _working(api, request, chosen)
+    info = request.info
+    target = Target(resource, object_namespace(request, resource), info.name, info.subresource)
+    check_named(target, request.body)  # whichever name it is: this is told first
+    check_name(info.name)
+    written = await api.operations.replace(target, request.body, chosen)
     return await _written(api, request, encoder, written)
 
 
@@ -207,17 +174,12 @@ async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object changed in part."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.patch_options(request)
-    fields = _field_manager(api, request, resource, chosen)
-    applying = request.patch_type in APPLIES
-    make = applying_change if applying else patching.changer
-    target = _target(request, resource)
-    written = await api.lifecycle.update(
-        target,
-        make(request, resource, fields, api.off_loop),
-        _working(api, request, chosen),
-        uid_is_precondition=False,
-        create_missing=applying,
-    )
+    target, chosen = _target(request, resource), _working(api, request, chosen)
+    if request.patch_type in APPLIES:
+        wanted = configuration_of(request)
+        written = await api.operations.apply(target, wanted, chosen)
+    else:
+        written = await api.operations.patch(target, patching.maker(request, resource), chosen)
     return await _written(api, request, encoder, written)
 
 
@@ -225,13 +187,6 @@ def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
     """Options of a write whose object is worked over beside the event loop, if it is large."""
     one = api.off_loop.of(request)
     return chosen._replace(work=one.work, weigh=one.weigh)
-
-
-def _field_manager(
-    api: Api, request: Request, resource: Kind, chosen: WriteOptions
-) -> FieldManager:
-    now, subresource = format_time(api.env.now()), request.info.subresource
-    return FieldManager(resource, chosen.field_manager, now, subresource)
 
 
 def _who(request: Request, chosen: DeleteOptions) -> WriteOptions:
@@ -245,7 +200,7 @@ async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:
     chosen = delete_options(raw)
     _warn_of_orphans(request, resource, chosen)
     target = _target(request, resource)
-    last, gone = await api.lifecycle.delete(target, chosen, _who(request, chosen))
+    last, gone = await api.operations.delete(target, chosen, _who(request, chosen))
     if not gone or api.returns_deleted(resource):
         code = 202 if chosen.waits and not gone else 200
         body = await encoded(api.off_loop, request, encoder, jsonwire.encode(last))

@@ -37,8 +37,7 @@ from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import SERVER, apply_status
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema import builtin
@@ -143,12 +142,12 @@ class FlowConfig:
     """
 
     def __init__(
-        self, registry: LiveRegistry, lifecycle: Lifecycle, store: Store, gate: Gate, env: Env
+        self, registry: LiveRegistry, operations: Operations, store: Store, gate: Gate, env: Env
     ) -> None:
         self._resources: dict[str, Kind] = {
             kind: registry.by_kind[GroupVersionKind(GROUP, "v1", kind)] for kind in KINDS
         }
-        self._lifecycle = lifecycle
+        self._operations = operations
         self._store = store
         self._gate = gate
         self._env = env
@@ -229,21 +228,16 @@ class FlowConfig:
     async def _ensure(self, kind: str, name: str, wanted: Object, mandatory: bool) -> None:
         resource = self._resources[kind]
         target = Target(resource=resource, namespace="", name=name)
-        fields = FieldManager(resource, PRODUCER.field_manager, format_time(self._env.now()))
 
-        async def change(stored: Object | None) -> Object:
-            base = stored or wanted
-            new = desired(stored, wanted, mandatory=mandatory) or base
-            new = {**new, "metadata": dict(new["metadata"])}
-            fields.updated(base, new)
-            return new
+        def kept(stored: Object) -> Object:
+            new = desired(stored, wanted, mandatory=mandatory) or stored
+            return {**new, "metadata": dict(new["metadata"])}
 
         try:
             if await self._store.get(target.key) is None:
-                fields.created(wanted)
-                await self._lifecycle.create(target, wanted, PRODUCER)
+                await self._operations.create(target, wanted, PRODUCER)
             else:
-                await self._lifecycle.update(target, change, PRODUCER)
+                await self._operations.patch(target, kept, PRODUCER)
         except ApiError as error:
             if error.code not in (404, 409):  # somebody else was faster: next time
                 raise
@@ -253,7 +247,7 @@ class FlowConfig:
         meta = obj["metadata"]
         options = DeleteOptions(uid=meta["uid"], resource_version=meta["resourceVersion"])
         try:
-            await self._lifecycle.delete(target, options, PRODUCER)
+            await self._operations.delete(target, options, PRODUCER)
         except ApiError as error:
             if error.code not in (404, 409):
                 raise
@@ -299,7 +293,7 @@ class FlowConfig:
         target = Target(resource=resource, namespace="", name=name)
         try:
             status = {"conditions": [wanted]}
-            await apply_status(self._lifecycle, target, status, CONSUMER, time)
+            await apply_status(self._operations, target, status, CONSUMER)
         except ApiError as error:
             if error.code != 404:  # deleted meanwhile
                 log.warning("FlowSchema status not written", name=name, reason=error.message)

@@ -19,10 +19,9 @@ from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
-from kubetrio.machinery.timestamps import format_micro, format_time, parse_micro
+from kubetrio.machinery.timestamps import format_micro, parse_micro
 from kubetrio.resources import revising
-from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.schema.registry import LiveRegistry
@@ -64,7 +63,7 @@ class IdentityLease:
     def __init__(
         self,
         registry: LiveRegistry,
-        lifecycle: Lifecycle,
+        operations: Operations,
         store: Store,
         env: Env,
         *,
@@ -73,7 +72,7 @@ class IdentityLease:
     ) -> None:
         kind = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
         self._resource = registry.by_kind[kind]
-        self._lifecycle = lifecycle
+        self._operations = operations
         self._store = store
         self._env = env
         self._labels = {IDENTITY: COMPONENT, HOSTNAME: hostname}
@@ -106,18 +105,12 @@ class IdentityLease:
         await self._delete(self._target)
 
     async def _renew(self) -> None:
-        fields = FieldManager(self._resource, OWN.field_manager, format_time(self._env.now()))
-
-        async def change(stored: Object | None) -> Object:
-            new = self._lease(stored)
-            if stored is None:
-                fields.created(new)
-            else:
-                fields.updated(stored, new)
-            return new
-
         try:
-            await self._lifecycle.update(self._target, change, OWN, create_missing=True)
+            found = await self._store.get(self._target.key)
+            if found is None:
+                await self._operations.create(self._target, self._lease(None), OWN)
+            else:
+                await self._operations.patch(self._target, self._lease, OWN)
         except (ApiError, StoreError) as error:
             log.warning("identity lease not renewed", name=self._target.name, reason=str(error))
 
@@ -154,7 +147,7 @@ class IdentityLease:
 
     async def _delete(self, target: Target) -> None:
         try:
-            await self._lifecycle.delete(target, DeleteOptions(), OWN)
+            await self._operations.delete(target, DeleteOptions(), OWN)
         except (ApiError, StoreError) as error:
             if not isinstance(error, ApiError) or error.code != 404:
                 log.warning("identity lease not deleted", name=target.name, reason=str(error))

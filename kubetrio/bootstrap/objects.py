@@ -20,8 +20,7 @@ from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.schema import builtin
@@ -96,7 +95,7 @@ class Bootstrap:
     def __init__(
         self,
         registry: LiveRegistry,
-        lifecycle: Lifecycle,
+        operations: Operations,
         store: Store,
         *,
         address: str,
@@ -106,7 +105,7 @@ class Bootstrap:
         now: float,
     ) -> None:
         self._registry = registry
-        self._lifecycle = lifecycle
+        self._operations = operations
         self._store = store
         self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
         self._port = port
@@ -195,7 +194,7 @@ class Bootstrap:
         if found is not None:
             parent = orjson.loads(found.value)["spec"]["parentRef"]
             if (parent.get("namespace"), parent["name"]) == ("default", "kubernetes"):
-                await self._lifecycle.delete(target, DeleteOptions(), OWN)
+                await self._operations.delete(target, DeleteOptions(), OWN)
 
     async def _ensure(self, fact: Object, correct: Correct = kept) -> None:
         """Make an object, or correct the stored one; a refusal is logged.
@@ -217,14 +216,10 @@ class Bootstrap:
         resource.rules.default(wanted)
         meta = wanted["metadata"]
         target = Target(resource=resource, namespace=meta.get("namespace", ""), name=meta["name"])
-        fields = FieldManager(resource, OWN.field_manager, self._now)
         found = await self._store.get(target.key)
         if found is None:
-            sent = _sent(wanted)
-            fields.created(sent)
-            wanted["metadata"] = sent["metadata"]
             try:
-                await self._lifecycle.create(target, wanted, OWN)
+                await self._operations.create(target, wanted, OWN, sent=_sent(wanted))
             except ApiError as error:
                 if error.code != 409:
                     raise
@@ -233,14 +228,10 @@ class Bootstrap:
         if correct(stored, wanted) == stored:
             return
 
-        async def change(live: Object | None) -> Object:
-            base = live or wanted
-            new = {**correct(base, wanted)}
-            new["metadata"] = dict(base["metadata"])
-            fields.updated(base, new)
-            return new
+        def corrected(live: Object) -> Object:
+            return {**correct(live, wanted), "metadata": dict(live["metadata"])}
 
-        await self._lifecycle.update(target, change, OWN)
+        await self._operations.patch(target, corrected, OWN)
 
 
 def _shown(obj: Object) -> str:

@@ -5,7 +5,7 @@ Most have a reason that is not here, and are ignored.
 
 from __future__ import annotations
 
-from kubetrio.flags.absent import Absent, Ignored, Refused
+from kubetrio.flags.absence import Absent, Ignored, Refused
 
 NO_ETCD = "there is no etcd: objects are in --data-dir"
 ETCD: tuple[Absent, ...] = (

@@ -6,7 +6,7 @@ for one that has it, so all but a few end the command.
 
 from __future__ import annotations
 
-from kubetrio.flags.absent import Absent, Ignored, Refused
+from kubetrio.flags.absence import Absent, Ignored, Refused
 
 PRESENT_PLUGINS = (
     "NamespaceLifecycle",

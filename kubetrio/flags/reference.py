@@ -15,7 +15,7 @@ from pathlib import Path
 from kubetrio.config import Config
 from kubetrio.config.flag import Row, flag_of, rows
 from kubetrio.flags import absent_operation, absent_security
-from kubetrio.flags.absent import Absent, Ignored, Refused
+from kubetrio.flags.absence import Absent, Ignored, Refused
 from kubetrio.flags.parser import FLAGS, TERMINAL
 
 BLOCK = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)

@@ -15,8 +15,8 @@ from kubetrio.machinery.identity import UserInfo
 from kubetrio.transport import PlainTransport, TlsTransport
 
 if TYPE_CHECKING:
+    from kubetrio.api.pipeline import Handle
     from kubetrio.env import Env
-    from kubetrio.http.app import Handle
     from kubetrio.http.connections import Presence
     from kubetrio.http.h2buffers import Backlog
     from kubetrio.http.h2streams import Budget, Place
@@ -236,7 +236,7 @@ class Bridge:
             presence: told of its requests.
         """
         app, config, context, backlog, budget = await self.load()
-        from kubetrio.http.app import CERTIFICATE, PRESENCE
+        from kubetrio.http.asgi import CERTIFICATE, PRESENCE
         from kubetrio.http.h2server import Bounds, Server
 
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
@@ -272,7 +272,7 @@ def _nobody() -> str:
 
 def _counted(app: Any) -> Any:
     """An application whose connections know what is being served on them."""
-    from kubetrio.http.app import PRESENCE
+    from kubetrio.http.asgi import PRESENCE
     from kubetrio.http.h2streams import PLACE
 
     async def counted(scope: Any, receive: Any, send: Any) -> None:

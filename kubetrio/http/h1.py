@@ -8,15 +8,15 @@ the upgrade is a backend's: then the connection becomes a tunnel to it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from math import inf
 
 import trio
 
+from kubetrio.api.pipeline import Handle
 from kubetrio.api.request import Request
 from kubetrio.api.response import (
-    AnyResponse,
     ClientGone,
     Response,
     StreamResponse,
@@ -50,8 +50,6 @@ DRAIN_S = 0.5  # the same in time: an answer does not wait for what nobody reads
 LINGER_S = 0.5  # a socket closed on unread bytes resets, and the client may lose the answer
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 NO_CONTENT = frozenset({204, 304})
-
-Handle = Callable[[Request], Awaitable[AnyResponse]]
 
 
 class Upgrade(Exception):

@@ -19,12 +19,13 @@ from typing import NoReturn
 
 import trio
 
+from kubetrio.api.pipeline import Handle
 from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.clientcas import name_authorities
 from kubetrio.http.connections import ConnectionLimits, Connections, Peer, Presence
-from kubetrio.http.h1 import Connection, Handle, Upgrade
+from kubetrio.http.h1 import Connection, Upgrade
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.memory import Memory
 from kubetrio.http.messages import DateHeader

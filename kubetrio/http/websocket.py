@@ -8,19 +8,16 @@ Source: RFC 6455; docs "API concepts" (watch); WebSocket stream protocols of KEP
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable
 
 import trio
 from quart import Response as QuartResponse
 from quart import websocket
 from quart_trio import QuartTrio
 
-from kubetrio.api.request import Request
-from kubetrio.api.response import AnyResponse, ClientGone, StreamResponse
-from kubetrio.http.app import QueueChannel, request_from_scope, to_quart
+from kubetrio.api.pipeline import Handle
+from kubetrio.api.response import ClientGone, StreamResponse
+from kubetrio.http.asgi import QueueChannel, request_from_scope, to_quart
 from kubetrio.wire.framing import LengthDelimited
-
-Handle = Callable[[Request], Awaitable[AnyResponse]]
 
 BINARY = "binary.k8s.io"
 BASE64 = "base64.binary.k8s.io"

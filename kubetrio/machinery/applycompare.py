@@ -103,18 +103,24 @@ def _members(old: Json, new: Json, schema: TypeSchema, found: _Changes) -> None:
 
 def whole(value: Any, schema: TypeSchema) -> Node:
     """The node of a value that came or went: every path in it is a member."""
-    if is_leaf(value, schema):
+    if not value or schema.atomic:
+        return LEAF
+    form, kind = type(value), schema.kind  # `is_leaf`, for which each member would be a call
+    if form is dict:
+        if kind is TypeKind.SCALAR or kind is TypeKind.LIST:
+            return LEAF
+    elif form is not list or kind is not TypeKind.LIST:
         return LEAF
     out: Node = {SELF: LEAF}
     element = schema.element
-    if isinstance(value, dict):
+    if form is dict:
         fields = schema.fields
         for name, member in value.items():
             inner = fields.get(name) or element
             if inner is not None:
-                out["f:" + name] = (
-                    whole(member, inner) if member and inner.kind is not TypeKind.SCALAR else LEAF
-                )
+                # Atomic values and scalars are leaves, which needs no call to find out.
+                owned = not member or inner.kind is TypeKind.SCALAR or inner.atomic
+                out["f:" + name] = LEAF if owned else whole(member, inner)
         return out
     for item in value:
         step = step_of(item, schema)
@@ -128,10 +134,16 @@ def _child(step: str, old: Any, new: Any, schema: TypeSchema, found: _Changes) -
     if schema.kind is TypeKind.SCALAR or schema.atomic:
         found.modified[step] = LEAF
         return
-    if old is not None and new is not None and form_of(old, schema) != form_of(new, schema):
+    declared = schema.kind is not TypeKind.DEDUCED  # then both have the form of the type
+    if (
+        not declared
+        and old is not None
+        and new is not None
+        and form_of(old, schema) != form_of(new, schema)
+    ):
         _changed_form(step, old, new, schema, found)
         return
-    if is_leaf(old, schema) and is_leaf(new, schema):
+    if (not old or is_leaf(old, schema)) and (not new or is_leaf(new, schema)):
         found.modified[step] = LEAF
         return
     if type(old or new) is not type(new or old):

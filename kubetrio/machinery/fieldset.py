@@ -304,14 +304,20 @@ def _paths(node: Node, prefix: Path) -> Iterator[Path]:
 
 
 def _write(node: Node) -> dict[str, Any]:
+    written: dict[str, Any] = {}
     if len(node) < 2:
-        return {step: _write(child) if child else {} for step, child in node.items()}
+        for step, child in node.items():
+            written[step] = _write(child) if child else {}
+        return written
     steps = sorted(node) if len(node) <= KEYS_AT_ONCE else sorted_in_steps(node)
     if steps[-1][0] != "f":
         steps = fieldpath.in_order(step for step in steps if step != SELF)
         if SELF in node:
             steps.insert(0, SELF)
-    return {step: _write(node[step]) if node[step] else {} for step in steps}
+    for step in steps:
+        child = node[step]
+        written[step] = _write(child) if child else {}
+    return written
 
 
 @remembered(512, 8192)

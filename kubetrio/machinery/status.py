@@ -74,6 +74,19 @@ class ApiError(Exception):
         if retry_after is not None:
             self.details = {**(self.details or {}), "retryAfterSeconds": retry_after}
 
+    @classmethod
+    def of(cls, status: Mapping[str, Any]) -> ApiError:
+        """The failure that a ``Status`` tells of."""
+        details = status.get("details")
+        return cls(
+            status.get("code", 500),
+            status.get("reason", ""),
+            status.get("message", ""),
+            details,
+            retry_after=(details or {}).get("retryAfterSeconds"),
+            continue_token=(status.get("metadata") or {}).get("continue", ""),
+        )
+
     def status(self) -> Json:
         """The ``Status`` object, keys in kube-apiserver's order."""
         out: Json = {

@@ -15,9 +15,10 @@ import orjson
 import trio
 import trio.testing
 
+from kubetrio.api.pipeline import Handle
 from kubetrio.env import Env
 from kubetrio.groups import ungrouped
-from kubetrio.http.h1 import Connection, Handle
+from kubetrio.http.h1 import Connection
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.messages import DateHeader
 from kubetrio.machinery.identity import MASTERS, UserInfo

@@ -15,20 +15,20 @@ from pathlib import Path
 
 import trio
 
-from kubetrio.api.pipeline import Api
-from kubetrio.assembly import State, build_api, store_config
+from kubetrio.api.pipeline import Handle, Pipeline
+from kubetrio.assembly import Parts, State
+from kubetrio.client.client import LOOPBACK
+from kubetrio.client.client import Client as InProcessClient
+from kubetrio.composition import open_core
 from kubetrio.config import Config, Serving, Storage
 from kubetrio.env import Env, seeded
 from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
-from kubetrio.http.h1 import Handle
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.pki import Pki
-from kubetrio.server import bootstrap
-from kubetrio.store.revisions import open_store
 from kubetrio.testing.client import ADMIN, Client, connect
 from kubetrio.testing.determinism import seed_scheduler
 from kubetrio.testing.transport import CAPACITY_BYTES
@@ -48,10 +48,14 @@ class InProcess:
         state: what its health checks look at.
     """
 
-    api: Api
+    api: Pipeline
     env: Env
     config: Config
     state: State
+
+    def client(self, user: UserInfo = LOOPBACK) -> InProcessClient:
+        """A client without bytes; see `kubetrio.server.Server.client`."""
+        return InProcessClient(self.api.handle, self.api.registry, user)
 
     def connect(
         self,
@@ -78,7 +82,12 @@ def in_memory(data_dir: Path) -> Config:
 @ungrouped
 @asynccontextmanager
 async def open_api(
-    *, seed: int = 0, env: Env | None = None, config: Config | None = None
+    *,
+    seed: int = 0,
+    env: Env | None = None,
+    config: Config | None = None,
+    parts: Parts | None = None,
+    kept: bool = False,
 ) -> AsyncIterator[InProcess]:
     """Run a server for as long as the block lasts, on a data directory of its own.
 
@@ -86,21 +95,22 @@ async def open_api(
         seed: seed of its randomness and of Trio's scheduler.
         env: clocks and randomness instead of those made from `seed`; the scheduler is left alone.
         config: another configuration; a temporary data directory without durability when None.
+        parts: what is added to it.
+        kept: whether it also does what a server does of its own accord.
     """
     if env is None:
         env = seeded(seed)
         seed_scheduler(seed)
     with tempfile.TemporaryDirectory(prefix="kubetrio-") as directory:
         config = config or in_memory(Path(directory))
-        async with open_store(config.data_dir, store_config(config), env) as store:
-            state = State()
-            api = build_api(config, env, store, state, config.serving.secure_port)
+        port = config.serving.secure_port
+        async with open_core(config, env, parts or Parts(), port) as core:
             nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
-            api.metrics.gathered.add(partial(connection_families, nobody))
+            core.api.metrics.gathered.add(partial(connection_families, nobody))
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(api.hub.run, name="watch hub")
-                await bootstrap(config, api, state, config.serving.secure_port)
-                yield InProcess(api=api, env=env, config=config, state=state)
+                if kept:
+                    await core.keep(nursery)
+                yield InProcess(api=core.api, env=env, config=config, state=core.state)
                 nursery.cancel_scope.cancel()
 
 

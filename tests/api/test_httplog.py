@@ -154,7 +154,7 @@ async def test_a_refused_request_has_not_been_executed(lines: pytest.LogCaptureF
         for kind, spec in (("prioritylevelconfigurations", level), ("flowschemas", schema)):
             made = await root.request("POST", f"{FLOW}/{kind}", json={**named, "spec": spec})
             assert made.status == 201, made.body
-        keeper = FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
+        keeper = FlowConfig(api.registry, api.operations, api.store, api.flow.gate, api.env)
         await keeper.consume()
         api.authorizer = Chain((Everybody(),))
         async with server.connect(certificate=ALICE) as slow:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kubetrio.api import tables
 from kubetrio.kinds.autoscaling.scale import SCALE
 from kubetrio.kinds.builtin import registry
-from kubetrio.kinds.common.customprinting import custom_printer
+from kubetrio.kinds.common.customcolumns import custom_printer
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema import builtin
 

@@ -177,7 +177,7 @@ async def again(server: InProcess, **changed: Any) -> None:
         "address": ADDRESS, "port": PORT, "service_ip": "10.0.0.1",
         "now": server.env.now(), **changed,
     }  # fmt: skip
-    await Bootstrap(api.registry, api.lifecycle, api.store, **asked).run()
+    await Bootstrap(api.registry, api.operations, api.store, **asked).run()
 
 
 async def test_tracking_of_legacy_tokens_has_a_date(client: Client) -> None:

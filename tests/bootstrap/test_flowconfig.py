@@ -107,7 +107,7 @@ def test_obsolete() -> None:
 def keeper(server: InProcess) -> FlowConfig:
     api = server.api
     assert isinstance(api.flow, PriorityAndFairness)
-    return FlowConfig(api.registry, api.lifecycle, api.store, api.flow.gate, api.env)
+    return FlowConfig(api.registry, api.operations, api.store, api.flow.gate, api.env)
 
 
 async def test_fresh_server() -> None:

@@ -23,7 +23,7 @@ def lease_of(server: InProcess) -> IdentityLease:
     """A Lease of the host ``vm``."""
     api = server.api
     return IdentityLease(
-        api.registry, api.lifecycle, api.store, server.env, hostname="vm", address="192.0.2.2:6443"
+        api.registry, api.operations, api.store, server.env, hostname="vm", address="192.0.2.2:6443"
     )
 
 

@@ -19,7 +19,7 @@ from kubetrio.api.request import Request
 from kubetrio.api.response import StreamResponse
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Authentication, Config, Storage
-from kubetrio.http.app import stream_body
+from kubetrio.http.asgi import stream_body
 from kubetrio.testing.client import ADMIN
 from kubetrio.testing.server import InProcess, listening, open_api
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.flags.absent import Ignored, Refused, judge, table
+from kubetrio.flags.absence import Ignored, Refused
+from kubetrio.flags.absent import judge, table
 from kubetrio.flags.absent_security import ABSENT_PLUGINS, PRESENT_PLUGINS
 from kubetrio.flags.parser import FLAGS
 from kubetrio.schema import builtin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubetrio.kinds.apps.annotations import TEMPLATE_GENERATION
 from kubetrio.kinds.common.defaulting import Call, Default, Json, Rules, each, ensure, within
-from kubetrio.kinds.core.defaults.others import CLAIM
+from kubetrio.kinds.core.defaults.cluster import CLAIM
 from kubetrio.kinds.core.defaults.pods import TEMPLATE
 
 _HISTORY = Default("revisionHistoryLimit", 10)

@@ -180,6 +180,9 @@ _COPIED = frozenset({dict, list})
 
 
 def _reorder(obj: Json, order: tuple[str, ...]) -> None:
-    members = {name: obj[name] for name in order if name in obj}
+    members = {}
+    for name in order:
+        if name in obj:
+            members[name] = obj[name]
     obj.clear()
     obj.update(members)

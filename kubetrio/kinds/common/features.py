@@ -7,6 +7,7 @@ gates of the release and the fields each of them guards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from kubetrio.schema.rules import Json
 
@@ -74,8 +75,35 @@ def dropping(fields: tuple[Fields, ...]) -> Callable[[Json, Json | None], None] 
         return None
     paths = tuple(tuple(tuple(path.split(".")) for path in group) for group in fields)
 
+    plain = tuple(
+        tuple(tuple((name.rstrip("[]{}?"), name.endswith("{}")) for name in path) for path in group)
+        for group in paths
+    )
+
     def drop(new: Json, old: Json | None) -> None:
-        for group in paths:
+        for group, names in zip(paths, plain, strict=True):
+            # Nearly always there is nothing: one look, without a call for each step.
+            for steps in names:
+                found: list[Any] = [new]
+                for name, each in steps:
+                    inner: list[Any] = []
+                    for value in found:
+                        member = value.get(name) if type(value) is dict else None
+                        if member is None:
+                            continue
+                        if each:
+                            inner += member.values()
+                        elif type(member) is list:
+                            inner += member
+                        else:
+                            inner.append(member)
+                    found = inner
+                    if not found:
+                        break
+                if found:
+                    break
+            else:
+                continue
             present = [path for path in group if any(_holders(new, path))]
             if present and not (old and any(any(_holders(old, path)) for path in group)):
                 for path in present:

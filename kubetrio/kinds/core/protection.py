@@ -19,7 +19,7 @@ from kubetrio.logs import Log
 from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources import revising
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
@@ -72,8 +72,8 @@ class Unprotect:
         store: reads, and the commit stream that says when to look.
     """
 
-    def __init__(self, registry: LiveRegistry, lifecycle: Lifecycle, store: Store) -> None:
-        self._lifecycle = lifecycle
+    def __init__(self, registry: LiveRegistry, operations: Operations, store: Store) -> None:
+        self._operations = operations
         self._store = store
         resources = registry.resources
         self._kinds = {
@@ -146,17 +146,14 @@ class Unprotect:
         if await self._in_use(kind, obj):
             return False
 
-        async def change(stored: Object | None) -> Object:
-            base = stored or obj
-            kept = [name for name in base["metadata"]["finalizers"] if name != finalizer]
-            changed = {k: v for k, v in base["metadata"].items() if k != "finalizers"}
-            if kept:
-                changed["finalizers"] = kept
-            return {**base, "metadata": changed}
+        def released(stored: Object) -> Object:
+            left = {k: v for k, v in stored["metadata"].items() if k != "finalizers"}
+            kept = [name for name in stored["metadata"]["finalizers"] if name != finalizer]
+            return {**stored, "metadata": {**left, **({"finalizers": kept} if kept else {})}}
 
         namespace = meta.get("namespace", "")
         target = Target(resource=kind, namespace=namespace, name=meta["name"])
-        await self._lifecycle.update(target, change, WHO)
+        await self._operations.patch(target, released, WHO)
         return True
 
     async def _in_use(self, kind: Kind, obj: Object) -> bool:

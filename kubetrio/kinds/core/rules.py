@@ -12,10 +12,10 @@ from kubetrio.kinds.common.metadata import (
     always,
 )
 from kubetrio.kinds.common.row import ALL_BUT_STATUS, METADATA, SPEC, Row
-from kubetrio.kinds.core.preparation import others as prepared
+from kubetrio.kinds.core.preparation import cluster as prepared
 from kubetrio.kinds.core.preparation import pods as prepared_pods
 from kubetrio.kinds.core.preparation import services as prepared_services
-from kubetrio.kinds.core.validation import others as checked
+from kubetrio.kinds.core.validation import cluster as checked
 from kubetrio.kinds.core.validation import pods as checked_pods
 from kubetrio.machinery.names_validation import long_name
 from kubetrio.machinery.ownership import all_fields, excluding

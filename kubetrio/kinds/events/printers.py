@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubetrio.kinds.common.printed import Look
-from kubetrio.kinds.core.printers.others import event
+from kubetrio.kinds.core.printers.cluster import event
 
 PRINTERS: Mapping[str, Look] = {
     "events": Look(event),

@@ -11,7 +11,7 @@ from kubetrio.kinds.common.metadata import (
     keep_metadata_of_stored,
 )
 from kubetrio.kinds.common.row import STATUS_ONLY, Row
-from kubetrio.kinds.networking.validation import others
+from kubetrio.kinds.networking.validation import networks
 from kubetrio.machinery.names_validation import NameCheck
 from kubetrio.schema.rules import Json, MetadataChecks
 
@@ -23,23 +23,23 @@ def address_name(_: Json) -> NameCheck:
 
 RULES: Mapping[str, Row] = {
     "ingressclasses": Row(
-        validation=others.TABLES["ingressclasses"],
+        validation=networks.TABLES["ingressclasses"],
         metadata=CHANGE_FIRST,
     ),
     "ingresses": Row(
-        validation=others.TABLES["ingresses"],
+        validation=networks.TABLES["ingresses"],
         metadata=CHANGE_FIRST,
     ),
     "ipaddresses": Row(
-        validation=others.TABLES["ipaddresses"],
+        validation=networks.TABLES["ipaddresses"],
         metadata=MetadataChecks(name=address_name),
     ),
     "networkpolicies": Row(
-        validation=others.TABLES["networkpolicies"],
+        validation=networks.TABLES["networkpolicies"],
         metadata=CHANGE,
     ),
     "servicecidrs": Row(
-        validation=others.TABLES["servicecidrs"],
+        validation=networks.TABLES["servicecidrs"],
         metadata=CHANGE,
         undo_status_metadata=keep_metadata_of_stored,
         keep={"status": STATUS_ONLY},

@@ -18,8 +18,7 @@ from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN, apply_status
 from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
@@ -49,12 +48,12 @@ class DefaultServiceRange:
     def __init__(
         self,
         registry: LiveRegistry,
-        lifecycle: Lifecycle,
+        operations: Operations,
         store: Store,
         env: Env,
         cidrs: Sequence[str],
     ) -> None:
-        self._lifecycle = lifecycle
+        self._operations = operations
         self._store = store
         self._env = env
         self._cidrs = list(cidrs)
@@ -93,7 +92,7 @@ class DefaultServiceRange:
         else:
             cidrs = orjson.loads(found.value)["spec"]["cidrs"]
             if cidrs != self._cidrs and cidrs == self._cidrs[:1]:
-                await self._update(FieldManager(self._resource, OWN.field_manager, self._now()))
+                await self._operations.patch(self._target, self._ranged, OWN)
         await self._say_ready()
 
     def _now(self) -> str:
@@ -106,18 +105,10 @@ class DefaultServiceRange:
             "metadata": {"name": NAME},
             "spec": {"cidrs": list(self._cidrs)},
         }
-        FieldManager(self._resource, OWN.field_manager, self._now()).created(obj)
-        await self._lifecycle.create(Target(resource=self._resource, namespace=""), obj, OWN)
+        await self._operations.create(Target(resource=self._resource, namespace=""), obj, OWN)
 
-    async def _update(self, fields: FieldManager) -> None:
-        async def change(stored: Object | None) -> Object:
-            live = stored or {}  # it is there: this kind is not created by an update
-            new = {**live, "spec": {"cidrs": list(self._cidrs)}}
-            new["metadata"] = dict(live["metadata"])
-            fields.updated(live, new)
-            return new
-
-        await self._lifecycle.update(self._target, change, OWN)
+    def _ranged(self, live: Object) -> Object:
+        return {**live, "spec": {"cidrs": list(self._cidrs)}, "metadata": dict(live["metadata"])}
 
     async def _say_ready(self) -> None:
         """Apply the condition, as kube-apiserver's controller does, if there is none."""
@@ -127,7 +118,7 @@ class DefaultServiceRange:
             return
         now = self._now()
         ready = {"type": "Ready", "status": "True", "message": READY, "lastTransitionTime": now}
-        await apply_status(self._lifecycle, self._target, {"conditions": [ready]}, CONTROLLER, now)
+        await apply_status(self._operations, self._target, {"conditions": [ready]}, CONTROLLER)
 
     def _waits(self, obj: Object) -> bool:
         """Whether nobody said yet if the ranges are ready; those of others are their business."""

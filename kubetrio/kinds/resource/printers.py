@@ -14,7 +14,7 @@ from kubetrio.kinds.common.cells import (
     text,
 )
 from kubetrio.kinds.common.printed import Look
-from kubetrio.kinds.core.printers.others import name_and_age
+from kubetrio.kinds.core.printers.cluster import name_and_age
 from kubetrio.schema.printing import Json
 
 

@@ -54,7 +54,7 @@ async def test_a_deleted_claim_goes_with_its_last_pod(server: InProcess, client:
     user = pod("n", {"persistentVolumeClaim": {"claimName": "c"}})
     await client.request("POST", NAMESPACE + "/pods", json=user)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Unprotect(api.registry, api.lifecycle, api.store).run)
+        nursery.start_soon(Unprotect(api.registry, api.operations, api.store).run)
         deleted = await client.request("DELETE", CLAIMS + "/c")
         assert "deletionTimestamp" in deleted.json()["metadata"]
         await wait_all_tasks_blocked()

@@ -24,7 +24,7 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 
 def keeper(server: InProcess, cidrs: list[str]) -> DefaultServiceRange:
     api = server.api
-    return DefaultServiceRange(api.registry, api.lifecycle, api.store, server.env, cidrs)
+    return DefaultServiceRange(api.registry, api.operations, api.store, server.env, cidrs)
 
 
 def conditions(obj: dict[str, Any]) -> list[tuple[str, str]]:

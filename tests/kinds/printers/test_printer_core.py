@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubetrio.kinds.core.printers import others as core_others
+from kubetrio.kinds.core.printers import cluster as core_others
 
 NOW = 1_000.0
 

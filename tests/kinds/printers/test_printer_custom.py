@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubetrio.kinds.common.customprinting import custom_printer, custom_row
+from kubetrio.kinds.common.customcolumns import custom_printer, custom_row
 
 NOW = 1_000_000.0
 CREATED = "1970-01-12T13:46:40Z"  # NOW

@@ -11,7 +11,7 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.criteria import name_in, namespace_of
 from kubetrio.cel.authorizing import Answer, Ask, Question, authorizer, resource_check
 from kubetrio.cel.programs import Inputs
-from kubetrio.kinds.admissionregistration.policies.plugins import Authorize
+from kubetrio.kinds.admissionregistration.policies.surroundings import Authorize
 from kubetrio.machinery.identity import AUTHENTICATED, Decision, UserInfo, user_info
 from kubetrio.machinery.identity import Attributes as Asked
 from kubetrio.machinery.status import ApiError

@@ -17,8 +17,8 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import denied
 from kubetrio.kinds.admissionregistration.policies.inputs import in_version, inputs_of
 from kubetrio.kinds.admissionregistration.policies.mutations import MutationError, Mutations
-from kubetrio.kinds.admissionregistration.policies.plugins import MUTATING, Surroundings
 from kubetrio.kinds.admissionregistration.policies.policies import Invocation, PolicySource
+from kubetrio.kinds.admissionregistration.policies.surroundings import MUTATING, Surroundings
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.conversion import to_stored
 from kubetrio.schema.kind import Kind

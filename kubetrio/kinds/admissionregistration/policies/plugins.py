@@ -7,73 +7,15 @@ at an empty mapping.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
-from kubetrio.admission.lookup import Lookup
-from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.admission.plugin import Base
-from kubetrio.machinery.identity import Attributes as Asked
-from kubetrio.machinery.identity import Verdict
-from kubetrio.machinery.names import GroupResource
-from kubetrio.schema.registry import LiveRegistry
-
-Object = dict[str, Any]
-Authorize = Callable[[Asked], Verdict]
-
-VALIDATING, MUTATING = "validatingadmissionpolicies", "mutatingadmissionpolicies"
-BINDINGS = {
-    VALIDATING: "validatingadmissionpolicybindings",
-    MUTATING: "mutatingadmissionpolicybindings",
-}
-
-_EXEMPT = frozenset(
-    GroupResource(group, name)
-    for group, names in (
-        ("admissionregistration.k8s.io", (*BINDINGS, *BINDINGS.values())),
-        ("authentication.k8s.io", ("selfsubjectreviews", "tokenreviews")),
-        (
-            "authorization.k8s.io",
-            (
-                "localsubjectaccessreviews",
-                "selfsubjectaccessreviews",
-                "selfsubjectrulesreviews",
-                "subjectaccessreviews",
-            ),
-        ),
-    )
-    for name in names
+from kubetrio.kinds.admissionregistration.policies.surroundings import (
+    MUTATING,
+    VALIDATING,
+    Surroundings,
 )
-"""What no policy is asked about: whoever writes a bad policy must be able to take it back."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What policies need of the server.
-
-    Args:
-        lookup: knows policies and bindings.
-        cache: reads namespaces and parameters.
-        authorize: the server's authorizers.
-        registry: knows the kinds of parameters.
-    """
-
-    lookup: Lookup
-    cache: ObjectCache
-    authorize: Authorize
-    registry: LiveRegistry
-
-    def idle(self, collection: str) -> bool:
-        """Whether it is known that a collection is empty."""
-        known = self.lookup.known(collection)
-        return known is not None and not known
-
-    async def unconcerned(self, collection: str, attributes: Attributes) -> bool:
-        """Whether the policies of a collection have nothing to do with a request."""
-        if attributes.resource.group_resource in _EXEMPT:
-            return True
-        return not await self.lookup.all(collection)
 
 
 class ValidatingAdmissionPolicy(Base):

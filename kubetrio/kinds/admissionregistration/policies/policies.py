@@ -32,7 +32,7 @@ from kubetrio.kinds.admissionregistration.policies.params import (
     param_resource,
     params_of,
 )
-from kubetrio.kinds.admissionregistration.policies.plugins import BINDINGS, Surroundings
+from kubetrio.kinds.admissionregistration.policies.surroundings import BINDINGS, Surroundings
 from kubetrio.machinery.status import internal_error
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.wellknown import NAMESPACE_RESOURCE as NAMESPACES

@@ -15,7 +15,6 @@ from kubetrio.admission.attributes import Attributes
 from kubetrio.admission.plugin import denied
 from kubetrio.cel.programs import Inputs
 from kubetrio.kinds.admissionregistration.policies.inputs import inputs_of
-from kubetrio.kinds.admissionregistration.policies.plugins import VALIDATING, Surroundings
 from kubetrio.kinds.admissionregistration.policies.policies import (
     Expression,
     Invocation,
@@ -23,6 +22,7 @@ from kubetrio.kinds.admissionregistration.policies.policies import (
     PolicySource,
     policy_scope,
 )
+from kubetrio.kinds.admissionregistration.policies.surroundings import VALIDATING, Surroundings
 from kubetrio.machinery.status import ApiError
 
 Object = dict[str, Any]

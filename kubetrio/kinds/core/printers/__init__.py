@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubetrio.kinds.common.printed import Look
-from kubetrio.kinds.core.printers import network, others, pods, storage, workloads
+from kubetrio.kinds.core.printers import cluster, network, pods, storage, workloads
 
 PRINTERS: Mapping[str, Look] = {
-    "componentstatuses": Look(others.component_status),
-    "configmaps": Look(others.config_map),
-    "events": Look(others.event),
-    "namespaces": Look(others.namespace),
-    "nodes": Look(others.node),
-    "podtemplates": Look(others.pod_template),
-    "resourcequotas": Look(others.resource_quota),
-    "secrets": Look(others.secret),
-    "serviceaccounts": Look(others.name_and_age),
+    "componentstatuses": Look(cluster.component_status),
+    "configmaps": Look(cluster.config_map),
+    "events": Look(cluster.event),
+    "namespaces": Look(cluster.namespace),
+    "nodes": Look(cluster.node),
+    "podtemplates": Look(cluster.pod_template),
+    "resourcequotas": Look(cluster.resource_quota),
+    "secrets": Look(cluster.secret),
+    "serviceaccounts": Look(cluster.name_and_age),
     "pods": Look(pods.pod, conditions=pods.row_conditions),
     "endpoints": Look(network.endpoints),
     "services": Look(network.service),

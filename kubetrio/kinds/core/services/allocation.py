@@ -40,6 +40,7 @@ from kubetrio.machinery.status import ApiError, internal_error, invalid
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.objects import restamp, stamp
+from kubetrio.resources.writes import Allocator
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import Event, EventType, Range, Store
@@ -314,3 +315,17 @@ def _refused(new: Object, asked: list[str], wanted: str, error: Exception) -> Ap
     what = f"failed to allocate IP {wanted}" if wanted else "failed to allocate IP"
     cause = invalid_value("spec.clusterIPs", asked, f"{what}: {error}")
     return invalid(SERVICE, new["metadata"].get("name") or "", [cause])
+
+
+def allocators(
+    store: Store, registry: LiveRegistry, env: Env, cidrs: Sequence[str]
+) -> dict[tuple[str, str], Allocator]:
+    """The allocators of a server, by group and plural name of what they give something to.
+
+    Args:
+        store: where Services live.
+        registry: what is served.
+        env: randomness, wall clock, identities.
+        cidrs: ranges of cluster addresses, the primary one first.
+    """
+    return {("", "services"): ServiceAllocator(store, registry, env, cidrs)}

@@ -64,16 +64,18 @@ _SHOWN = go_struct(
 _SHOWN_SECCOMP = go_struct(Type=("type", ""), LocalhostProfile=("localhostProfile", None))
 
 
-def every_container(spec: Mapping[str, Any], path: str) -> Iterator[tuple[Json, str]]:
+def every_container(spec: Mapping[str, Any], path: str) -> list[tuple[Json, str]]:
     """All containers of a pod with their paths: init, regular, ephemeral.
 
     Args:
         spec: the pod's spec.
         path: its path.
     """
+    found: list[tuple[Json, str]] = []
     for name in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(spec.get(name) or ()):
-            yield container, f"{path}.{name}[{index}]"
+            found.append((container, f"{path}.{name}[{index}]"))
+    return found
 
 
 # --- profiles ---

@@ -1,0 +1,1 @@
+"""The in-process client: what a client does, without sockets."""

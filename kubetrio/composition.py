@@ -1,0 +1,187 @@
+"""One composition: the server that runs, without what it listens on.
+
+`open_server` puts sockets before it, tests talk to it in memory: it is the same for both, and for
+whoever embeds it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import trio
+
+from kubetrio.api.flowcontrol import PriorityAndFairness
+from kubetrio.api.pipeline import Pipeline
+from kubetrio.assembly import Parts, StartError, State, build_api
+from kubetrio.bootstrap.flowconfig import FlowConfig
+from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.config import Config
+from kubetrio.env import Env
+from kubetrio.groups import leaves
+from kubetrio.kinds.core.protection import Unprotect
+from kubetrio.kinds.core.quota.keeper import QuotaKeeper
+from kubetrio.kinds.networking.servicerange import DefaultServiceRange
+from kubetrio.logs import Log
+from kubetrio.machinery.status import ApiError
+from kubetrio.store.errors import StoreError
+from kubetrio.store.model import Store
+from kubetrio.supervise import persevere
+
+log = Log("kubetrio.server")
+WRITES_AGAIN_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """A server that answers requests and does nothing of its own accord.
+
+    Args:
+        config: how it was made.
+        api: the pipeline.
+        state: what health checks look at.
+        flow_config: keeps the objects of flow control, None without them.
+    """
+
+    config: Config
+    api: Pipeline
+    state: State
+    flow_config: FlowConfig | None
+
+    async def keep(self, nursery: trio.Nursery) -> None:
+        """Begin what a server does of its own accord.
+
+        Args:
+            nursery: where it runs, until cancelled.
+        """
+        api, store = self.api, self.api.store
+        if isinstance(api.flow, PriorityAndFairness):
+            await nursery.start(api.flow.gate.run, name="flow control")
+        runs: dict[str, Callable[[], Awaitable[object]]] = {
+            "bad credentials": api.authenticator.attempts.run,
+            "service range": _default_range(self.config, api).run,
+            "objects of the server": partial(_write_later, self.state, store),
+            "storage protection": Unprotect(api.registry, api.operations, store).run,
+            "resource quotas": QuotaKeeper(store, api.quotas, api.env).run,
+        }
+        if self.flow_config is not None:
+            runs["flow control configuration"] = self.flow_config.run
+        for name, run in runs.items():
+            nursery.start_soon(persevere, run, name, name=name)
+
+
+@asynccontextmanager
+async def open_core(
+    config: Config, env: Env, parts: Parts, port: int, client_ca: str = ""
+) -> AsyncIterator[Core]:
+    """Run a server without sockets for as long as the block lasts.
+
+    Args:
+        config: how.
+        env: clocks, randomness and threads.
+        parts: what an embedder adds.
+        port: port that clients reach, for documents and objects that name it.
+        client_ca: authorities of client certificates, PEM.
+
+    Raises:
+        StartError: the store takes no writes, or the token file cannot be used.
+        StoreError: the data directory is in use, foreign or damaged.
+    """
+    async with parts.open_store(config, env) as store:
+        state = State()
+        api = build_api(config, env, store, state, port, parts)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(api.hub.run, name="watch hub")
+            keeper = await bootstrap(config, api, state, port, client_ca)
+            yield Core(config=config, api=api, state=state, flow_config=keeper)
+            nursery.cancel_scope.cancel()
+
+
+def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
+    return DefaultServiceRange(
+        api.registry, api.operations, api.store, api.env, config.services.ranges
+    )
+
+
+async def bootstrap(
+    config: Config, api: Pipeline, state: State, port: int, client_ca: str = ""
+) -> FlowConfig | None:
+    """Make the objects that every cluster has; returns what keeps those of flow control.
+
+    Args:
+        config: how.
+        api: an open pipeline.
+        state: what health checks look at.
+        port: port that clients reach.
+        client_ca: authorities of client certificates, PEM.
+
+    Raises:
+        StartError: the store takes no writes.
+    """
+    objects = Bootstrap(
+        api.registry,
+        api.operations,
+        api.store,
+        address=_ip(config.serving.public_address),
+        port=port,
+        service_ip=service_ip(config.services.ranges[0]),
+        client_ca=client_ca,
+        now=api.env.now(),
+    )
+
+    async def own_objects() -> None:
+        await _default_range(config, api).keep()
+        await objects.run()
+
+    keeper: FlowConfig | None = None
+    try:
+        for allocator in api.lifecycle.allocators.values():
+            await allocator.start()
+        if await _written(own_objects, api.store):
+            state.bootstrapped = True
+        if isinstance(api.flow, PriorityAndFairness):
+            kinds = api.registry.resources.values()
+            await api.flow.counts.load(api.store, {kind.storage_prefix for kind in kinds} - {""})
+            keeper = FlowConfig(api.registry, api.operations, api.store, api.flow.gate, api.env)
+            await _written(keeper.produce, api.store)
+            await keeper.consume()
+    except* ApiError as group:
+        reason = next(leaves(group))
+        raise StartError(f"cannot write what every cluster has: {reason}") from reason
+    if not state.bootstrapped:
+        state.unwritten = own_objects
+    return keeper
+
+
+async def _written(write: Callable[[], Awaitable[None]], store: Store) -> bool:
+    """Write objects of the server itself; False where there is no room on the disk for them."""
+    done = True
+    try:
+        await write()
+    except* (ApiError, StoreError):  # of several tasks
+        if not store.statistics().full:
+            raise
+        log.warning("objects of the server itself wait for room on the disk")
+        done = False
+    return done
+
+
+async def _write_later(state: State, store: Store) -> None:
+    """Write what there was no room for, when there is; then wait until cancelled."""
+    while state.unwritten is not None and not state.bootstrapped:
+        await trio.sleep(WRITES_AGAIN_S)
+        if not store.statistics().full:
+            await state.unwritten()
+            state.bootstrapped = True
+    await trio.sleep_forever()
+
+
+def _ip(address: str) -> str:
+    """An IP address for endpoints; a host name has none that is sure to be right."""
+    try:
+        return str(ipaddress.ip_address(address))
+    except ValueError:
+        return "127.0.0.1"

@@ -1,0 +1,65 @@
+"""What becomes of a flag of kube-apiserver that is not ours: refused, or ignored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kubetrio.config.kinds import boolean, names
+
+LEAVE_OUT = "leave the flag out"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A flag that asks for what is not there.
+
+    Args:
+        name: of the flag.
+        missing: what is not there, a clause.
+        instead: what to do.
+        fine: values that ask for nothing else than what is there; one of a boolean is ``true`` or
+            ``false``.
+        among: of a list, the names that ask for nothing else.
+        switch: whether it is a boolean, so that no value follows it.
+    """
+
+    name: str
+    missing: str
+    instead: str = LEAVE_OUT
+    fine: tuple[str, ...] = ("",)
+    among: tuple[str, ...] = ()
+    switch: bool = field(default=False, kw_only=True)
+
+    def problem(self, value: str) -> str:
+        """One line about a value, empty if it may be so.
+
+        Raises:
+            ValueError: no boolean where one is needed.
+        """
+        if self.switch:
+            value = "true" if boolean(value) else "false"
+        if value in self.fine:
+            return ""
+        asked = [name for name in names(value) if name not in self.among]
+        if self.among and not asked:
+            return ""
+        which = f" ({', '.join(asked)})" if self.among else ""
+        return f"--{self.name}: {self.missing}{which}; {self.instead}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A flag that changes nothing a user relies on.
+
+    Args:
+        name: of the flag.
+        why: it changes nothing here.
+        switch: whether it is a boolean, so that no value follows it.
+    """
+
+    name: str
+    why: str
+    switch: bool = field(default=False, kw_only=True)
+
+
+Absent = Refused | Ignored
