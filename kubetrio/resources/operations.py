@@ -17,7 +17,7 @@ from kubetrio.env import Env
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.status import ApiError, bad_request, not_found
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.changing import stored_change
+from kubetrio.resources.changing import stored_change, stored_result
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Change, Lifecycle, clear_system_fields
 from kubetrio.resources.ownerreferences import drop_repeated_owners
@@ -80,11 +80,9 @@ class Operations:
             ApiError: 400, 403, 404, 409 or 422.
         """
         kind, fields = target.resource, self.fields(target, options)
-
-        def created(_: Object | None) -> Object:
-            return _created(kind, body, fields, options.warn, sent)
-
-        new = await stored_change(kind, fields, options.work, created)(None)
+        new = await stored_result(
+            kind, fields, options.work, _created, kind, body, fields, options.warn, sent
+        )
         return await self.lifecycle.create(target, new, options)
 
     async def replace(self, target: Target, body: Object, options: WriteOptions) -> Written:
