@@ -84,7 +84,6 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
     """
     from kubetrio.admission.chain import Chain
     from kubetrio.api import bodies
-    from kubetrio.api.encoders import stored_version
     from kubetrio.env import Env
     from kubetrio.machinery.identity import UserInfo
     from kubetrio.resources.fieldmanager import FieldManager
@@ -112,7 +111,7 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
         return obj
 
     def write(obj: Object) -> bytes:
-        creating = lifecycle.create(target, stored_version(obj, resource), options)
+        creating = lifecycle.create(target, resource.to_stored(obj), options)
         value: bytes = at_once(creating).value
         return value
 

@@ -70,6 +70,7 @@ class JsonEncoder:
     """
 
     stored = True
+    converts: Kind | None = None
     separator = b",{"
     content_type = b"application/json"
     stream_type = b"application/json"
@@ -133,6 +134,7 @@ class ObjectEncoder:
         refusal: ApiError | None = None,
     ) -> None:
         self._resource = resource
+        self.converts = resource if resource.waiting is not None else None
         self._refusal = refusal
         self._accepted = accepted
         self._include_object = include_object
@@ -176,10 +178,17 @@ class ObjectEncoder:
             serializers.binary_shape(version, kind)
 
     def _in_version(self, obj: Mapping[str, Any]) -> Object:
-        return request_version(dict(obj), self._resource)
+        return self._converted(dict(obj))
+
+    def _converted(self, obj: Object) -> Object:
+        """A decoded object in the version of the request, in which it may have come."""
+        return obj if self.converts is not None else self._resource.from_stored(obj)
 
     def _shaped(self, obj: Object, *, with_columns: bool = True) -> Object:
-        """A stored object in the shape asked for; Tables and metadata do not depend on versions."""
+        """A decoded object in the shape asked for.
+
+        Tables and metadata are the same in all versions, unless the conversion waits.
+        """
         accepted = self._accepted
         if accepted.as_kind == "Table":
             return tables.table(
@@ -193,7 +202,7 @@ class ObjectEncoder:
             )
         if accepted.as_kind:
             return tables.partial_object(obj, self._table_version, self._printer().hidden)
-        return request_version(obj, self._resource)
+        return self._converted(obj)
 
     @property
     def _table_version(self) -> tables.TableVersion:
@@ -461,13 +470,3 @@ def _accept(header: bytes, agent: bytes, pretty: str | None, offer: negotiate.Of
     ):
         return replace(accepted, pretty=True)
     return accepted
-
-
-def stored_version(obj: Object, resource: Kind) -> Object:
-    """An object of a request, its defaults filled in, in the version that is stored."""
-    return resource.to_stored(obj)
-
-
-def request_version(obj: Object, resource: Kind) -> Object:
-    """A stored object in the version of a request."""
-    return resource.from_stored(obj)

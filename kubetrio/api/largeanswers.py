@@ -12,6 +12,7 @@ from kubetrio.api.api import Api
 from kubetrio.api.encoders import AnyEncoder, ObjectEncoder
 from kubetrio.api.offloop import INLINE_BYTES, OffLoop
 from kubetrio.api.request import Request
+from kubetrio.resources.conversion import shown_values
 from kubetrio.resources.paging import to_encode
 from kubetrio.resources.representation import ListMeta
 from kubetrio.store.model import KeyValue
@@ -27,8 +28,11 @@ async def encoded(off_loop: OffLoop, request: Request, encoder: AnyEncoder, valu
         value: the object.
 
     Raises:
-        ApiError: as `Encoder.object`.
+        ApiError: as `Encoder.object`; the object cannot be converted.
     """
+    if encoder.converts is not None:
+        encoder.check()
+        [value] = await shown_values(encoder.converts, [value])
     if isinstance(encoder, ObjectEncoder) and len(value) > INLINE_BYTES:
         encoder.check()
         encoder.prepare()
@@ -73,7 +77,7 @@ async def written_list(
         api: whose threads and turns.
         request: whose list it is.
         encoder: the representation.
-        values: the objects.
+        values: the objects, as `Pager.read_values` has them.
         meta: metadata of the list.
 
     Raises:

@@ -6,7 +6,8 @@ does: what admission or the server adds later is owned by nobody.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,14 +17,40 @@ from kubetrio.machinery.managedfields import Applied, Write
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.ownership import Convert, Rules, all_fields
 from kubetrio.machinery.remember import counted_map
+from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.typeschema import TypeSchema
-from kubetrio.schema.kind import Kind
+from kubetrio.resources.conversion import converted
+from kubetrio.schema.kind import Kind, WaitingConvert
 from kubetrio.wire import jsonwire
 
 Object = dict[str, Any]
 
 
-def _converter(resource: Kind) -> Convert:
+class Unconverted(Exception):
+    """Ownership looks at an object in a version to which its conversion has to be waited for.
+
+    Args:
+        obj: the object, in another version.
+        wanted: the kind in the version looked at.
+        convert: what converts it.
+    """
+
+    def __init__(self, obj: Object, wanted: Kind, convert: WaitingConvert) -> None:
+        super().__init__(wanted.api_version)
+        self.obj = obj
+        self.wanted = wanted
+        self.convert = convert
+
+
+Known = Callable[[Object, Kind, WaitingConvert], Object]
+"""An object in the version of a kind; raises `Unconverted` while nobody has waited for that."""
+
+
+def _unknown(obj: Object, wanted: Kind, convert: WaitingConvert) -> Object:
+    raise Unconverted(obj, wanted, convert)
+
+
+def _converter(resource: Kind, known: Known = _unknown) -> Convert:
     """Conversion between the served versions of a kind, with the type of the result."""
 
     def to_version(obj: Object, api_version: str) -> tuple[Object, TypeSchema] | None:
@@ -38,10 +65,16 @@ def _converter(resource: Kind) -> Convert:
         try:
             # What an apply has merged is not decoded yet; members that Go prints may be missing.
             whole = resource.type.restore(obj, [])
-            converted = found.from_stored(resource.to_stored(whole))
         except ValueError:
             return None
-        return converted, found.type.merge
+        waiting = resource.waiting or found.waiting
+        if waiting is not None:
+            return known(whole, found, waiting), found.type.merge
+        try:
+            whole = found.from_stored(resource.to_stored(whole))
+        except ValueError:
+            return None
+        return whole, found.type.merge
 
     return to_version
 
@@ -94,6 +127,36 @@ class FieldManager:
         self._manager = manager
         self._now = now
         self._subresource = subresource
+        self._known: dict[tuple[str, bytes], Object | ApiError] = {}
+
+    async def learn(self, missing: Unconverted) -> None:
+        """Wait for a conversion that ownership needs; what raised is to be called again.
+
+        Args:
+            missing: what it raised.
+        """
+        obj, wanted = missing.obj, missing.wanted
+        made: Object | ApiError
+        try:
+            [made] = await converted([obj], wanted, missing.convert)
+        except ApiError as error:
+            made = error
+        self._known[wanted.api_version, jsonwire.encode(obj)] = made
+
+    def _learnt(self, obj: Object, wanted: Kind, convert: WaitingConvert) -> Object:
+        found = self._known.get((wanted.api_version, jsonwire.encode(obj)))
+        if found is None:
+            raise Unconverted(obj, wanted, convert)
+        if isinstance(found, ApiError):
+            # As kube-apiserver has it: an update goes on, without owners; an apply is refused.
+            raise TypedError([("", found.message)])
+        return found
+
+    def _rules(self) -> Rules:
+        rules = rules_of(self._resource, self._subresource)
+        if not self._known:
+            return rules
+        return replace(rules, convert=_converter(self._resource, self._learnt))
 
     def _write(self) -> Write:
         """The write as ownership sees it; many creations do without it."""
@@ -104,7 +167,7 @@ class FieldManager:
             manager=self._manager,
             now=self._now,
             subresource=self._subresource,
-            rules=rules_of(resource, self._subresource),
+            rules=self._rules(),
             empty=resource.type.zero,
         )
 

@@ -28,11 +28,13 @@ from kubetrio.resources import paging
 from kubetrio.resources.paging import Page, Pager, RestOfList
 from kubetrio.resources.representation import Encoder, ListMeta
 from kubetrio.resources.selection import Selection
+from kubetrio.resources.shared import Shared
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted, StoreError
 from kubetrio.store.model import KeyValue, Range, Revision, Store
 from kubetrio.watch.hub import Hub
+from kubetrio.watch.window import Batch
 
 FUTURE_WAIT_S = 3.0  # how long a read waits for a revision that does not exist yet
 TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105  (not a secret)
@@ -221,12 +223,14 @@ class Listing:
 
     Attributes:
         turns: held for a moment's work on the objects of a list, by one list at a time.
+        conversions: of events, under way for watches that are equal in what they see.
     """
 
     def __init__(self, store: Store, hub: Hub) -> None:
         self._store = store
         self._hub = hub
         self.turns = trio.Lock()
+        self.conversions: Shared[tuple[Batch, ApiError | None]] = Shared()
 
     async def wait_for(self, revision: Revision) -> None:
         """Wait, not long, for a revision.
@@ -277,13 +281,14 @@ class Listing:
             The whole encoded list and None, or its beginning and what reads the rest.
 
         Raises:
-            ApiError: 400, 410 or 504, see the module's source.
+            ApiError: 400, 410 or 504, see the module's source; an object cannot be converted.
         """
         prefix = resource.prefix(namespace)
         keys, position = await self._begin(resource, namespace, options)
         pager = self._pager(keys, position, options, encoder)
         try:
-            if options.limit:
+            # A conversion may fail, and there is no Status once an answer has begun.
+            if options.limit or encoder.converts is not None:
                 return await self._limited(pager, prefix, options, encoder)
             page = await pager.read(0, paging.CHUNK_BYTES)
         except StoreError as error:

@@ -17,6 +17,7 @@ from kubetrio.env import Env
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.status import ApiError, bad_request, not_found
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.changing import stored_change, stored_result
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Change, Lifecycle, clear_system_fields
 from kubetrio.resources.ownerreferences import drop_repeated_owners
@@ -78,8 +79,10 @@ class Operations:
         Raises:
             ApiError: 400, 403, 404, 409 or 422.
         """
-        fields = self.fields(target, options)
-        new = await options.work(_created, target.resource, body, fields, options.warn, sent)
+        kind, fields = target.resource, self.fields(target, options)
+        new = await stored_result(
+            kind, fields, options.work, _created, kind, body, fields, options.warn, sent
+        )
         return await self.lifecycle.create(target, new, options)
 
     async def replace(self, target: Target, body: Object, options: WriteOptions) -> Written:
@@ -103,12 +106,10 @@ class Operations:
             if old is None:
                 fields.created(new)
             else:
-                fields.updated(kind.from_stored(old), new)
-            return kind.to_stored(new)
+                fields.updated(old, new)
+            return new
 
-        async def change(old: Object | None) -> Object:
-            return await options.work(replaced, old)
-
+        change = stored_change(kind, fields, options.work, replaced)
         return await self.lifecycle.update(target, change, options)
 
     async def patch(self, target: Target, make: Make, options: WriteOptions) -> Written:
@@ -129,20 +130,16 @@ class Operations:
         """The change that a patch makes of a stored object; see `patch`."""
         kind, fields = target.resource, self.fields(target, options)
 
-        def patched(stored: Object) -> Object:
-            old = kind.from_stored(stored)
+        def patched(old: Object | None) -> Object:
+            if old is None:
+                raise not_found(kind.group_resource, target.name)
             new = make(old)
             kind.rules.default(new)
             check_named(target, new)
             fields.updated(old, new)
-            return kind.to_stored(new)
+            return new
 
-        async def change(stored: Object | None) -> Object:
-            if stored is None:
-                raise not_found(kind.group_resource, target.name)
-            return await options.work(patched, stored)
-
-        return change
+        return stored_change(kind, fields, options.work, patched)
 
     async def apply(
         self, target: Target, configuration: Configuration, options: WriteOptions
@@ -169,9 +166,8 @@ class Operations:
         kind, fields = target.resource, self.fields(target, options)
         wanted: Object | None = None
 
-        def applied(stored: Object | None) -> Object:
+        def applied(live: Object | None) -> Object:
             nonlocal wanted
-            live = None if stored is None else kind.from_stored(stored)
             if wanted is None:
                 wanted = configuration.read()
             merged = fields.applied(live, wanted, force=configuration.force)
@@ -185,12 +181,9 @@ class Operations:
                 new["metadata"]["managedFields"] = merged.entries
             if live is None:
                 new["metadata"].pop("resourceVersion", None)
-            return kind.to_stored(new)
+            return new
 
-        async def change(stored: Object | None) -> Object:
-            return await options.work(applied, stored)
-
-        return change
+        return stored_change(kind, fields, options.work, applied)
 
     async def delete(
         self, target: Target, chosen: DeleteOptions, options: WriteOptions
@@ -219,14 +212,14 @@ def _defaulted(kind: Kind, body: Object, warn: Warn) -> Object:
 def _created(
     kind: Kind, body: Object, fields: FieldManager, warn: Warn, sent: Object | None
 ) -> Object:
-    """An object as it is stored at first, but for what admission makes of it."""
+    """An object as it is at first, but for what admission makes of it."""
     body = _defaulted(kind, body, warn)
     if sent is None:
         fields.created(body)
     else:
         fields.created(sent)
         body["metadata"] = sent["metadata"]
-    return kind.to_stored(body)
+    return body
 
 
 def check_named(target: Target, new: Object) -> None:

@@ -15,6 +15,7 @@ from itertools import islice
 
 import trio
 
+from kubetrio.resources.conversion import shown
 from kubetrio.resources.representation import Encoder, ListWriter
 from kubetrio.resources.selection import Selection
 from kubetrio.store.model import KeyValue, Range, Revision, Store
@@ -35,7 +36,7 @@ class Page:
     Args:
         revision: revision that was read.
         body: stored objects joined by the store, or empty.
-        values: stored objects one by one, or none.
+        values: stored objects one by one, or none; converted where the encoder wants them so.
         count: how many, in either form.
         last_key: key of the last object looked at.
         more: whether keys follow.
@@ -166,15 +167,18 @@ class Pager:
             result = await self._store.range(keys, at=at, limit=want, max_bytes=SELECT_BYTES)
             at = result.revision
             last, more = "", result.more
-            for items in to_look_into(result.items):
-                async with turn(self._turns, items, result.items):
+            there = result.items
+            if self._encoder.converts is not None:
+                there = await shown(self._encoder.converts, there)
+            for items in to_look_into(there):
+                async with turn(self._turns, items, there):
                     chosen = self._choose(items, limit - len(found) if limit else 0)
                 found += chosen
                 size += sum(len(item.value) for item in chosen)
                 last = items[-1].key
                 if limit and len(found) >= limit:
                     last = found[-1].key
-                    more = more or last != result.items[-1].key
+                    more = more or last != there[-1].key
                     break
             if last:
                 keys = keys.after(last)

@@ -2,7 +2,8 @@
 
 An encoder turns stored bytes into what one client asked for.  For JSON in the stored version that
 is the identity, which is what makes reads cheap: `stored` says so, and lists are then joined inside
-the store.
+the store.  Quick conversions between versions are its own doing; for those that wait, whoever reads
+brings the values to the version first (`converts`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kubetrio.schema.kind import Kind
 from kubetrio.store.model import KeyValue
 
 Object = dict[str, Any]
@@ -74,6 +76,8 @@ class Encoder(Protocol):
         stored: whether an object is its stored bytes.
         separator: bytes between joined items, when `stored`.
         skip: bytes of a stored object that a joined list leaves out, when `stored`.
+        converts: kind in whose version values are to be, where that has to be waited for; see
+            `resources.conversion`.  None: all values come as they are stored.
         content_type: media type of objects and lists.
         stream_type: media type of watches.
     """
@@ -81,6 +85,7 @@ class Encoder(Protocol):
     stored: bool
     separator: bytes
     skip: int
+    converts: Kind | None
     content_type: bytes
     stream_type: bytes
 

@@ -4,6 +4,10 @@ One nursery a watch holds its sender, its timers and its disconnect detection, u
 scope for the time-out and shutdown.  A live watch costs no task switch an event: the hub calls
 `offer`, which takes bytes that are encoded once for all equal watches.
 
+A watch whose objects are converted by somebody who has to be waited for takes no part in that: its
+own task pulls batches, has them converted and sends them, and the hub waits for nothing.  What is
+converted at the moment is converted once for all equal watches too.
+
 Source: docs "API concepts", efficient detection of changes, streaming lists, bookmarks.
 """
 
@@ -11,16 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import trio
 
 from kubetrio.machinery.status import ApiError, expired
+from kubetrio.resources.conversion import as_far_as_possible
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import restamp
 from kubetrio.resources.paging import SELECT_KEYS, to_encode, to_look_into, turn
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
+from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Event, EventType, KeyValue, Revision
 from kubetrio.watch.hub import Hub, Watcher
@@ -91,6 +98,25 @@ def event_frame(event: Event, selection: Selection | None, encoder: Encoder) -> 
         left = restamp(event.previous).at(event.revision)
         return encoder.event("DELETED", left)
     return b""
+
+
+async def _shown_events(
+    kind: Kind, events: Sequence[Event], looks_back: bool
+) -> tuple[Batch, ApiError | None]:
+    """Events in the version asked for, up to what cannot be converted, and why not."""
+    values = [
+        [event.value, event.previous]
+        if looks_back and event.previous is not None
+        else [event.value]
+        for event in events
+    ]
+    made, failed = await as_far_as_possible(kind, values)
+    return Batch(
+        [
+            Entry(event._replace(value=value, previous=before[0] if before else None))
+            for event, [value, *before] in zip(events, made, strict=False)
+        ]
+    ), failed
 
 
 class Watch:
@@ -182,7 +208,8 @@ class Watch:
         if start is None:
             start = await self._state(channel)
         self._on_started()
-        watcher = self._hub.subscribe(self._options.prefix, start, self)
+        pulls = self._encoder.converts is not None
+        watcher = self._hub.subscribe(self._options.prefix, start, self, pulls=pulls)
         try:
             await self._follow(channel, watcher)
         finally:
@@ -198,11 +225,16 @@ class Watch:
         after, more = "", True
         while more:
             items, more, at = await self._listing.snapshot(options.prefix, SELECT_KEYS, after, at)
+            if items:
+                after = items[-1].key
+            failed: ApiError | None = None
+            if encoder.converts is not None:
+                items, failed = await self._shown_items(encoder.converts, items)
             payload = await self._added(items)
             if payload:
                 await channel.send(channel.frame(payload))
-            if items:
-                after = items[-1].key
+            if failed is not None:
+                raise failed
         if at is None:
             raise AssertionError("a snapshot has a revision")
         if options.initial_bookmark:
@@ -222,17 +254,44 @@ class Watch:
                 ]
         return b"".join(parts)
 
+    @staticmethod
+    async def _shown_items(
+        kind: Kind, items: Sequence[KeyValue]
+    ) -> tuple[Sequence[KeyValue], ApiError | None]:
+        """The state in the version asked for, up to what cannot be converted, and why not."""
+        made, failed = await as_far_as_possible(kind, [[item.value] for item in items])
+        return [
+            item._replace(value=value) for item, [value] in zip(items, made, strict=False)
+        ], failed
+
+    async def _shown_batch(self, kind: Kind, batch: Batch) -> tuple[Batch, ApiError | None]:
+        """The same for events, once for all watches that have come to the same ones.
+
+        Where there is a selection, it looks at the state before, too.
+        """
+        looks_back = self._options.selection is not None
+        revisions = tuple(entry.event.revision for entry in batch.entries)
+        return await self._listing.conversions.get(
+            (kind, looks_back, revisions),
+            partial(_shown_events, kind, [entry.event for entry in batch.entries], looks_back),
+        )
+
     async def _follow(self, channel: Channel, watcher: Watcher) -> None:
         hub = self._hub
         bookmark_at = self._next_bookmark()
         while True:
             batch = await hub.pull(watcher)
             if batch is not None:
+                failed: ApiError | None = None
+                if self._encoder.converts is not None:
+                    batch, failed = await self._shown_batch(self._encoder.converts, batch)
                 wire = self._wire(batch, channel)
                 if wire:
                     await channel.send(wire)
                 else:
                     await trio.lowlevel.checkpoint()
+                if failed is not None:
+                    raise failed
                 continue
             if watcher.cursor > hub.revision:
                 await hub.wait_for(watcher.cursor)  # begun in the future

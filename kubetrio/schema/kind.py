@@ -7,7 +7,7 @@ something of a kind asks its value; nobody looks a name up in a table of their o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -136,16 +136,43 @@ class PlainParts:
         return FieldSelectors(refusal=SHORT)
 
 
+class WaitingConvert(Protocol):
+    """A conversion that waits for others, such as a webhook."""
+
+    async def __call__(self, objects: Sequence[Json], to: Kind) -> Sequence[Json]:
+        """Objects of any versions of a family in one of them, in the same order.
+
+        Args:
+            objects: none of them is in the version asked for; they are not to be changed.
+            to: the version asked for, whose decoder could have returned what comes back.  Of
+                metadata only labels and annotations count.
+
+        Raises:
+            ApiError: they cannot be converted.
+        """
+
+
+def _waited_for(_: Json) -> Json:
+    raise ValueError("the conversion has to be waited for")
+
+
 class Conversion(NamedTuple):
     """Conversion of objects between a version and the one in which they are stored.
 
     Args:
         to_stored: from this version; objects are as its type's decoder returns them.
         from_stored: to this version.
+        waiting: what is used instead of both where converting may wait or fail.
     """
 
     to_stored: Convert
     from_stored: Convert
+    waiting: WaitingConvert | None = None
+
+    @classmethod
+    def awaited(cls, convert: WaitingConvert) -> Conversion:
+        """A conversion that waits, and that nobody gets without waiting."""
+        return cls(_waited_for, _waited_for, convert)
 
 
 class Family:
@@ -284,11 +311,19 @@ class Kind:
     def _conversion(self) -> Conversion:
         return self.parts.conversion(self)
 
+    @cached_property
+    def waiting(self) -> WaitingConvert | None:
+        """What converts between this version and the stored one where that has to be waited for.
+
+        Objects of such a kind are converted by `resources.conversion`, and by nobody else.
+        """
+        return None if self.stored is self else self._conversion.waiting
+
     def to_stored(self, obj: Json) -> Json:
         """An object of this version in the version that is stored.
 
         Raises:
-            ValueError: it cannot be converted.
+            ValueError: it cannot be converted, or not without `waiting` for it.
         """
         return obj if self.stored is self else self._conversion.to_stored(obj)
 
@@ -296,7 +331,7 @@ class Kind:
         """A stored object in this version.
 
         Raises:
-            ValueError: it cannot be converted.
+            ValueError: it cannot be converted, or not without `waiting` for it.
         """
         return obj if self.stored is self else self._conversion.from_stored(obj)
 

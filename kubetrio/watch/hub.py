@@ -7,6 +7,9 @@ A watcher is in one of two states, moved between by synchronous code only:
     LAGGING  its sink was full, or it has just begun; its own task pulls batches behind its cursor,
              from the window or the store, and turns it LIVE when nothing is left.
 
+A watcher may also ask to pull every batch, because its sink has to wait before it can show one.  It
+is LIVE too when it has had everything, but the next commit only tells it to pull.
+
 A group is the watchers of one prefix.  A small one is handed a batch by `publish`.  One that would
 hold up the event loop falls behind for a moment, with a cursor as a watcher has: the hub's own task
 hands it what is behind the cursor, some watchers at a time, and pauses; what is committed meanwhile
@@ -91,14 +94,16 @@ class Watcher:
         cursor: revision up to which events have been handed over, or a newer one if what followed
             was for others.
         sink: receiver of live batches.
+        pulls: whether it is never handed a batch, and pulls each.
     """
 
-    __slots__ = ("cursor", "group", "sink", "state")
+    __slots__ = ("cursor", "group", "pulls", "sink", "state")
 
-    def __init__(self, group: Group, cursor: Revision, sink: Sink) -> None:
+    def __init__(self, group: Group, cursor: Revision, sink: Sink, *, pulls: bool) -> None:
         self.group = group
         self.cursor = cursor
         self.sink = sink
+        self.pulls = pulls
         self.state = WatcherState.LAGGING
 
     @property
@@ -196,12 +201,21 @@ class Hub:
                 found += len(group.watchers)
         return found
 
-    def subscribe(self, prefix: str, cursor: Revision, sink: Sink) -> Watcher:
-        """Begin a watch behind a revision, lagging; close it with `unsubscribe`."""
+    def subscribe(
+        self, prefix: str, cursor: Revision, sink: Sink, *, pulls: bool = False
+    ) -> Watcher:
+        """Begin a watch behind a revision, lagging; close it with `unsubscribe`.
+
+        Args:
+            prefix: a key prefix that ends with a slash, or a complete key.
+            cursor: the revision.
+            sink: receiver of live batches.
+            pulls: whether it pulls each batch; its sink only hears `Sink.lag`.
+        """
         group = self._groups.get(prefix)
         if group is None:
             group = self._groups[prefix] = Group(prefix)
-        watcher = Watcher(group, cursor, sink)
+        watcher = Watcher(group, cursor, sink, pulls=pulls)
         group.watchers.add(watcher)
         return watcher
 
@@ -262,6 +276,12 @@ class Hub:
                 if not rest:
                     continue
                 mine = Batch(rest)
+            if watcher.pulls:
+                # It has had all that came before; a cursor from long ago would be too old.
+                watcher.cursor = max(watcher.cursor, first - 1)
+                watcher.state = WatcherState.LAGGING
+                watcher.sink.lag()
+                continue
             self._delivered += 1
             watcher.cursor = upto
             if not watcher.sink.offer(mine) and watcher.state is WatcherState.LIVE:

@@ -127,6 +127,31 @@ async def test_a_single_key_can_be_watched(store: MemoryStore, hub: Hub) -> None
     assert sink.revisions == [1, 5]
 
 
+async def test_a_watcher_that_pulls_is_told_and_handed_nothing(
+    store: MemoryStore, hub: Hub
+) -> None:
+    """It is live when nothing is left; a commit makes it lag, once, and others' keys do not."""
+    sink = Received()
+    watcher = hub.subscribe("a/", 0, sink, pulls=True)
+    await catch_up(hub, watcher, sink)
+    assert is_live(watcher)
+    await create(store, "b/1")
+    assert is_live(watcher)
+    await create(store, "a/1", "a/2")
+    assert (sink.lagged, sink.revisions, is_live(watcher)) == (1, [], False)
+    await catch_up(hub, watcher, sink)
+    assert (sink.revisions, is_live(watcher)) == ([2, 3], True)
+
+
+async def test_a_watcher_that_pulls_has_no_old_cursor(store: MemoryStore, hub: Hub) -> None:
+    """What it had nothing of may be compacted while it is live."""
+    sink = Received()
+    watcher = hub.subscribe("a/", 0, sink, pulls=True)
+    await catch_up(hub, watcher, sink)
+    await create(store, "b/1", "b/2", "b/3", "a/1")
+    assert (watcher.cursor, hub.position(watcher)) == (3, 3)
+
+
 async def test_equal_watchers_share_a_batch(store: MemoryStore, hub: Hub) -> None:
     """So that it is encoded once for all of them."""
     first, second = Received(), Received()

@@ -53,6 +53,7 @@ class Join:
 
     prefix: str
     back: int | None = None
+    pulls: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,15 +138,17 @@ class Client:
     hub: Hub
     prefix: str
     start: int
+    pulls: bool = False
     received: list[Event] = field(default_factory=list)
     takes: bool = True
     leaves: bool = False
 
     def __post_init__(self) -> None:
-        self.watcher: Watcher = self.hub.subscribe(self.prefix, self.start, self)
+        self.watcher: Watcher = self.hub.subscribe(self.prefix, self.start, self, pulls=self.pulls)
 
     def offer(self, batch: Batch) -> bool:
         assert self.watcher.state is WatcherState.LIVE
+        assert not self.pulls
         self.take(batch)
         if self.leaves:
             self.hub.unsubscribe(self.watcher)
@@ -256,7 +259,7 @@ class World:
             start = (await self.store.range(Range.prefix("a"))).revision
         else:
             start = max(0, self.hub.revision - step.back)
-        self.clients.append(Client(self.hub, step.prefix, start))
+        self.clients.append(Client(self.hub, step.prefix, start, step.pulls))
 
     async def take(self, step: Step) -> None:
         """Do a step and check everybody."""
@@ -327,7 +330,7 @@ def run_steps(steps: Sequence[Step], at_once: int) -> None:
 
 
 who = st.integers(0, 7)
-joins = st.builds(Join, st.sampled_from(PREFIXES), st.none() | st.integers(-2, 12))
+joins = st.builds(Join, st.sampled_from(PREFIXES), st.none() | st.integers(-2, 12), st.booleans())
 sinks = st.builds(Sink, who, st.booleans(), st.sampled_from([False, False, False, True]))
 leaves = st.builds(Leave, who)
 compactions = st.builds(Compact, st.integers(0, 10))
@@ -368,6 +371,8 @@ TWO = (Join("a/", 0), Join("a/", 0), Pull(0), Pull(1))
 @example([*TWO, Write(KEYS * 2), Turns(1), Join("a/", 3), Pull(2), Write(("a/1",))], 1)
 @example([*TWO, Write(KEYS * 2), Sink(1, False), Turns(1), Leave(0), Write(KEYS), Pull(1)], 1)
 @example([*TWO, Write(KEYS * 4), Compact(0), Turns(1), Pull(0), Pull(1)], 1)
+@example([Join("a/", 0, True), Pull(0), Write(("b/1",)), Compact(0), Write(KEYS), Pull(0)], 0)
+@example([*TWO, Join("a/", 0, True), Pull(2), Write(KEYS * 2), Turns(1), Pull(2)], 1)
 def test_watchers_get_their_events(steps: Sequence[Step], at_once: int) -> None:
     """Exactly those of their keys behind their start, in order, as far as they have come."""
     run_steps(steps, at_once)

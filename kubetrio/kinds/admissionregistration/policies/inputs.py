@@ -14,6 +14,8 @@ from kubetrio.cel.programs import Inputs
 from kubetrio.kinds.admissionregistration.policies.surroundings import Authorize
 from kubetrio.machinery.identity import AUTHENTICATED, Decision, UserInfo, user_info
 from kubetrio.machinery.identity import Attributes as Asked
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources.conversion import from_stored
 from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]
@@ -30,7 +32,7 @@ _NAMESPACE_META = (
 )  # fmt: skip
 
 
-def in_version(obj: Object | None, wanted: Kind) -> Object | None:
+async def in_version(obj: Object | None, wanted: Kind) -> Object | None:
     """An object of a request in the version of another resource.
 
     Args:
@@ -42,7 +44,10 @@ def in_version(obj: Object | None, wanted: Kind) -> Object | None:
     """
     if obj is None:
         return None
-    return wanted.from_stored(obj)
+    try:
+        return (await from_stored(wanted, [obj]))[0]
+    except ApiError as error:
+        raise ValueError(error.message) from error
 
 
 def _kind(resource: Kind, subresource: str) -> Object:
@@ -149,7 +154,7 @@ def asker(user: UserInfo, authorize: Authorize) -> Ask:
     return ask
 
 
-def inputs_of(
+async def inputs_of(
     attributes: Attributes,
     matched: Kind,
     *,
@@ -177,8 +182,8 @@ def inputs_of(
         "name": attributes.name or name_in(attributes.obj),
     }
     values = {
-        "object": in_version(attributes.obj, matched),
-        "oldObject": in_version(attributes.old, matched),
+        "object": await in_version(attributes.obj, matched),
+        "oldObject": await in_version(attributes.old, matched),
         "request": request_of(attributes, matched),
         "namespaceObject": namespace_object(namespace),
         "params": params,

@@ -20,6 +20,7 @@ from kubetrio.kinds.admissionregistration.policies.mutations import MutationErro
 from kubetrio.kinds.admissionregistration.policies.policies import Invocation, PolicySource
 from kubetrio.kinds.admissionregistration.policies.surroundings import MUTATING, Surroundings
 from kubetrio.machinery.status import ApiError
+from kubetrio.resources.conversion import to_stored
 from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]
@@ -101,7 +102,7 @@ class MutatingPolicies:
             if not asked:
                 namespace, asked = await self._source.namespace(attributes), True
             for params in invocation.params:
-                problems += self._carry_out(attributes, invocation, params, namespace, memory)
+                problems += await self._carry_out(attributes, invocation, params, namespace, memory)
         memory.last = deepcopy(attributes.obj) if attributes.repeat else None
         if attributes.repeat:
             memory.changed()
@@ -109,7 +110,7 @@ class MutatingPolicies:
         if found:
             raise _refusal(attributes, found)
 
-    def _carry_out(
+    async def _carry_out(
         self,
         attributes: Attributes,
         invocation: Invocation[Mutations],
@@ -121,8 +122,8 @@ class MutatingPolicies:
         key = _key(invocation, params)
         compiled, resource = invocation.policy.compiled, invocation.resource
 
-        def look() -> Any:
-            return inputs_of(
+        async def look() -> Any:
+            return await inputs_of(
                 attributes,
                 resource,
                 namespace=namespace,
@@ -131,7 +132,7 @@ class MutatingPolicies:
             )
 
         try:
-            inputs = look()
+            inputs = await look()
         except ValueError as error:
             return [_Problem(replace(invocation, binding=None), str(error))]
         matched = compiled.conditions.match(inputs)
@@ -145,14 +146,19 @@ class MutatingPolicies:
             if attributes.obj is None or attributes.operation is Operation.CONNECT:
                 continue
             try:
-                before = in_version(attributes.obj, resource) or {}
-                after = mutation.apply(before, resource, look())
+                before = await in_version(attributes.obj, resource) or {}
+                inputs = await look()
+            except ValueError as error:
+                problems.append(_Problem(replace(invocation, binding=None), str(error)))
+                continue
+            try:
+                after = mutation.apply(before, resource, inputs)
             except MutationError as error:
                 problems.append(_Problem(invocation, str(error), "Invalid"))
                 continue
             if after is not None and after != before:
                 resource.rules.default(after)
-                _store(attributes, resource, after)
+                await _store(attributes, resource, after)
                 changed = True
         if changed:
             memory.changed()
@@ -162,9 +168,9 @@ class MutatingPolicies:
         return problems
 
 
-def _store(attributes: Attributes, resource: Kind, obj: Object) -> None:
+async def _store(attributes: Attributes, resource: Kind, obj: Object) -> None:
     """Put a changed object in the place of the one before it: others hold on to that."""
-    stored = resource.to_stored(obj)
+    stored = await to_stored(resource, obj)
     old = attributes.obj
     if old is None:
         return

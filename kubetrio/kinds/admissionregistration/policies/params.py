@@ -11,6 +11,8 @@ from typing import Any
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.machinery.labels import from_label_selector
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources.conversion import from_stored
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 
@@ -85,4 +87,8 @@ async def params_of(
         raise ConfigurationError(
             "no params found for policy binding with `Deny` parameterNotFoundAction"
         )
-    return [one and resource.from_stored(one) for one in found]
+    try:
+        shown = iter(await from_stored(resource, [one for one in found if one is not None]))
+    except ApiError as error:
+        raise ConfigurationError(error.message) from error
+    return [one and next(shown) for one in found]

@@ -184,7 +184,7 @@ class ValidatingPolicies:
         namespace = await self._source.namespace(attributes)
         for params in invocation.params:
             try:
-                inputs = inputs_of(
+                inputs = await inputs_of(
                     attributes,
                     invocation.resource,
                     namespace=namespace,

@@ -1,0 +1,207 @@
+"""Conversion that waits: batches of objects between the stored version and the one asked for.
+
+Most kinds are converted by a quick function while they are encoded, or not at all, and never come
+here.  Objects of a kind whose conversion waits (`Kind.waiting`: a webhook, say) are brought to the
+asked version in one asynchronous step between the store and everything else: selectors, printers
+and encoders then see values that look like stored ones, in the version of the request.
+
+Source of rules and words: the conversion webhooks of apiextensions-apiserver 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import trio
+
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources.objects import canonical, read
+from kubetrio.schema.kind import Kind, WaitingConvert
+from kubetrio.store.model import KeyValue
+from kubetrio.wire.jsonwire import encode
+
+Object = dict[str, Any]
+
+MOMENT_BYTES = 64 * 1024
+CONVERTED_METADATA = ("labels", "annotations")
+"""What of metadata a conversion may change."""
+_SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
+
+
+async def to_stored(kind: Kind, obj: Object) -> Object:
+    """An object of a kind in the version that is stored.
+
+    Args:
+        kind: in the version of the object.
+        obj: the object, its defaults filled in; it is not changed.
+
+    Raises:
+        ApiError: it cannot be converted.
+        ValueError: the same, of a conversion that does not wait.
+    """
+    if kind.waiting is None:
+        return kind.to_stored(obj)
+    return (await converted([obj], kind.stored, kind.waiting))[0]
+
+
+async def from_stored(kind: Kind, objects: Sequence[Object]) -> Sequence[Object]:
+    """Stored objects in the version of a kind.
+
+    Args:
+        kind: in the version asked for.
+        objects: the objects; they are not changed.
+
+    Raises:
+        ApiError: one of them cannot be converted.
+        ValueError: the same, of a conversion that does not wait.
+    """
+    if kind.waiting is None:
+        return [kind.from_stored(obj) for obj in objects]
+    return await converted(objects, kind, kind.waiting)
+
+
+async def shown_values(kind: Kind, values: Sequence[bytes]) -> list[bytes]:
+    """Stored bytes of a kind whose conversion waits, as if its version were the stored one.
+
+    Args:
+        kind: in the version asked for.
+        values: stored objects.
+
+    Raises:
+        ApiError: one of them cannot be converted.
+    """
+    objects: list[Object] = []
+    for some in _moments(values):
+        objects += [read(kind.stored, value) for value in some]
+        await trio.lowlevel.checkpoint()
+    made = iter(await from_stored(kind, objects))
+    written: list[bytes] = []
+    for some in _moments(values):
+        written += [_written(kind, obj) for obj in islice(made, len(some))]
+        await trio.lowlevel.checkpoint()
+    return written
+
+
+async def shown(kind: Kind, items: Sequence[KeyValue]) -> list[KeyValue]:
+    """The same for what was read, with its keys and revisions."""
+    values = await shown_values(kind, [item.value for item in items])
+    return [item._replace(value=value) for item, value in zip(items, values, strict=True)]
+
+
+def _moments(values: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Values in pieces that are read or written in a moment; others have their turn between."""
+    begin = size = 0
+    for number, value in enumerate(values, 1):
+        size += len(value)
+        if size >= MOMENT_BYTES or number == len(values):
+            yield values[begin:number]
+            begin, size = number, 0
+
+
+async def as_far_as_possible(
+    kind: Kind, values: Sequence[Sequence[bytes]]
+) -> tuple[list[list[bytes]], ApiError | None]:
+    """Convert what events show: all of it in one step, if that can be.
+
+    If not, what comes before the first event that cannot be converted is shown nevertheless, so
+    that a client that begins again where it was gets as far as it can.
+
+    Args:
+        kind: in the version asked for.
+        values: stored objects that each event shows, in the order of events.
+
+    Returns:
+        The values of the first events, and why there are no more if these are not all.
+    """
+    try:
+        flat = iter(await shown_values(kind, [value for some in values for value in some]))
+    except ApiError as error:
+        if len(values) == 1:
+            return [], _of_stream(error)
+    else:
+        return [list(islice(flat, len(some))) for some in values], None
+    made: list[list[bytes]] = []
+    for some in values:
+        try:
+            made.append(await shown_values(kind, some))
+        except ApiError as error:
+            return made, _of_stream(error)
+    return made, None
+
+
+def _of_stream(error: ApiError) -> ApiError:
+    """What ends a watch always has a reason (kube-apiserver's watcher, unlike its reads)."""
+    return ApiError(error.code, error.reason or "InternalError", error.message, error.details)
+
+
+def _written(kind: Kind, obj: Object) -> bytes:
+    return encode(canonical(obj, kind.kind, kind.api_version))
+
+
+async def converted(
+    objects: Sequence[Object], to: Kind, convert: WaitingConvert
+) -> Sequence[Object]:
+    """Objects in a version of their family; those that are in it already stay as they are.
+
+    Args:
+        objects: the objects; they are not changed.
+        to: the version asked for.
+        convert: is called once, or not at all.
+
+    Raises:
+        ApiError: what `convert` raises, and 500 for what cannot be an answer.
+    """
+    wanted = to.api_version
+    others = [place for place, obj in enumerate(objects) if obj["apiVersion"] != wanted]
+    if not others:
+        return objects
+    asked = [objects[place] for place in others]
+    answer = await convert(asked, to)
+    if len(answer) != len(asked):
+        raise _failed(asked[0], f"returned {len(answer)} objects, expected {len(asked)}")
+    found = list(objects)
+    for place, original, made in zip(others, asked, answer, strict=True):
+        found[place] = _checked(original, made, to)
+    return found
+
+
+def _identity(obj: Object) -> GroupVersionKind:
+    try:
+        version = GroupVersion.parse(obj.get("apiVersion") or "")
+    except ValueError:
+        version = GroupVersion("", "")
+    return GroupVersionKind(*version, obj.get("kind") or "")
+
+
+def _failed(original: Object, why: str) -> ApiError:
+    group, version, kind = _identity(original)
+    what = f"conversion webhook for {group}/{version}, Kind={kind}"
+    return ApiError(500, "", f"{what} {why}")
+
+
+def _checked(original: Object, made: Object, to: Kind) -> Object:
+    """A converted object: with the identity asked for, and with the metadata it had.
+
+    Raises:
+        ApiError: it is another object.
+    """
+    group, version, kind = _identity(made)
+    if (group, version) != to.group_version:
+        why = f"invalid groupVersion (expected {to.api_version}, received {made.get('apiVersion')})"
+        raise _failed(original, f"returned invalid object at index 0: {why}")
+    if kind != original["kind"]:
+        why = f"invalid kind (expected {original['kind']}, received {kind})"
+        raise _failed(original, f"returned invalid object at index 0: {why}")
+    before, after = original.get("metadata") or {}, made.get("metadata")
+    members = after if type(after) is dict else {}
+    for name, said in _SAME:
+        expected, got = before.get(name) or "", members.get(name) or ""
+        if expected != got:
+            why = f"must have the same {said}: {expected} != {got}"
+            raise _failed(original, f"returned invalid object: {why}")
+    kept = {name: value for name, value in before.items() if name not in CONVERTED_METADATA}
+    kept.update({name: members[name] for name in CONVERTED_METADATA if members.get(name)})
+    return {**made, "metadata": kept}
