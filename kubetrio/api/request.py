@@ -213,6 +213,8 @@ class Request:
         identified: told who showed credentials, where the connection wants to know.
         unsized: whether there may be a body that no header tells of (HTTP/2).
         upgrade: whether another protocol is asked for, and the connection can become that one's.
+        arrived: when it came, by Trio's clock, in seconds.
+        started: when it came for its seat: the same, or when its body had come.
         waited: seconds for which it waited for a seat.
         passage: what flow control did with it, where the log of requests wants to know.
         timer: bounds the request until its answer begins.
@@ -247,6 +249,7 @@ class Request:
     body: Any = field(init=False, default=None)
     heavy: bool = field(init=False, default=False)
     patch_type: str = field(init=False, default="")
+    arrived: float = field(init=False, default=0.0)
     started: float = field(init=False, default=0.0)
     waited: float = field(init=False, default=0.0)
     passage: Any = field(init=False, default=None)
