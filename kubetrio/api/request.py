@@ -285,6 +285,7 @@ class Request:
         return value.decode("latin-1") if value else ""
 
 
+MOST_PARAMETERS = 10_000
 _undecodable = re.compile("%(?![0-9A-Fa-f]{2})|;").search
 
 
@@ -292,18 +293,22 @@ def query_pairs(raw: str) -> list[tuple[str, str]]:
     """Names and values of a query, in order.
 
     Pairs that Go does not decode are as good as absent: a semicolon separates nothing for it, and a
-    percent sign has two digits behind it.
+    percent sign has two digits behind it.  Nor does it read a query of more than so many
+    (``urlmaxqueryparams`` of net/url): then there is none.
 
     Args:
         raw: text behind the question mark.
     """
-    pairs = []
+    pairs: list[tuple[str, str]] = []
+    if raw.count("&") >= MOST_PARAMETERS:
+        return pairs
     for pair in raw.split("&"):
         name, _, value = pair.partition("=")
         if "%" in pair or "+" in pair or ";" in pair:
             if _undecodable(pair):
                 continue
-            name, value = unquote_plus(name), unquote_plus(value)
+            name = unquote_plus(name) if "%" in name or "+" in name else name
+            value = unquote_plus(value) if "%" in value or "+" in value else value
         if pair:
             pairs.append((name, value))
     return pairs
