@@ -224,6 +224,8 @@ class Api:
             raise
         finally:
             self.under_way -= 1
+            if request.heavy:
+                self.off_loop.end(request)
         now = self.clock.current_time()
         if not streams:
             self.flow.leave(request, now)
