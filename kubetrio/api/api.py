@@ -8,6 +8,7 @@ from typing import Any
 
 import trio
 
+from kubetrio.api.arriving import Arrivals
 from kubetrio.api.cache import ByteCache
 from kubetrio.api.documents import Documents
 from kubetrio.api.encoders import accept_error
@@ -113,7 +114,8 @@ class Api:
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches, logs and tunnels.
         clock: Trio's, asked without the way through its current run.
-        under_way: requests that have no answer yet.
+        arrivals: bodies that come while their requests have no seat.
+        under_way: requests that have no answer yet, but for those.
     """
 
     config: ApiConfig
@@ -138,6 +140,7 @@ class Api:
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
+    arrivals: Arrivals = field(default_factory=Arrivals)
     under_way: int = 0
 
     @property

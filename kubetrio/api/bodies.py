@@ -53,7 +53,9 @@ async def decode_body(
     if resource.open:
         max_bytes = min(max_bytes, MAX_REVIEW_BYTES)
     body = await request.read_body(max_bytes)
-    request.heavy = len(body) > INLINE_BYTES
+    if len(body) > INLINE_BYTES:
+        request.heavy = True
+        await off_loop.begin(request, len(body))
     if verb in ("delete", "deletecollection"):
         # The media type of no body does not matter.
         if body:

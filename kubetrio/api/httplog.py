@@ -118,7 +118,7 @@ class RequestLog:
         fields: dict[str, object] = {
             "verb": verb_of(request),
             "URI": f"{request.raw_path}{query}",
-            "latency": duration_text(trio.current_time() - request.started),
+            "latency": duration_text(trio.current_time() - request.arrived),
             "userAgent": request.header(b"user-agent"),
             "audit-ID": request.audit_id[:NAME_CHARS],
             "srcIP": request.peer,

@@ -7,6 +7,9 @@ such work too (`largeanswers`).  There is one such thread at a time, since they 
 turns at the interpreter, and its users take turns too: somebody with a hundred large bodies under
 way delays another user's by one of them, not by a hundred.  Each of them keeps its seat (API
 Priority and Fairness) until it is answered.
+
+What is made of a body takes up to thirty times its size, and is held while its request waits for
+the next turn.  So few bodies are begun at a time: the others wait as they came.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ INLINE_BYTES = 16 * 1024
 """Bodies up to this size are worked over in place: at the worst some 20 ms."""
 INLINE_OBJECT_BYTES = 64 * 1024
 """And so are changes of stored objects up to this size."""
+BEGUN_BYTES = 4 * 1024 * 1024
+"""Of all bodies that are worked over: one of the largest, or many smaller ones."""
 
 
 class OffLoop:
@@ -41,6 +46,58 @@ class OffLoop:
         self._busy = False
         self._waiting: dict[str, deque[trio.Event]] = {}
         """By user, the one whose turn is next first."""
+        self._begun: dict[Request, int] = {}
+        self._begun_bytes = 0
+        self._unbegun: dict[str, deque[tuple[Request, int, trio.Event]]] = {}
+        """The same of those whose bodies wait as they came."""
+
+    async def begin(self, request: Request, size: int) -> None:
+        """Wait until the work over a large body may begin; `end` when its request is answered.
+
+        Args:
+            request: the request.
+            size: bytes of its body.
+        """
+        if not self._unbegun and self._fits(size):
+            self._begin(request, size)
+            return
+        user, mine = request.user.name, (request, size, trio.Event())
+        self._unbegun.setdefault(user, deque()).append(mine)
+        try:
+            await mine[2].wait()
+        except trio.Cancelled:
+            if not mine[2].is_set():
+                queue = self._unbegun[user]
+                queue.remove(mine)
+                if not queue:
+                    del self._unbegun[user]
+                self._begin_more()  # a smaller one may have waited behind it
+            raise
+
+    def end(self, request: Request) -> None:
+        """The request is answered; nothing, if it never began."""
+        self._begun_bytes -= self._begun.pop(request, 0)
+        self._begin_more()
+
+    def _fits(self, size: int) -> bool:
+        return not self._begun or self._begun_bytes + size <= BEGUN_BYTES
+
+    def _begin(self, request: Request, size: int) -> None:
+        self._begun[request] = size
+        self._begun_bytes += size
+
+    def _begin_more(self) -> None:
+        while self._unbegun:
+            user = next(iter(self._unbegun))
+            request, size, event = self._unbegun[user][0]
+            if not self._fits(size):
+                return
+            queue = self._unbegun.pop(user)
+            queue.popleft()
+            if queue:
+                self._unbegun[user] = queue  # behind the others
+            self._begin(request, size)
+            event.set()
 
     async def run(self, request: Request, fn: Callable[[*Args], T], *args: *Args) -> T:
         """Call a function that works over the body of a request: at once, unless that is large.

@@ -32,6 +32,7 @@ from kubetrio.api.response import (
     page_not_found,
 )
 from kubetrio.api.subverbs import SUBVERBS
+from kubetrio.api.unseated import NoSeat, read_unseated
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
 from kubetrio.logs import Log
@@ -60,7 +61,7 @@ class Pipeline(Api):
 
     async def handle(self, request: Request) -> AnyResponse:
         """Answer a request; never raises but for cancellation."""
-        request.started = self.clock.current_time()
+        request.arrived = request.started = self.clock.current_time()
         self.under_way += 1
         streams = False
         try:
@@ -95,6 +96,8 @@ class Pipeline(Api):
             raise
         finally:
             self.under_way -= 1
+            if request.heavy:
+                self.off_loop.end(request)
         now = self.clock.current_time()
         if not streams:
             self.flow.leave(request, now)
@@ -148,9 +151,9 @@ class Pipeline(Api):
             response.run = self._counted(key, response.run)
         if isinstance(response, StreamResponse) and response.long_running:
             response.run = self._counted(key, response.run)
-        self.metrics.observe(key, now - request.started, size)
+        self.metrics.observe(key, now - request.arrived, size)
         if request.waited:
-            self.metrics.waited(key, now - request.started, request.waited)
+            self.metrics.waited(key, now - request.arrived, request.waited)
         if self.request_log is not None:
             self.request_log.answered(request, response)
 
@@ -233,13 +236,13 @@ def flow_control(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     return None if api.flow.passes(request) else _admit(api, request)
 
 
-async def _admit(api: Api, request: Request) -> Answer:
+async def _admit(api: Api, request: Request) -> Response | None:
     """Wait for a seat, and count the time, or the refusal."""
     entry = request.seat
     refused = await api.flow.admit(request)
     waited = api.clock.current_time() - request.started
     if waited > NO_WAIT_S:
-        request.waited = waited
+        request.waited += waited
     if refused is not None:
         info = request.info
         resource = api.registry.resources.get((info.group, info.version, info.resource))
@@ -248,6 +251,15 @@ async def _admit(api: Api, request: Request) -> Answer:
         api.metrics.terminated(request_key(request, refused.status))
         if api.request_log is not None:
             api.request_log.refused(request, entry)
+    return refused
+
+
+async def _come_back(api: Api, request: Request) -> Response | None:
+    """Take a seat again, when the body has come without one."""
+    request.started = api.clock.current_time()
+    told = len(request.response_headers)
+    refused = None if api.flow.passes(request) else await _admit(api, request)
+    del request.response_headers[told:]  # the same again
     return refused
 
 
@@ -263,7 +275,10 @@ def authorize(api: Api, request: Request) -> Answer:
 
 
 def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:
-    """Find the resource and read the body; paths that are not resources are answered here."""
+    """Find the resource and read the body; paths that are not resources are answered here.
+
+    The seat is given back while a body comes that has not come yet, see `arriving`.
+    """
     if not request.info.is_resource:
         return api.documents.answer(request)
     try:
@@ -274,21 +289,32 @@ def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     routing.advise(request, resource)
     if request.info.verb in BODY_VERBS and request.info.subresource not in CONNECTED:
         config = api.config
-        decoding = decode_body(
+        decoding: Awaitable[Answer] = decode_body(
             request, resource, config.max_body_bytes, api.off_loop, cbor=config.cbor
         )
+        if not request.ready:
+            read_unseated(api, request, _come_back)
+            decoding = _or_refused(decoding)
         return decoding if api.under_way < CROWD else in_step(decoding)
     return None
 
 
-async def in_step(stage: Awaitable[None]) -> None:
+async def _or_refused(decoding: Awaitable[Answer]) -> Answer:
+    """Decode a body; or the answer that there was no seat when it had come."""
+    try:
+        return await decoding
+    except NoSeat as none:
+        return none.answer
+
+
+async def in_step(stage: Awaitable[Answer]) -> Answer:
     """Run a stage, and those behind it, when other requests have come as far.
 
     What stages touch is in the caches of the processor then for all but the first of them (Larus
     and Parkes, "Using Cohort Scheduling to Enhance Server Performance", USENIX 2002).
     """
     await trio.lowlevel.cancel_shielded_checkpoint()
-    await stage
+    return await stage
 
 
 BODY_VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})

@@ -214,6 +214,8 @@ class Request:
         identified: told who showed credentials, where the connection wants to know.
         unsized: whether there may be a body that no header tells of (HTTP/2).
         upgrade: whether another protocol is asked for, and the connection can become that one's.
+        arrived: when it came, by Trio's clock, in seconds.
+        started: when it came for its seat: the same, or when its body had come.
         waited: seconds for which it waited for a seat.
         passage: what flow control did with it, where the log of requests wants to know.
         timer: bounds the request until its answer begins.
@@ -249,6 +251,7 @@ class Request:
     body: Any = field(init=False, default=None)
     heavy: bool = field(init=False, default=False)
     patch_type: str = field(init=False, default="")
+    arrived: float = field(init=False, default=0.0)
     started: float = field(init=False, default=0.0)
     waited: float = field(init=False, default=0.0)
     passage: Any = field(init=False, default=None)
@@ -284,6 +287,7 @@ class Request:
         return value.decode("latin-1") if value else ""
 
 
+MOST_PARAMETERS = 10_000
 _undecodable = re.compile("%(?![0-9A-Fa-f]{2})|;").search
 
 
@@ -291,18 +295,22 @@ def query_pairs(raw: str) -> list[tuple[str, str]]:
     """Names and values of a query, in order.
 
     Pairs that Go does not decode are as good as absent: a semicolon separates nothing for it, and a
-    percent sign has two digits behind it.
+    percent sign has two digits behind it.  Nor does it read a query of more than so many
+    (``urlmaxqueryparams`` of net/url): then there is none.
 
     Args:
         raw: text behind the question mark.
     """
-    pairs = []
+    pairs: list[tuple[str, str]] = []
+    if raw.count("&") >= MOST_PARAMETERS:
+        return pairs
     for pair in raw.split("&"):
         name, _, value = pair.partition("=")
         if "%" in pair or "+" in pair or ";" in pair:
             if _undecodable(pair):
                 continue
-            name, value = unquote_plus(name), unquote_plus(value)
+            name = unquote_plus(name) if "%" in name or "+" in name else name
+            value = unquote_plus(value) if "%" in value or "+" in value else value
         if pair:
             pairs.append((name, value))
     return pairs

@@ -3,8 +3,8 @@
 Hypercorn 0.18 lets the writer of a stream go on when its send task takes nothing from the stream's
 buffer, which it does whenever the client grants no window: a client that never grants one has the
 server hold all that it asks for.  Here a writer waits until the client has really taken something,
-a stream whose client takes nothing for as long as HTTP/1.1 allows is reset, and so is the one that
-has waited longest when the streams of all connections hold too much.
+a stream whose client takes nothing for as long as HTTP/1.1 allows is reset, and so is the one whose
+client has kept it waiting longest when the streams of all connections hold too much.
 
 Source: RFC 9113, 5.2 (flow control) and 10.5 (denial of service).
 """
@@ -24,11 +24,15 @@ from hypercorn.trio.worker_context import EventWrapper
 HIGH_BYTES = 16 * 1024  # a writer waits while so much is there: one frame, and one comes on top
 STREAM_BYTES = 32 * 1024  # what a stalled stream holds beside its buffer, measured
 MOST_BYTES = 48 * 1024 * 1024
+FRESH_S = 5.0  # for which a stream may wait for the server, and for a client that reads nothing
 
 
 @dataclass(slots=True)
 class Backlog:
     """What the HTTP/2 streams of all connections hold for clients that do not take it.
+
+    A stream whose client has leave to be sent more, and has not waited long, only waits for the
+    server: a crowd of new watches may be more than the bound for a moment, and nobody loses one.
 
     Args:
         limit_s: seconds without progress after which a stream is reset.
@@ -39,25 +43,45 @@ class Backlog:
     most_bytes: int = MOST_BYTES
     held_bytes: int = 0
     resets: int = 0
-    _waiting: dict[BoundedBuffer, int] = field(default_factory=dict)  # least progress first
+    _stalled: dict[BoundedBuffer, int] = field(default_factory=dict)  # least progress first
+    _fresh: dict[BoundedBuffer, tuple[int, float]] = field(default_factory=dict)  # the same
 
     def hold(self, buffer: BoundedBuffer, size: int) -> None:
         """Count what a buffer holds now; the streams without progress make room."""
         self.drop(buffer)
-        self._waiting[buffer] = size = size + STREAM_BYTES
+        size += STREAM_BYTES
+        self._fresh[buffer] = size, trio.current_time()
         self.held_bytes += size
-        while self.held_bytes > self.most_bytes:
-            self.give_up(next(iter(self._waiting)))
+        self._make_room()
+
+    def stall(self, buffer: BoundedBuffer) -> None:
+        """The client of a stream that holds something grants no window."""
+        if buffer in self._fresh:
+            self._stalled[buffer] = self._fresh.pop(buffer)[0]
+            self._make_room()
 
     def drop(self, buffer: BoundedBuffer) -> None:
         """A buffer holds nothing any more."""
-        self.held_bytes -= self._waiting.pop(buffer, 0)
+        if buffer in self._fresh:
+            self.held_bytes -= self._fresh.pop(buffer)[0]
+        else:
+            self.held_bytes -= self._stalled.pop(buffer, 0)
 
     def give_up(self, buffer: BoundedBuffer) -> None:
         """Reset a stream that makes no progress."""
         self.drop(buffer)
         self.resets += 1
         buffer.reset()
+
+    def _make_room(self) -> None:
+        while self.held_bytes > self.most_bytes:
+            if self._stalled:
+                self.give_up(next(iter(self._stalled)))
+                continue
+            buffer, (_, since) = next(iter(self._fresh.items()))
+            if trio.current_time() - since <= FRESH_S:
+                return
+            self.give_up(buffer)
 
 
 class BoundedBuffer(StreamBuffer):
@@ -106,6 +130,8 @@ class BoundedBuffer(StreamBuffer):
                 self._backlog.hold(self, len(self.buffer))
             else:
                 self._backlog.drop(self)
+        elif self.buffer:
+            self._backlog.stall(self)
         if not self.buffer:
             await self._is_empty.set()
         return data

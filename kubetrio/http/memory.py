@@ -24,7 +24,7 @@ from kubetrio.http.heap import trimmer
 PAUSE_S = 5.0  # between the first who leave and the giving back; and so between two of these
 LEAST_CONNECTIONS = 32
 LEAST_BYTES = 8 * 1024 * 1024
-MOST_OBJECTS = 150_000  # a collection looks at that many in about 15 ms
+MOST_OBJECTS = 150_000  # a collection looks at that many in 15 to 45 ms
 LATER_S = 3600.0
 STEP = 250  # deadlines at a time: less than a millisecond
 STEPS = 200

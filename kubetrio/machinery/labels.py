@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubetrio.machinery.fielderrors import invalid, quote
-from kubetrio.machinery.names_validation import label_key, label_value
+from kubetrio.machinery.names_validation import label_key, label_value, label_values
 
 Labels = Mapping[str, str]
 _Test = Callable[[Labels], bool]
 
+MOST_REQUIREMENTS = 1_000
+_MOST_CAUSES = 100  # of one requirement that are told: a text of 100 KB may have 20,000
 _BINARY_OPERATORS = ("in", "notin", "=", "==", "!=", "gt", "lt")
 _SYMBOLS = {"=": "=", "==": "==", "!=": "!=", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
 _PRINTED = {"gt": ">", "lt": "<"}
@@ -217,28 +219,25 @@ def _requirement(key: str, operator: str, values: list[str]) -> Requirement:
             for index, value in enumerate(values)
             if _parse_integer(value) is None
         )
-    for index, value in enumerate(values):
+    for index, value in enumerate(() if label_values(values) else values):
         if messages := label_value(value):
             causes.append(invalid(f"values[{index}][{key}]", value, "; ".join(messages)))
+            if len(causes) == _MOST_CAUSES:
+                break
     if causes:
         texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
         raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
-    return Requirement(key, operator, tuple(sorted(set(values))))
+    # Those of a text are sorted, and sorting them again costs nothing as long as they stay so.
+    return Requirement(key, operator, tuple(sorted(dict.fromkeys(values))))
 
 
 class _Parser:
     """Recursive descent over the tokens of one selector."""
 
     def __init__(self, text: str) -> None:
-        self._tokens: list[str] = []
-        position = 0
-        while match := _tokens.match(text, position):
-            position = match.end()
-            # A NUL ends the token before it; on its own it ends the text.
-            found = match[1] or _END
-            self._tokens.append(found)
-            if found == _END:
-                break
+        # A NUL ends the token before it; on its own it ends the text.  Behind the end there may be
+        # more that is never looked at.
+        self._tokens: list[str] = _tokens.findall(text)
         self._next = 0
 
     def peek(self) -> str:
@@ -261,6 +260,8 @@ class _Parser:
                 return requirements
             if self.kind(found) not in (_WORD, "!"):
                 raise ValueError(f"found '{found}', expected: !, identifier, or 'end of string'")
+            if len(requirements) == MOST_REQUIREMENTS:
+                raise ValueError(f"more than {MOST_REQUIREMENTS} requirements")
             try:
                 requirements.append(self._parse_requirement())
             except ValueError as error:
@@ -319,7 +320,9 @@ class _Parser:
 
     def _parse_items(self) -> set[str]:
         """Words between commas, up to the closing parenthesis; nothing between two is a value."""
-        values: set[str] = set()
+        values = self._good_items()
+        if values:
+            return values
         while True:
             found = self.take()
             if self.kind(found) == _WORD:
@@ -338,8 +341,26 @@ class _Parser:
             else:
                 raise ValueError(f"found '{found}', expected: ',', or identifier")
 
+    def _good_items(self) -> set[str]:
+        """The same at a go, if nothing is wrong with them; else none, and nothing is taken."""
+        tokens, begin = self._tokens, self._next
+        try:
+            items = tokens[begin : tokens.index(")", begin)]
+        except ValueError:
+            return set()
+        commas = bytes(map(",".__eq__, items))
+        if b"\0\0" in commas or not _NOT_ITEMS.isdisjoint(items):
+            return set()
+        self._next += len(items)
+        values = set(items)
+        values.discard(",")
+        if b"\1\1" in commas or commas[0] or commas[-1]:
+            values.add("")
+        return values
+
 
 _NOT_WORDS = frozenset((_END, ")", ",", "!", "==", "=", ">", "<", "!=", "("))
+_NOT_ITEMS = _NOT_WORDS - {","}
 
 
 def parse(text: str) -> Selector:
@@ -349,7 +370,7 @@ def parse(text: str) -> Selector:
         text: requirements separated by commas; empty selects everything.
 
     Raises:
-        ValueError: not a selector, in kube-apiserver's words.
+        ValueError: not a selector, in kube-apiserver's words; or more than `MOST_REQUIREMENTS`.
     """
     if not text:
         return EVERYTHING

@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from kubetrio.api.bodies import MAX_REVIEW_BYTES
-from kubetrio.api.offloop import INLINE_BYTES, INLINE_OBJECT_BYTES, OffLoop
+from kubetrio.api.offloop import BEGUN_BYTES, INLINE_BYTES, INLINE_OBJECT_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.env import run_inline, seeded
 from kubetrio.machinery.identity import UserInfo
@@ -102,6 +102,57 @@ async def test_whoever_leaves_is_passed_over() -> None:
     assert done == [1, 3]
     await off_loop.run(request_of("d"), done.append, 4)
     assert done == [1, 3, 4]
+
+
+async def test_few_large_bodies_are_begun_at_a_time() -> None:
+    """By their bytes, and by turns of users; the others wait as they came."""
+    off_loop, begun = OffLoop(Thread()), []
+
+    async def begin(request: Request, size: int) -> None:
+        await off_loop.begin(request, size)
+        begun.append(request.user.name)
+
+    large = BEGUN_BYTES * 3 // 4
+    asked = [(request_of(user), large) for user in "aaab"] + [(request_of("c"), BEGUN_BYTES // 4)]
+    async with trio.open_nursery() as nursery:
+        for request, size in asked:
+            nursery.start_soon(begin, request, size)
+            await trio.testing.wait_all_tasks_blocked()
+        assert begun == ["a"]
+        for number in (0, 1, 3, 4, 2):
+            off_loop.end(asked[number][0])
+            off_loop.end(asked[number][0])
+            await trio.testing.wait_all_tasks_blocked()
+    assert [begun[:2], sorted(begun[2:4]), begun[4:]] == [["a", "a"], ["b", "c"], ["a"]]
+
+
+async def test_whoever_leaves_before_its_body_is_begun_makes_room() -> None:
+    """For smaller ones behind it."""
+    off_loop = OffLoop(Thread())
+    first, large, small = (request_of(user) for user in "abc")
+    await off_loop.begin(first, BEGUN_BYTES // 2)
+    async with trio.open_nursery() as nursery:
+        async with trio.open_nursery() as inner:
+            inner.start_soon(off_loop.begin, large, BEGUN_BYTES)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(off_loop.begin, small, BEGUN_BYTES // 2)
+            await trio.testing.wait_all_tasks_blocked()
+            inner.cancel_scope.cancel()
+        with trio.fail_after(1):
+            await trio.testing.wait_all_tasks_blocked()
+    for request in (first, small):
+        off_loop.end(request)
+    await off_loop.begin(large, BEGUN_BYTES)
+
+
+async def test_answered_requests_with_large_bodies_make_room(server: InProcess) -> None:
+    """Whatever became of them."""
+    async with server.connect() as client:
+        for body in (b"[" + b" " * INLINE_BYTES, b"{" + b" " * BEGUN_BYTES):
+            with trio.fail_after(5):
+                answer = await client.request("POST", CONFIGMAPS, body=body)
+            assert answer.status in (400, 413)
+    assert server.api.off_loop._begun == {}
 
 
 async def large_writes(server: InProcess) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubetrio.api.request import Request, RequestInfo, parse_query, resolve, truthy
+from kubetrio.api.request import MOST_PARAMETERS, Request, RequestInfo, parse_query, resolve, truthy
 
 # A request a row, and below it: verb, prefix, group, version, namespace, resource, subresource,
 # name; a dash is empty.
@@ -183,3 +183,9 @@ def test_what_is_remembered_of_a_folder_changes_nothing(
     path = f"{front}/{'/'.join(parts)}"
     remembered = resolve(method, path, {})
     assert remembered == resolve(method, path, {"pretty": "true"})
+
+
+def test_a_query_of_too_many_parameters_is_none() -> None:
+    """As in Go; reading it would take 30 ms."""
+    assert parse_query("&".join(["a=1"] * MOST_PARAMETERS)) == {"a": "1"}
+    assert parse_query("&".join(["a=1"] * (MOST_PARAMETERS + 1))) == {}

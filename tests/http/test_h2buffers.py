@@ -43,14 +43,14 @@ async def answer(request: Request) -> AnyResponse:
 
 @asynccontextmanager
 async def connected(
-    window: int, limit_s: float = 60.0
+    window: int, limit_s: float = 60.0, bridge: Bridge | None = None
 ) -> AsyncIterator[tuple[Http2Client, Backlog]]:
     """A client whose connection Hypercorn serves, and what is held for it."""
     left, right = socket.socketpair()
     left.setblocking(False)
     right.setblocking(False)
     transport = PlainTransport(left)
-    bridge = Bridge(answer, write_timeout_s=limit_s, env=seeded(0))
+    bridge = bridge or Bridge(answer, write_timeout_s=limit_s, env=seeded(0))
     parts = await bridge.load()
     client = Http2Client(right, window)
     async with trio.open_nursery() as nursery:
@@ -121,6 +121,38 @@ async def test_the_stream_that_waits_longest_makes_room(monkeypatch: pytest.Monk
             await client.read()
         assert await settled(backlog) <= 200_000
         assert set(client.reset) == set(streams[:4])
+
+
+async def test_streams_that_wait_for_the_server_only_stay() -> None:
+    """A crowd that comes at a time is over the bound for a moment; its clients take what comes."""
+    async with connected(window=60_000) as (client, backlog):
+        backlog.most_bytes = 10 * h2buffers.STREAM_BYTES
+        streams = {await client.get("/small") for _ in range(200)}
+        while client.ended != streams:
+            await client.read()
+        assert backlog.resets == 0
+        assert backlog.held_bytes == 0
+
+
+async def test_a_client_that_does_not_read_its_socket_makes_room_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It grants all windows that there are, and takes nothing."""
+    bridge = Bridge(answer, write_timeout_s=60, env=seeded(0))
+    async with connected(2**24, bridge=bridge) as (deaf, backlog):
+        backlog.most_bytes = 10 * h2buffers.STREAM_BYTES
+        deaf.connection.increment_flow_control_window(2**24)
+        for _ in range(30):
+            await deaf.get("/body")
+        assert await settled(backlog) > backlog.most_bytes
+        assert backlog.resets == 0
+        monkeypatch.setattr(h2buffers, "FRESH_S", 0.0)  # the time has passed
+        async with connected(60_000, bridge=bridge) as (client, _):
+            small = await client.get("/small")
+            while small not in client.ended:
+                await client.read()
+        assert backlog.resets > 0
+        assert await settled(backlog) <= backlog.most_bytes
 
 
 async def test_a_connection_that_ends_holds_nothing() -> None:

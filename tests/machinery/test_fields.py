@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.machinery import fields
-from kubetrio.machinery.fields import EVERYTHING, Selector, parse
+from kubetrio.machinery.fields import EVERYTHING, MOST_REQUIREMENTS, Selector, parse
 
 
 @pytest.mark.parametrize(
@@ -101,3 +101,10 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
     except ValueError as error:
         message = str(error)
     assert message.startswith(("invalid selector: ", "invalid field selector: "))
+
+
+def test_the_number_of_requirements_is_bounded() -> None:
+    """Each is a test of each object; nothing between commas is none."""
+    assert len(parse(",,".join(["a=b"] * MOST_REQUIREMENTS)).requirements) == 1000
+    with pytest.raises(ValueError, match=r"^invalid field selector: more than 1000 requirements$"):
+        parse(",".join(["a=b"] * (MOST_REQUIREMENTS + 1)))

@@ -261,3 +261,43 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
     except ValueError:
         return
     assert parse(str(selector)) == selector
+
+
+def test_the_number_of_requirements_is_bounded() -> None:
+    """Each is a test of each object; the longest query has room for tens of thousands."""
+    assert len(parse(",".join(["a"] * labels.MOST_REQUIREMENTS)).requirements) == 1000
+    with pytest.raises(ValueError, match=r"^more than 1000 requirements$"):
+        parse(",".join(["a"] * (labels.MOST_REQUIREMENTS + 1)))
+
+
+def test_values_are_not() -> None:
+    """They are looked up, however many there are."""
+    values = [f"{number:04x}" for number in range(20_000)]
+    selector = parse(f"a in ({','.join(values)})")
+    assert selector.requirements == (Requirement("a", "in", tuple(values)),)
+    assert selector.matches({"a": "00ff"})
+
+
+def test_what_is_wrong_with_many_values_is_told_of_some() -> None:
+    """The answer is not a hundred times the question."""
+    with pytest.raises(ValueError, match="unable to parse") as raised:
+        parse(f"a in ({','.join(f'/{number}' for number in range(1000))})")
+    assert str(raised.value).count("values[") == 100
+
+
+@pytest.mark.parametrize(
+    ("items", "values"),
+    [
+        ("a", ["a"]),
+        ("a,", ["", "a"]),
+        (",a", ["", "a"]),
+        ("a,,b", ["", "a", "b"]),
+        (",", [""]),
+        (",,,", [""]),
+        ("a,b,a", ["a", "b"]),
+        ("in,notin", ["in", "notin"]),
+    ],
+)
+def test_nothing_between_commas_is_a_value(items: str, values: list[str]) -> None:
+    """At the beginning, within and at the end."""
+    assert parse(f"k in ({items})").requirements == (Requirement("k", "in", tuple(values)),)

@@ -1,0 +1,63 @@
+"""Reads bodies that are still on their way while their requests have no seat; see `arriving`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from kubetrio.api.api import Api
+from kubetrio.api.request import ReadBody, Request
+from kubetrio.api.response import Response
+
+Return = Callable[[Api, Request], Awaitable[Response | None]]
+"""Takes a seat for a request again; an answer if there is none to be had."""
+
+
+class NoSeat(Exception):
+    """A body has come, and there is no seat to go on with.
+
+    Args:
+        answer: to the request.
+    """
+
+    def __init__(self, answer: Response) -> None:
+        super().__init__("no seat")
+        self.answer = answer
+
+
+def read_unseated(api: Api, request: Request, come_back: Return) -> None:
+    """Have a body that has not come yet read without a seat.
+
+    Args:
+        api: whose seat it is.
+        request: the request; its way to read its body changes.
+        come_back: takes a seat again.
+    """
+    request.read_body = partial(_read, api, request, request.read_body, come_back)
+
+
+async def _read(api: Api, request: Request, read: ReadBody, come_back: Return, limit: int) -> bytes:
+    """The body of a request.
+
+    Raises:
+        ApiError: as ``read`` does.
+        NoSeat: there is no seat afterwards.
+    """
+    said = request.header(b"content-length")
+    size = int(said) if said.isdecimal() else limit
+    room = None
+    if request.seat is not None and size <= limit:
+        room = api.arrivals.enter(request.user.name, size)
+    if room is None:
+        return await read(limit)
+    api.flow.leave(request, api.clock.current_time())
+    api.under_way -= 1
+    try:
+        body = await read(limit) if await room.wait() else None
+        refused = await come_back(api, request)
+        if refused is not None:
+            raise NoSeat(refused)
+        return await read(limit) if body is None else body
+    finally:
+        api.under_way += 1
+        room.leave()

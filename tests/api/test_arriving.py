@@ -1,0 +1,159 @@
+"""Bodies that come while their requests have no seat."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from kubetrio.api.arriving import Arrivals
+from kubetrio.config import Config, FlowControl
+from kubetrio.machinery.identity import AUTHENTICATED, UserInfo
+from kubetrio.testing.client import Client
+from kubetrio.testing.server import InProcess, open_api
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+REVIEW = b'{"spec":{"nonResourceAttributes":{"path":"/version","verb":"get"}}}'
+STRANGER = UserInfo("stranger", groups=(AUTHENTICATED,))
+HONEST = UserInfo("honest", groups=(AUTHENTICATED,))
+
+
+def head(size: int, path: str = REVIEWS) -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n".encode()
+
+
+def with_seats(folder: Path, reading: int, writing: int, *, fair: bool = True) -> Config:
+    limits = FlowControl(
+        max_requests_inflight=reading,
+        max_mutating_requests_inflight=writing,
+        priority_and_fairness=fair,
+    )
+    return Config(data_dir=folder, flowcontrol=limits)
+
+
+async def unfinished(
+    server: InProcess, stack: AsyncExitStack, size: int = 1000, user: UserInfo = STRANGER
+) -> Client:
+    """A connection of a user without rights that has sent a part of a body."""
+    client = await stack.enter_async_context(server.connect(certificate=user))
+    await client.send(head(size) + REVIEW)
+    await trio.testing.wait_all_tasks_blocked()
+    return client
+
+
+async def test_unfinished_bodies_take_no_seats(tmp_path: Path) -> None:
+    """However many there are, others of the same priority level do not wait."""
+    async with open_api(config=with_seats(tmp_path, 10, 5)) as server, AsyncExitStack() as stack:
+        for _ in range(40):
+            await unfinished(server, stack)
+        assert server.api.flow.executing() == (0, 0)
+        with trio.fail_after(1):
+            async with server.connect(certificate=HONEST) as client:
+                assert (await client.request("GET", "/version")).status == 200
+
+
+async def test_a_body_that_has_come_is_answered(server: InProcess) -> None:
+    """In a seat again, with the headers of flow control once."""
+    async with AsyncExitStack() as stack:
+        client = await unfinished(server, stack, len(REVIEW) + 1)
+        await client.send(b" ")
+        answer = await client.receive()
+        assert answer.status == 201
+        names = [name for name, _ in answer.head.headers]
+        assert names.count(b"x-kubernetes-pf-flowschema-uid") == 1
+    assert server.api.flow.executing() == (0, 0)
+    assert server.api.arrivals == Arrivals()
+
+
+async def test_the_body_of_a_refused_request_is_not_read(server: InProcess) -> None:
+    """Authorization answers before it has come."""
+    async with server.connect(certificate=STRANGER) as client:
+        await client.send(head(1000, "/api/v1/namespaces/default/configmaps"))
+        assert (await client.receive()).status == 403
+
+
+async def test_without_a_seat_for_the_rest_it_is_429(tmp_path: Path) -> None:
+    """The body has come, and others have the seats."""
+    config = with_seats(tmp_path, 1, 1, fair=False)
+    async with open_api(config=config) as server, AsyncExitStack() as stack:
+        client = await unfinished(server, stack, len(REVIEW) + 1)
+        server.api.arrivals.most_bytes = 0  # the next one reads in its seat
+        await unfinished(server, stack, user=HONEST)
+        assert server.api.flow.executing() == (0, 1)
+        await client.send(b" ")
+        assert (await client.receive()).status == 429
+        assert server.api.arrivals.held_bytes == 0
+
+
+async def test_the_wait_for_a_body_is_none_for_a_seat(
+    server: InProcess, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Patience with seats begins when the body has come; the request took all the time."""
+    async with AsyncExitStack() as stack:
+        client = await unfinished(server, stack, len(REVIEW) + 1)
+        await trio.sleep(40)  # longer than a request waits for a seat
+        await client.send(b" ")
+        assert (await client.receive()).status == 201
+        found = b"apiserver_request_duration_seconds_sum{"
+        admin = await stack.enter_async_context(server.connect())
+        lines = (await admin.request("GET", "/metrics")).body.splitlines()
+        (line,) = [x for x in lines if x.startswith(found) and b"selfsubjectaccess" in x]
+        assert float(line.rpartition(b" ")[2]) == pytest.approx(40, abs=1)
+
+
+async def test_a_slow_body_gets_its_504(
+    server: InProcess, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Without a seat it has no more time than with one, and leaves nothing behind."""
+    async with AsyncExitStack() as stack:
+        client = await unfinished(server, stack)
+        assert (await client.receive()).status == 504
+        assert server.api.arrivals == Arrivals()
+        assert server.api.under_way == 0
+
+
+def test_one_user_leaves_room_for_another() -> None:
+    """Each may have as much as is left for all others."""
+    arrivals = Arrivals(100)
+    first = [arrivals.enter("a", 10) for _ in range(8)]
+    assert [room is not None and room.taken for room in first] == [True] * 5 + [False] * 3
+    other = [arrivals.enter("b", 10) for _ in range(4)]
+    assert [room is not None and room.taken for room in other] == [True] * 3 + [False]
+    third = arrivals.enter("c", 10)
+    assert third is not None
+    assert third.taken
+
+
+def test_who_waits_for_room_gets_it_in_order() -> None:
+    """When a body of the same user has come; who has left meanwhile is passed over."""
+    arrivals = Arrivals(20)
+    rooms = [room for _ in range(4) if (room := arrivals.enter("a", 10))]
+    assert [room.taken for room in rooms] == [True, False, False, False]
+    rooms[1].leave()
+    rooms[0].leave()
+    rooms[0].leave()
+    assert [room.taken for room in rooms] == [False, False, True, False]
+    rooms[3].leave()
+    rooms[2].leave()
+    assert arrivals == Arrivals(20)
+
+
+def test_nobody_waits_for_the_bodies_of_others() -> None:
+    """Who has none under way, and finds no room, reads with a seat."""
+    arrivals = Arrivals(40)
+    mine = arrivals.enter("a", 20)
+    assert mine is not None
+    assert mine.taken
+    assert arrivals.enter("b", 21) is None
+    other = arrivals.enter("b", 20)
+    assert other is not None
+    assert other.taken
+    more = arrivals.enter("a", 30)
+    assert more is not None
+    assert not more.decided.is_set()
+    mine.leave()  # from here on only those of somebody else could make room
+    assert more.decided.is_set()
+    assert not more.taken
