@@ -71,7 +71,7 @@ from kubetrio.schema import builtin
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
-from kubetrio.store.revisions import StoreConfig
+from kubetrio.store.sqlite.revisions import StoreConfig
 from kubetrio.watch.hub import Hub
 
 log = Log("kubetrio.server")

@@ -43,7 +43,7 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.schema import builtin
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
-from kubetrio.store.revisions import open_store
+from kubetrio.store.sqlite.revisions import open_store
 from kubetrio.supervise import persevere
 
 __all__ = ["Server", "StartError", "open_server"]

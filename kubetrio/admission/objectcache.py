@@ -27,7 +27,7 @@ class ObjectCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: OrderedDict[str, tuple[Object, int]] = OrderedDict()  # see `store.recent`
+        self._known: OrderedDict[str, tuple[Object, int]] = OrderedDict()
         self._bytes = 0
         store.on_commit(self._committed)
 

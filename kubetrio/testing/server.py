@@ -28,7 +28,7 @@ from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.pki import Pki
 from kubetrio.server import bootstrap
-from kubetrio.store.revisions import open_store
+from kubetrio.store.sqlite.revisions import open_store
 from kubetrio.testing.client import ADMIN, Client, connect
 from kubetrio.testing.determinism import seed_scheduler
 from kubetrio.testing.transport import CAPACITY_BYTES

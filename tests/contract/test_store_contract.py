@@ -14,7 +14,7 @@ from kubetrio.store.errors import (
     RevisionMismatch,
 )
 from kubetrio.store.model import Event, EventType, KeyValue, Range, Stamped, Store
-from kubetrio.store.revisions import StoreConfig, open_store
+from kubetrio.store.sqlite.revisions import StoreConfig, open_store
 from kubetrio.testing.store_model import MemoryStore
 
 ALL = Range("\x01", "\U0010ffff")

@@ -10,7 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Stamped
-from kubetrio.store.revisions import StoreConfig, open_store
+from kubetrio.store.sqlite.revisions import StoreConfig, open_store
 from kubetrio.testing.environment import Hold, gated
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.watch.hub import (

@@ -21,10 +21,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.store import reader
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Event, Range, Stamped, Store
-from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite import reader
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
 from kubetrio.testing.environment import Gate, Hold, gated
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.watch.hub import Hub, Watcher, WatcherState

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import seeded
-from kubetrio.store import database
-from kubetrio.store.commits import INLINE_BYTES
-from kubetrio.store.compaction import LARGEST_STEP, next_step
 from kubetrio.store.errors import Compacted, FutureRevision, StoreUnavailable
 from kubetrio.store.model import Range, Stamped
-from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite.commits import INLINE_BYTES
+from kubetrio.store.sqlite.compaction import LARGEST_STEP, next_step
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
 from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
 
 T = TypeVar("T")

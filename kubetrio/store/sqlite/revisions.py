@@ -1,7 +1,8 @@
 """The SQLite store: group commit, reads, the commit stream, compaction and checkpoints.
 
 What is read on the event loop is what was announced: the reader keeps its snapshot while a commit
-is in flight (`store.commits`).  Reads elsewhere, which may have seen more, wait until that landed.
+is in flight (`store.sqlite.commits`).  Reads elsewhere, which may have seen more, wait until that
+landed.
 """
 
 from __future__ import annotations
@@ -19,19 +20,7 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.logs import Log
-from kubetrio.store import database
-from kubetrio.store.clock import Clock
-from kubetrio.store.commits import Commits
-from kubetrio.store.compaction import compact
-from kubetrio.store.errors import (
-    Compacted,
-    DatabaseUnusable,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-)
-from kubetrio.store.head import Head, left_behind
-from kubetrio.store.lock import DirectoryLock
+from kubetrio.store.errors import Compacted, StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import (
     CommitHook,
     Event,
@@ -43,12 +32,19 @@ from kubetrio.store.model import (
     Stamped,
     StoreStatistics,
 )
-from kubetrio.store.prober import Prober
-from kubetrio.store.reader import Reader
-from kubetrio.store.recent import Recent
-from kubetrio.store.reserve import Reserve, size_for
-from kubetrio.store.space import Space
-from kubetrio.store.sync import FileSync, open_sync
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite.clock import Clock
+from kubetrio.store.sqlite.commits import Commits
+from kubetrio.store.sqlite.compaction import compact
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.head import Head, left_behind
+from kubetrio.store.sqlite.lock import DirectoryLock
+from kubetrio.store.sqlite.prober import Prober
+from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.sqlite.recent import Recent
+from kubetrio.store.sqlite.reserve import Reserve, size_for
+from kubetrio.store.sqlite.space import Space
+from kubetrio.store.sqlite.sync import FileSync, open_sync
 from kubetrio.supervise import persevere
 
 T = TypeVar("T")

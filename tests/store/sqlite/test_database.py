@@ -9,11 +9,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kubetrio.store import database
-from kubetrio.store import statements as sql
-from kubetrio.store.errors import DatabaseUnusable
 from kubetrio.store.model import Range, Stamped
-from kubetrio.store.reader import Reader
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.reader import Reader
 from kubetrio.testing.faults import Faults, Lack
 
 PAGE = 4096

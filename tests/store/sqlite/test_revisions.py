@@ -15,23 +15,21 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import run_inline, seeded
-from kubetrio.store import sync
-from kubetrio.store.commits import INLINE_BYTES, MAX_BATCH
-from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import (
-    DatabaseUnusable,
-    DataDirectoryLocked,
     FutureRevision,
     KeyExists,
-    StoreBroken,
     StoreClosed,
     StoreError,
     StoreFull,
     StoreUnavailable,
 )
 from kubetrio.store.model import Event, Range, Stamped
-from kubetrio.store.reader import UNREAD, Reader
-from kubetrio.store.revisions import (
+from kubetrio.store.sqlite import sync
+from kubetrio.store.sqlite.commits import INLINE_BYTES, MAX_BATCH
+from kubetrio.store.sqlite.database import FILE_NAME
+from kubetrio.store.sqlite.errors import DatabaseUnusable, DataDirectoryLocked, StoreBroken
+from kubetrio.store.sqlite.reader import UNREAD, Reader
+from kubetrio.store.sqlite.revisions import (
     INLINE_KEYS,
     READERS,
     SqliteStore,

@@ -26,18 +26,13 @@ import outcome
 import trio
 
 from kubetrio.env import Env
-from kubetrio.store.clock import Clock
-from kubetrio.store.database import Writer
-from kubetrio.store.errors import (
-    StoreBroken,
-    StoreClosed,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-)
+from kubetrio.store.errors import StoreClosed, StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import Event, KeyValue, Revision
-from kubetrio.store.space import Space
-from kubetrio.store.sync import FileSync
+from kubetrio.store.sqlite.clock import Clock
+from kubetrio.store.sqlite.database import Writer
+from kubetrio.store.sqlite.errors import StoreBroken
+from kubetrio.store.sqlite.space import Space
+from kubetrio.store.sqlite.sync import FileSync
 
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
 GATHERED = 16  # writes that share a commit well enough, where nothing is synced

@@ -1,8 +1,8 @@
 """The SQLite file: the one writing connection, pragmas, opening and checking.
 
-Everything here is synchronous.  `store.revisions` decides what runs on the event loop (single rows,
-small pages, inserts into the page cache: microseconds) and what goes to a thread (commits, long
-reads, compaction, checkpoints).
+Everything here is synchronous.  `store.sqlite.revisions` decides what runs on the event loop (few
+rows, small pages, inserts into the page cache: microseconds) and what goes to a thread (commits,
+long reads, compaction, checkpoints).
 
 Rules that others paid for: one writer, no shared cache, BEGIN IMMEDIATE, a busy time-out,
 checkpoints off the commit path, incremental vacuum.
@@ -21,14 +21,7 @@ import apsw
 
 from kubetrio.files import FULL, NO_DESCRIPTORS
 from kubetrio.logs import Log
-from kubetrio.store import statements as sql
-from kubetrio.store.errors import (
-    DatabaseUnusable,
-    KeyExists,
-    KeyMissing,
-    RevisionMismatch,
-)
-from kubetrio.store.head import Noted
+from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import (
     Event,
     EventType,
@@ -36,7 +29,10 @@ from kubetrio.store.model import (
     Revision,
     Stamped,
 )
-from kubetrio.store.sync import sync_directory
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.head import Noted
+from kubetrio.store.sqlite.sync import sync_directory
 
 LOG = Log("kubetrio.store")
 
@@ -194,8 +190,8 @@ class Writer:
     """The one writing connection: applies writes to an open transaction and commits it.
 
     A commit is not synced: ``synchronous=FULL`` is ``NORMAL`` and a sync of the write-ahead log
-    behind each commit (sqlite.org/pragma.html), and `store.commits` does that beside the event
-    loop.
+    behind each commit (sqlite.org/pragma.html), and `store.sqlite.commits` does that beside the
+    event loop.
 
     Args:
         path: database file.
@@ -217,7 +213,7 @@ class Writer:
         return apsw.SQLITE_OK
 
     def begin(self, now_ms: int) -> None:
-        """Open a transaction whose writes carry a time (`store.clock`) that never goes back."""
+        """Open a transaction whose writes carry a time (`Clock`) that never goes back."""
         self.newest_ms = max(self.newest_ms, now_ms)
         self._execute(sql.BEGIN)
         if not self._marked:  # there was no room for it when the file was opened
