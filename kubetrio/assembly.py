@@ -361,8 +361,8 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
     def collect() -> list[object]:
         numbers, watching = store.statistics(), hub.statistics()
         rows = (
-            ("apiserver_storage_size_bytes", "Bytes of the database file.", numbers.file_bytes),
-            ("kubetrio_storage_wal_bytes", "Bytes of the write-ahead log.", numbers.wal_bytes),
+            ("apiserver_storage_size_bytes", "Bytes of the database file.", numbers.size_bytes),
+            *numbers.own,
             ("kubetrio_storage_revision", "Newest revision.", numbers.revision),
             ("kubetrio_storage_compacted_revision", "Oldest readable revision.", numbers.compacted),
             ("kubetrio_storage_commits", "Transactions since start.", numbers.commits),

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.store.model import Event, Range, Store
+from kubetrio.store.model import Event, Range, Watched
 from kubetrio.store.scan import scan
 
 Object = dict[str, Any]
@@ -21,7 +21,7 @@ class Lookup:
         collections: plural names as they are in storage keys.
     """
 
-    def __init__(self, store: Store, collections: Sequence[str]) -> None:
+    def __init__(self, store: Watched, collections: Sequence[str]) -> None:
         self._store = store
         # Counts commits, so that a read that a commit overtook is not remembered.
         self._changes = dict.fromkeys(collections, 0)

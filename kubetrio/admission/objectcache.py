@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.store.model import Event, Range, Store
+from kubetrio.store.model import Event, Range, Watched
 from kubetrio.store.scan import scan
 
 Object = dict[str, Any]
@@ -25,7 +25,7 @@ class ObjectCache:
         store: where they live; its commit stream says what to forget.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Watched) -> None:
         self._store = store
         self._known: OrderedDict[str, tuple[Object, int]] = OrderedDict()
         self._bytes = 0

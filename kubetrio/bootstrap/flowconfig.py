@@ -45,7 +45,7 @@ from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
-from kubetrio.store.model import Event, Range, Store
+from kubetrio.store.model import Event, Range, Watched
 
 Object = dict[str, Any]
 
@@ -143,7 +143,7 @@ class FlowConfig:
     """
 
     def __init__(
-        self, registry: LiveRegistry, lifecycle: Lifecycle, store: Store, gate: Gate, env: Env
+        self, registry: LiveRegistry, lifecycle: Lifecycle, store: Watched, gate: Gate, env: Env
     ) -> None:
         self._resources: dict[str, Kind] = {
             kind: registry.by_kind[GroupVersionKind(GROUP, "v1", kind)] for kind in KINDS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kubetrio.flow.estimate import Stored, Unsure
-from kubetrio.store.model import Event, EventType, Range, Store
+from kubetrio.store.model import Event, EventType, Range, Watched
 
 SAMPLE = 32  # objects read at start for their average size
 _SMOOTHING = 1 / 64
@@ -21,7 +21,7 @@ class ObjectCounts:
         self._counts: dict[str, int] = {}
         self._bytes: dict[str, float] = {}
 
-    async def load(self, store: Store, prefixes: Iterable[str]) -> None:
+    async def load(self, store: Watched, prefixes: Iterable[str]) -> None:
         """Count what is stored, and follow the store from now on.
 
         Args:

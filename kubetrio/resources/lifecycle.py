@@ -48,7 +48,7 @@ from kubetrio.schema.kind import Kind, Strategy
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.rules import Context
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
-from kubetrio.store.model import KeyValue, Stamped, Store
+from kubetrio.store.model import KeyValue, ReadingAndWriting, Stamped
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
@@ -84,7 +84,7 @@ class Lifecycle:
 
     def __init__(
         self,
-        store: Store,
+        store: ReadingAndWriting,
         registry: LiveRegistry,
         admission: Chain,
         env: Env,

@@ -31,7 +31,7 @@ from kubetrio.resources.selection import Selection
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted, StoreError
-from kubetrio.store.model import KeyValue, Range, Revision, Store
+from kubetrio.store.model import KeyValue, Range, Reading, Revision
 from kubetrio.watch.hub import Hub
 
 FUTURE_WAIT_S = 3.0  # how long a read waits for a revision that does not exist yet
@@ -223,7 +223,7 @@ class Listing:
         turns: held for a moment's work on the objects of a list, by one list at a time.
     """
 
-    def __init__(self, store: Store, hub: Hub) -> None:
+    def __init__(self, store: Reading, hub: Hub) -> None:
         self._store = store
         self._hub = hub
         self.turns = trio.Lock()

@@ -115,6 +115,7 @@ class SlowStore:
         self._store = store
         self.gate = Gate()
         self.on_commit = store.on_commit
+        self.on_progress = store.on_progress
 
     @property
     def revision(self) -> int:
@@ -173,8 +174,8 @@ class World:
     def expected(self, client: Client, upto: int) -> list[Event]:
         """Events of a client's prefix behind its start, up to a revision."""
         keys = client.watcher.keys
-        log = self.model.log[client.start : upto]
-        return [logged.event for logged in log if logged.event.key in keys]
+        log = self.model.logged(client.start, upto)
+        return [logged.event for logged in log if logged.key in keys]
 
     def check(self) -> None:
         """Every client has exactly what is behind its start and up to its position."""
@@ -184,7 +185,7 @@ class World:
                 assert client.received == self.expected(client, self.hub.position(watcher))
             assert (
                 client.received
-                == self.expected(client, len(self.model.log))[: len(client.received)]
+                == self.expected(client, self.model.revision)[: len(client.received)]
             )
 
     async def change(self, key: str, *, delete: bool) -> Callable[[], Awaitable[object]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import orjson
 
 from kubetrio.kinds.core.podsecurity.policy import Policy, policy_of
-from kubetrio.store.model import Event, Store
+from kubetrio.store.model import Event, Watched
 
 PREFIX = "/registry/namespaces/"
 REMEMBERED = 10_000
@@ -32,7 +32,7 @@ class Namespaces:
         store: where they live; its commit stream invalidates what is remembered.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Watched) -> None:
         self._store = store
         self._known: dict[str, _Known] = {}
         store.on_commit(self._forget)

@@ -19,7 +19,7 @@ import enum
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVarTuple
+from typing import NoReturn, TypeVar, TypeVarTuple
 
 import apsw
 import outcome
@@ -27,9 +27,9 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.store.errors import StoreClosed, StoreError, StoreFull, StoreUnavailable
-from kubetrio.store.model import Event, KeyValue, Revision
+from kubetrio.store.model import Event, Revision
 from kubetrio.store.sqlite.clock import Clock
-from kubetrio.store.sqlite.database import Writer
+from kubetrio.store.sqlite.database import Writer, Wrote
 from kubetrio.store.sqlite.errors import StoreBroken
 from kubetrio.store.sqlite.space import Space
 from kubetrio.store.sqlite.sync import FileSync
@@ -42,7 +42,8 @@ PATIENCE = 8  # rounds without a write, after which those who stayed behind go a
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
 
 Change = TypeVarTuple("Change")
-Apply = Callable[..., tuple[KeyValue, Event]]
+T = TypeVar("T")
+Apply = Callable[..., Wrote[object]]
 
 
 class _State(enum.Enum):
@@ -101,7 +102,7 @@ class _Flight:
         self.before = before
         self.open = True
         self.size = sum(write.size for write in batch)
-        self.answers: list[outcome.Outcome[KeyValue]] = []
+        self.answers: list[outcome.Outcome[object]] = []
         self.events: list[Event] = []
         self.syncing = False
         self.began = 0.0
@@ -190,12 +191,12 @@ class Commits:
 
     async def submit(
         self,
-        apply: Callable[[Writer, *Change], tuple[KeyValue, Event]],
+        apply: Callable[[Writer, *Change], Wrote[T]],
         arguments: tuple[*Change],
         size: int,
         *,
         frees: bool = False,
-    ) -> KeyValue:
+    ) -> T:
         """Queue a write and wait until it is durable; cancellable until it is taken.
 
         Args:
@@ -230,7 +231,7 @@ class Commits:
             self._queue.remove(write)
             return trio.lowlevel.Abort.SUCCEEDED
 
-        result: KeyValue = await trio.lowlevel.wait_task_rescheduled(abort)
+        result: T = await trio.lowlevel.wait_task_rescheduled(abort)
         return result
 
     def _may_begin(self) -> bool:
@@ -329,12 +330,12 @@ class Commits:
                     answers.append(outcome.Error(StoreFull()))
                     continue
                 try:
-                    stored, event = write.apply(writer, *write.arguments)
+                    answer, changes = write.apply(writer, *write.arguments)
                 except StoreError as error:
                     answers.append(outcome.Error(error))
                 else:
-                    answers.append(outcome.Value(stored))
-                    events.append(event)
+                    answers.append(outcome.Value(answer))
+                    events += changes
         except BaseException as error:  # noqa: BLE001  (raised behind the answers)
             self._roll_back(flight, error)
         return flight
