@@ -278,6 +278,7 @@ def build_api(config: Config, env: Env, store: Store, state: State, port: int) -
             env,
             _allocators(config, store, registry, env),
             allow_privileged=config.admission.allow_privileged,
+            times_to_live={"event-ttl": config.storage.event_ttl_s},
         ),
         authenticator=Authenticator(_tokens(config), anonymous=config.auth.anonymous_auth),
         authorizer=authorizer,

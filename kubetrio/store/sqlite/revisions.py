@@ -308,12 +308,13 @@ class SqliteStore:
 
     async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Write a new key; see `Store.create`."""
+        if not ttl_s:
+            return await self._commits.submit(database.Writer.create, (key, value), _size_of(value))
         ttl_ms = ceil(ttl_s * 1000)
         stored = await self._commits.submit(
             database.Writer.create, (key, value, ttl_ms), _size_of(value)
         )
-        if ttl_ms:
-            self._leases.written(ttl_ms)
+        self._leases.written(ttl_ms)
         return stored
 
     async def update(
@@ -326,13 +327,13 @@ class SqliteStore:
         frees: bool = False,
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
-        ttl_ms = ceil(ttl_s * 1000)
         submit = self._free if frees else self._commits.submit
-        stored = await submit(
-            database.Writer.update, (key, value, expected, ttl_ms), _size_of(value)
-        )
-        if ttl_ms:
-            self._leases.written(ttl_ms)
+        if not ttl_s:
+            return await submit(database.Writer.update, (key, value, expected), _size_of(value))
+        ttl_ms = ceil(ttl_s * 1000)
+        arguments = (key, value, expected, ttl_ms)
+        stored = await submit(database.Writer.update, arguments, _size_of(value))
+        self._leases.written(ttl_ms)
         return stored
 
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
