@@ -24,12 +24,13 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Event, Range, Stamped, Store
 from kubetrio.store.sqlite import reader
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.revisions import StoreConfig, open_store
 from kubetrio.testing.environment import Gate, Hold, gated
-from kubetrio.testing.store_model import MemoryStore
+from kubetrio.testing.store_model import FollowingStore, MemoryStore
 from kubetrio.watch.hub import Hub, Watcher, WatcherState
 from kubetrio.watch.window import Batch
 
+GAP = 3
 WINDOW_BYTES = 2000  # four events, about
 KEYS = ("a/1", "a/2", "a/b/1", "b/1", "c")
 PREFIXES = ("a/", "a/b/", "b/", "c", "a/1")
@@ -105,7 +106,12 @@ class Turns:
     rounds: int
 
 
-Step = WatcherStep | Write | Compact | SlowPull | Turns
+@dataclass(frozen=True)
+class Progress:
+    """Others write what this store is not told of; of SQLite there are none."""
+
+
+Step = WatcherStep | Write | Compact | SlowPull | Turns | Progress
 
 
 class SlowStore:
@@ -163,10 +169,13 @@ class Client:
 class World:
     """Store, model, hub and clients."""
 
-    def __init__(self, store: SqliteStore, gate: Gate, at_once: int) -> None:
+    def __init__(
+        self, store: Store, gate: Gate, at_once: int, leader: MemoryStore | None = None
+    ) -> None:
         self.store = store
         self.gate = gate
-        self.model = MemoryStore()
+        self.leader = leader  # of a store that is told of revisions
+        self.model = MemoryStore(step=GAP if leader else 1)
         self.slow = SlowStore(store)
         self.hub = Hub(cast("Store", self.slow), window_bytes=WINDOW_BYTES, at_once=at_once)
         self.clients: list[Client] = []
@@ -267,6 +276,10 @@ class World:
             await self.join(step)
         elif isinstance(step, SlowPull):
             await self.slow_pull(step)
+        elif isinstance(step, Progress):
+            if self.leader is not None:
+                self.model.progress(self.model.revision + 1)
+                self.leader.progress(self.model.revision)
         elif isinstance(step, Turns):
             for _ in range(step.rounds):
                 await trio.lowlevel.checkpoint()
@@ -305,10 +318,21 @@ class World:
 
 
 async def run(directory: Path, steps: Sequence[Step], at_once: int) -> None:
-    """Take the steps, checking everybody after each."""
+    """Take the steps on SQLite."""
     env, gate = gated(1)
-    async with open_store(directory, StoreConfig(), env) as store, trio.open_nursery() as nursery:
-        world = World(store, gate, at_once)
+    async with open_store(directory, StoreConfig(), env) as store:
+        await take_all(World(store, gate, at_once), steps, at_once)
+
+
+async def run_told(steps: Sequence[Step], at_once: int) -> None:
+    """Take the steps on a store that is told of revisions with gaps, by another process."""
+    leader = MemoryStore(step=GAP, stamps_on_read=True)
+    await take_all(World(FollowingStore(leader), Gate(), at_once, leader), steps, at_once)
+
+
+async def take_all(world: World, steps: Sequence[Step], at_once: int) -> None:
+    """Take the steps, checking everybody after each."""
+    async with trio.open_nursery() as nursery:
         if at_once:
             nursery.start_soon(world.hub.run)
         for step in steps:
@@ -340,6 +364,7 @@ step_strategy: st.SearchStrategy[Step] = st.one_of(
     watcher_steps,
     st.builds(Pull, who),
     st.builds(Turns, st.integers(1, 4)),
+    st.just(Progress()),
     st.builds(Write, written, st.booleans()),
     st.builds(
         Write, written, st.booleans(), st.lists(watcher_steps, min_size=1, max_size=4).map(tuple)
@@ -372,3 +397,12 @@ TWO = (Join("a/", 0), Join("a/", 0), Pull(0), Pull(1))
 def test_watchers_get_their_events(steps: Sequence[Step], at_once: int) -> None:
     """Exactly those of their keys behind their start, in order, as far as they have come."""
     run_steps(steps, at_once)
+
+
+@settings(max_examples=100, deadline=None)
+@given(step_lists, st.integers(0, 2))
+@example([Join("a/", 0), Pull(0), Write(("a/1",)), Progress(), Pull(0), Write(("a/1",))], 0)
+@example([*TWO, Write(KEYS * 2), Progress(), Turns(1), Join("a/", 2), Pull(2), Progress()], 1)
+def test_watchers_get_what_others_wrote(steps: Sequence[Step], at_once: int) -> None:
+    """The same of revisions with gaps that another process made, and of progress alone."""
+    trio.run(run_told, steps, at_once, clock=MockClock())
