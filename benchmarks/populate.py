@@ -35,7 +35,7 @@ async def open_store(data_dir: Path) -> AsyncIterator[Store]:
         data_dir: what the server gets as `--data-dir`.
     """
     from kubetrio.env import Env
-    from kubetrio.store import revisions
+    from kubetrio.store.sqlite import revisions
 
     config = revisions.StoreConfig(durability="normal", compact_interval_s=86_400)
     async with revisions.open_store(data_dir, config, Env()) as store:

@@ -49,7 +49,7 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
-from kubetrio.store.revisions import StoreConfig, open_store
+from kubetrio.store.sqlite.revisions import StoreConfig, open_store
 from kubetrio.watch.hub import Hub
 
 log = Log("kubetrio.server")
@@ -239,6 +239,7 @@ def build_api(
                 env,
                 allocators(informers.dispatcher, registry, env, config.services.ranges),
                 allow_privileged=config.admission.allow_privileged,
+                times_to_live={"event-ttl": config.storage.event_ttl_s},
             ),
             env,
         ),
@@ -324,8 +325,8 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
     def collect() -> list[object]:
         numbers, watching = store.statistics(), hub.statistics()
         rows = (
-            ("apiserver_storage_size_bytes", "Bytes of the database file.", numbers.file_bytes),
-            ("kubetrio_storage_wal_bytes", "Bytes of the write-ahead log.", numbers.wal_bytes),
+            ("apiserver_storage_size_bytes", "Bytes of the database file.", numbers.size_bytes),
+            *numbers.own,
             ("kubetrio_storage_revision", "Newest revision.", numbers.revision),
             ("kubetrio_storage_compacted_revision", "Oldest readable revision.", numbers.compacted),
             ("kubetrio_storage_commits", "Transactions since start.", numbers.commits),

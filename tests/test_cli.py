@@ -181,7 +181,7 @@ def test_foreign_database(
     capsys: pytest.CaptureFixture[str], data_dir: Path, content: bytes
 ) -> None:
     """A file that is not ours is named and left as it is."""
-    from kubetrio.store.database import FILE_NAME
+    from kubetrio.store.sqlite.database import FILE_NAME
 
     data_dir.mkdir()
     (data_dir / FILE_NAME).write_bytes(content)
@@ -196,7 +196,7 @@ def test_damaged_database_that_was_closed_in_order(
     """It is met while the server reads its own objects; the line says what to do."""
     from kubetrio.config import Config, Serving
     from kubetrio.server import open_server
-    from kubetrio.store.database import FILE_NAME, PAGE_BYTES
+    from kubetrio.store.sqlite.database import FILE_NAME, PAGE_BYTES
 
     async def run() -> None:
         async with open_server(Config(data_dir=data_dir, serving=Serving(secure_port=0))):

@@ -26,10 +26,10 @@ from kubetrio.env import STARTED, Env, seeded
 from kubetrio.files import write_atomic
 from kubetrio.kubeconfig import context_name
 from kubetrio.server import Server, StartError, open_server
-from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import StoreError, StoreFull
 from kubetrio.store.model import Range
-from kubetrio.store.space import LOOKS_EACH_S
+from kubetrio.store.sqlite.database import FILE_NAME
+from kubetrio.store.sqlite.space import LOOKS_EACH_S
 from kubetrio.testing.client import Client, Exchange
 from kubetrio.testing.faults import Faults, Lack
 from kubetrio.testing.store_model import MemoryStore

@@ -35,6 +35,12 @@ class Storage(Section):
         "etcd-compaction-interval", DURATION, 60.0,
         "how often older revisions are dropped, 0s for never",
     )  # fmt: skip
+    event_ttl_s: float = flag(
+        "event-ttl", DURATION, 3600.0,
+        "how long Events are kept behind their last change, 0s for good",
+        more="The time in which no server runs does not count. Events that were written by "
+        "versions before this flag stay until they are changed or deleted.",
+    )  # fmt: skip
     healthcheck_timeout_s: float = flag(
         "etcd-healthcheck-timeout", SOME_TIME, 2.0,
         "how long the store may take to answer the health check etcd",

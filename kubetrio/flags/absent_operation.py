@@ -31,7 +31,6 @@ ETCD: tuple[Absent, ...] = (
     Ignored("watch-cache", "every read is consistent, and watches share one window", switch=True),
     Ignored("watch-cache-sizes", "watches share one window of memory"),
     Ignored("delete-collection-workers", "objects of a collection are deleted one by one"),
-    Ignored("event-ttl", "Events stay until somebody deletes them"),
 )
 
 ONE_SERVER = "there is one server for a data directory"

@@ -105,6 +105,7 @@ class BuiltinParts:
             unnamed=traits.get("unnamed", False),
             own_deletion=traits.get("ownDeletion", False),
             waits_for_content=traits.get("waitsForContent", False),
+            time_to_live=traits.get("timeToLive", ""),
             companion=(group, version, resource) if resource else None,
         )
 

@@ -48,7 +48,7 @@ from kubetrio.schema.kind import Kind, Strategy
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.rules import Context
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
-from kubetrio.store.model import KeyValue, Stamped, Store
+from kubetrio.store.model import KeyValue, ReadingAndWriting, Stamped
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
@@ -80,17 +80,20 @@ class Lifecycle:
         env: wall clock, identities and names.
         allocators: by group and plural name, for the kinds that need one.
         allow_privileged: whether containers may be privileged.
+        times_to_live: by the names that kinds give them (`Strategy.time_to_live`), seconds; those
+            without one stay for good.
     """
 
     def __init__(
         self,
-        store: Store,
+        store: ReadingAndWriting,
         registry: LiveRegistry,
         admission: Chain,
         env: Env,
         allocators: Mapping[tuple[str, str], Allocator] | None = None,
         *,
         allow_privileged: bool = False,
+        times_to_live: Mapping[str, float] | None = None,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -98,6 +101,7 @@ class Lifecycle:
         self._env = env
         self.allocators = dict(allocators or {})
         self._allow_privileged = allow_privileged
+        self._times_to_live = dict(times_to_live or {})
 
     async def admit(self, attributes: Attributes) -> None:
         """Ask admission about a request that stores no object of its own.
@@ -199,7 +203,8 @@ class Lifecycle:
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         value = await options.work(_finish_new, stored_type, obj, stamp)
-        stored = await self._store.create(key, value)
+        ttl_s = self._times_to_live.get(stored_type.strategy.time_to_live, 0.0)
+        stored = await self._store.create(key, value, ttl_s=ttl_s)
         return Written(stored.value, created=True)
 
     def _generated(self, prefix: str, target: Target) -> str:
@@ -386,8 +391,9 @@ class Lifecycle:
         # Finalizers are taken out of what goes away on a full disk too; nobody makes it larger.
         size = len(value.before) + len(value.after)
         frees = "deletionTimestamp" in new["metadata"] and size <= len(current.value)
+        ttl_s = self._times_to_live.get(stored_type.strategy.time_to_live, 0.0)
         stored = await self._store.update(
-            current.key, value, expected=current.revision, frees=frees
+            current.key, value, expected=current.revision, ttl_s=ttl_s, frees=frees
         )
         return Written(stored.value, created=False)
 

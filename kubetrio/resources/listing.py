@@ -32,7 +32,7 @@ from kubetrio.resources.shared import Shared
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted, StoreError
-from kubetrio.store.model import KeyValue, Range, Revision, Store
+from kubetrio.store.model import KeyValue, Range, Reading, Revision
 from kubetrio.watch.hub import Hub
 from kubetrio.watch.window import Batch
 
@@ -226,7 +226,7 @@ class Listing:
         conversions: of events, under way for watches that are equal in what they see.
     """
 
-    def __init__(self, store: Store, hub: Hub) -> None:
+    def __init__(self, store: Reading, hub: Hub) -> None:
         self._store = store
         self._hub = hub
         self.turns = trio.Lock()

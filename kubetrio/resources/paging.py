@@ -18,7 +18,7 @@ import trio
 from kubetrio.resources.conversion import shown
 from kubetrio.resources.representation import Encoder, ListWriter
 from kubetrio.resources.selection import Selection
-from kubetrio.store.model import KeyValue, Range, Revision, Store
+from kubetrio.store.model import KeyValue, Range, Reading, Revision
 
 CHUNK_BYTES = 512 * 1024
 SLICE_BYTES = 8 * 1024  # stored bytes that are encoded in one turn: about 1 ms
@@ -101,7 +101,7 @@ class Pager:
 
     def __init__(
         self,
-        store: Store,
+        store: Reading,
         keys: Range,
         at: Revision | None,
         encoder: Encoder,

@@ -14,7 +14,7 @@ from kubetrio.resources.objects import order_metadata, stamp
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import RevisionMismatch, StoreError
-from kubetrio.store.model import Range, Store
+from kubetrio.store.model import Range, Reading, ReadingAndWriting
 from kubetrio.store.scan import scan
 
 Object = dict[str, Any]
@@ -23,7 +23,7 @@ ATTEMPTS = 64
 
 
 async def read(
-    store: Store,
+    store: Reading,
     resource: Kind,
     namespace: str,
     name: str,
@@ -49,14 +49,14 @@ async def read(
     return objects.read(resource, found.value)
 
 
-async def read_all(store: Store, resource: Kind, namespace: str) -> list[Object]:
+async def read_all(store: Reading, resource: Kind, namespace: str) -> list[Object]:
     """All objects of a resource in a namespace, or of all of it when that is empty."""
     keys = Range.prefix(resource.prefix(namespace))
     return [objects.read(resource, item.value) async for item in scan(store, keys)]
 
 
 async def revise(
-    store: Store,
+    store: ReadingAndWriting,
     resource: Kind,
     namespace: str,
     name: str,

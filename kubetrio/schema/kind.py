@@ -62,6 +62,8 @@ class Strategy:
         own_deletion: whether its storage deletes in a way of its own and says so in its own words.
         waits_for_content: whether deletion always waits for what is in it to be found gone.
         companion: (group, version, plural name) of what of the same name goes with an object.
+        time_to_live: name of the flag that says how long objects stay behind their last change;
+            empty for good.
     """
 
     name_rule: str = "dns1123Subdomain253"
@@ -81,6 +83,7 @@ class Strategy:
     own_deletion: bool = False
     waits_for_content: bool = False
     companion: tuple[str, str, str] | None = None
+    time_to_live: str = ""
 
 
 class Parts(Protocol):

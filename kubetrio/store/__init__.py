@@ -1,1 +1,1 @@
-"""MVCC over SQLite: keys, bytes and revisions; the only door to the database."""
+"""The contract of the store: keys, bytes and revisions, whatever engine is behind it."""

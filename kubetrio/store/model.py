@@ -1,17 +1,24 @@
-"""Values of the store: revisions, keys, ranges, events, and the protocol every engine follows.
+"""The contract of the store: its values, and the protocols that every engine follows.
 
 The store knows keys, bytes and revisions, and nothing of what the bytes mean.  Its contract is the
-part of etcd v3 that an API server needs, so that SQLite, a model in memory and a distributed
-engine can stand behind the same calls:
+part of etcd v3 that an API server needs, so that an embedded engine, a model in memory and a
+distributed engine can stand behind the same calls:
 
-* one global, gapless, monotonically increasing revision; every create, update and delete takes
-  exactly one;
+* one global revision that grows; every create, update and delete takes one of its own, greater than
+  all before it.  Not each number is used, and none may be worked out from another;
 * current state, state at any retained revision, and the events between two revisions are queries;
-* a value is written with a hole (`Stamped`) that the store fills with the revision, so that the
-  bytes it returns are complete.
+  a revision that nobody made, up to the newest, has the state of the one before it;
+* a value is written with a hole (`Stamped`) where the revision goes.  The engine fills it when it
+  writes or when it reads; the bytes it returns are complete;
+* a value may have a time to live, and is deleted as by anybody when that is over;
+* the newest revision may grow without an event, where others write what does not concern this
+  store.
 
 Revisions may be made by another process: a caller learns of commits only through the commit
-stream, never by remembering what it wrote.
+stream, never by remembering what it wrote; the revision of a write is known when it is answered.
+
+A caller asks for what it uses: `Reading`, `Writing`, `History`, `Progress`, those it needs of them
+together, or the whole `Store` to hand it on.
 """
 
 from __future__ import annotations
@@ -141,6 +148,20 @@ class JoinResult:
     more: bool
 
 
+class Gauge(NamedTuple):
+    """A number for metrics.
+
+    Args:
+        name: of the metric.
+        text: what it is, for ``# HELP``.
+        value: now.
+    """
+
+    name: str
+    text: str
+    value: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatistics:
     """Numbers for metrics, `/debug` and tests.
@@ -151,12 +172,12 @@ class StoreStatistics:
         commits: transactions committed since start.
         writes: revisions made since start.
         largest_batch: most writes that shared one transaction.
-        wal_bytes: size of the write-ahead log.
-        file_bytes: size of the database file.
+        size_bytes: what all of it takes on the disk.
         queued: writes waiting for a transaction.
-        full: whether the disk is, so that only deletions are taken.
+        full: whether there is no more room, so that only deletions are taken.
         recent: objects in memory because they were read lately.
         recent_bytes: bytes of them.
+        own: numbers that only this engine has.
     """
 
     revision: Revision
@@ -164,45 +185,20 @@ class StoreStatistics:
     commits: int
     writes: int
     largest_batch: int
-    wal_bytes: int
-    file_bytes: int
+    size_bytes: int
     queued: int
     full: bool = False
     recent: int = 0
     recent_bytes: int = 0
+    own: Sequence[Gauge] = ()
 
 
 CommitHook = Callable[[Sequence[Event]], None]
+ProgressHook = Callable[[Revision], None]
 
 
-class Store(Protocol):
-    """What every engine offers.  See the module's contract."""
-
-    @property
-    def revision(self) -> Revision:
-        """Newest revision announced on the commit stream."""
-        ...
-
-    @property
-    def compacted(self) -> Revision:
-        """Newest compacted revision: states at and events behind it may be asked for."""
-        ...
-
-    def on_commit(self, hook: CommitHook) -> None:
-        """Call `hook` with the events of each commit, in revision order, from the event loop."""
-        ...
-
-    async def probe(self, limit_s: float) -> None:
-        """Ask the engine whether it still reads and writes, for health checks.
-
-        Args:
-            limit_s: how long it may take to answer, in seconds.
-
-        Raises:
-            StoreUnavailable: it does not answer in time, or cannot be read.
-            StoreClosed: the store is closed.
-        """
-        ...
+class Reading(Protocol):
+    """State, newest or at a revision."""
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key, newest or at a revision.
@@ -252,8 +248,18 @@ class Store(Protocol):
         """Number of keys in a range, now or at a revision; raises as `range`."""
         ...
 
-    async def create(self, key: str, value: Stamped) -> KeyValue:
+
+class Writing(Protocol):
+    """Compare and swap."""
+
+    async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Write a key that does not exist.
+
+        Args:
+            key: the key.
+            value: what it becomes.
+            ttl_s: seconds after which it is deleted if it is not written again, or somewhat
+                later; 0 for never.  The time in which no server runs need not count.
 
         Raises:
             KeyExists: it does.
@@ -261,7 +267,13 @@ class Store(Protocol):
         ...
 
     async def update(
-        self, key: str, value: Stamped, *, expected: Revision, frees: bool = False
+        self,
+        key: str,
+        value: Stamped,
+        *,
+        expected: Revision,
+        ttl_s: float = 0.0,
+        frees: bool = False,
     ) -> KeyValue:
         """Replace a key that is at an expected revision.
 
@@ -269,7 +281,8 @@ class Store(Protocol):
             key: the key.
             value: what it becomes.
             expected: revision it must be at.
-            frees: a step towards a deletion: on a full disk it is taken, as deletions are.
+            ttl_s: as of `create`, and from now on: whatever was left to the value before is void.
+            frees: a step towards a deletion: where there is no room it is taken, as deletions are.
 
         Raises:
             KeyMissing: the key does not exist.
@@ -286,6 +299,15 @@ class Store(Protocol):
         """
         ...
 
+
+class History(Protocol):
+    """What happened."""
+
+    @property
+    def compacted(self) -> Revision:
+        """Newest compacted revision: states at and events behind it may be asked for."""
+        ...
+
     async def events(
         self, *, after: Revision, keys: Range | None = None, max_bytes: int
     ) -> tuple[Sequence[Event], Revision]:
@@ -295,6 +317,53 @@ class Store(Protocol):
 
         Raises:
             Compacted: `after` is older than the history kept.
+        """
+        ...
+
+
+class Progress(Protocol):
+    """How far the store has come."""
+
+    @property
+    def revision(self) -> Revision:
+        """Newest revision announced, by the commit stream or as progress."""
+        ...
+
+    def on_commit(self, hook: CommitHook) -> None:
+        """Call `hook` with the events of each commit, in revision order, from the event loop.
+
+        A write is answered when its event has been announced.
+        """
+        ...
+
+    def on_progress(self, hook: ProgressHook) -> None:
+        """Call `hook` with the newest revision where it has grown without an event.
+
+        All events up to that revision have been announced.  From the event loop, too.
+        """
+        ...
+
+
+class Watched(Reading, Progress, Protocol):
+    """State and what changes it: what caches are made of."""
+
+
+class ReadingAndWriting(Reading, Writing, Protocol):
+    """State and compare and swap: what changes an object."""
+
+
+class Store(Reading, Writing, History, Progress, Protocol):
+    """What every engine offers.  See the module's contract."""
+
+    async def probe(self, limit_s: float) -> None:
+        """Ask the engine whether it still reads and writes, for health checks.
+
+        Args:
+            limit_s: how long it may take to answer, in seconds.
+
+        Raises:
+            StoreUnavailable: it does not answer in time, or cannot be read.
+            StoreClosed: the store is closed.
         """
         ...
 

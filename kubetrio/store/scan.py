@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from kubetrio.store.model import KeyValue, Range, Store
+from kubetrio.store.model import KeyValue, Range, Reading
 
 PAGE_KEYS = 500
 
 
-async def scan(store: Store, keys: Range, page_keys: int = 0) -> AsyncIterator[KeyValue]:
+async def scan(store: Reading, keys: Range, page_keys: int = 0) -> AsyncIterator[KeyValue]:
     """Every key of a range in order; each page is of the newest revision then.
 
     Args:

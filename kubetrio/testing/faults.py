@@ -23,7 +23,7 @@ from typing import Any, Self
 
 import apsw
 
-from kubetrio.store import reserve, sync
+from kubetrio.store.sqlite import reserve, sync
 
 
 class Lack(enum.Enum):

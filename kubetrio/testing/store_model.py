@@ -4,7 +4,9 @@ The log holds every revision that was ever made, in order; every answer is compu
 looking at all of it.  Compaction forgets nothing: it only moves the floor below which questions are
 refused, so an engine that forgets too much is told apart from this one.  No method waits.
 
-Passes the same contract suite as the SQLite store and stands in for it in tests.
+Passes the same contract suite as the SQLite store and stands in for it in tests, as any engine that
+the contract allows: one that leaves revisions out, one that stamps values when they are read, one
+that is told of revisions by another process (`FollowingStore`).
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import trio
 
 from kubetrio.store.errors import (
     Compacted,
@@ -26,6 +30,7 @@ from kubetrio.store.model import (
     EventType,
     JoinResult,
     KeyValue,
+    ProgressHook,
     Range,
     RangeResult,
     Revision,
@@ -39,26 +44,66 @@ class Logged:
     """One revision of the log.
 
     Args:
-        event: what it did.
-        state: the key after it; of a deletion, the key as it was deleted.
+        revision: the revision.
+        key: the key it changed.
+        type: what it did.
+        written: the value after it, with its hole where it is stamped when it is read.
+        created: revision that created the key.
+        before: what it replaced.
+        at: when it was made, by the model's clock, seconds.
+        ends: when its time to live is over, None for never.
+        stamp: where the hole of its value is: bytes before and behind.
     """
 
-    event: Event
-    state: KeyValue
+    revision: Revision
+    key: str
+    type: EventType
+    written: Stamped | bytes
+    created: Revision
+    before: Logged | None
+    at: float = 0.0
+    ends: float | None = None
+    stamp: Stamped | None = None
+
+    @property
+    def value(self) -> bytes:
+        """The complete bytes."""
+        return self.written if isinstance(self.written, bytes) else self.written.at(self.revision)
+
+    @property
+    def event(self) -> Event:
+        """What it did, as it is announced."""
+        before = self.before.value if self.before else None
+        return Event(self.revision, self.key, self.type, self.value, before)
+
+    @property
+    def state(self) -> KeyValue:
+        """The key after it; of a deletion, the key as it was deleted."""
+        return KeyValue(self.key, self.value, self.revision, self.created)
 
 
 class MemoryStore:
-    """The reference model; follows `store.model.Store`."""
+    """The reference model; follows `store.model.Store`.
 
-    def __init__(self) -> None:
-        self.log: list[Logged] = []  # revision r is at index r - 1
+    Args:
+        step: by how much each revision is greater than the one before it.
+        stamps_on_read: keep values with their hole, and fill it when they are read.
+    """
+
+    def __init__(self, *, step: int = 1, stamps_on_read: bool = False) -> None:
+        self.log: list[Logged] = []
+        self._step = step
+        self._stamps_on_read = stamps_on_read
+        self._revision: Revision = 0
         self._compacted: Revision = 0
+        self._behind_s = 0.0  # of Trio's clock
         self._hooks: list[CommitHook] = []
+        self._progress_hooks: list[ProgressHook] = []
 
     @property
     def revision(self) -> Revision:
         """Newest revision."""
-        return len(self.log)
+        return self._revision
 
     @property
     def compacted(self) -> Revision:
@@ -69,6 +114,10 @@ class MemoryStore:
         """Add a listener of the commit stream."""
         self._hooks.append(hook)
 
+    def on_progress(self, hook: ProgressHook) -> None:
+        """Add a listener of progress without events."""
+        self._progress_hooks.append(hook)
+
     def statistics(self) -> StoreStatistics:
         """A snapshot of numbers; every write is its own commit, and there is no file."""
         return StoreStatistics(
@@ -77,12 +126,32 @@ class MemoryStore:
             commits=len(self.log),
             writes=len(self.log),
             largest_batch=1 if self.log else 0,
-            wal_bytes=0,
-            file_bytes=0,
+            size_bytes=0,
             queued=0,
         )
 
     # ------------------------------------------------------------------ reads
+
+    def logged(self, after: Revision = 0, upto: Revision | None = None) -> list[Logged]:
+        """The log between two revisions, the second of them included."""
+        last = self.revision if upto is None else upto
+        return [item for item in self.log if after < item.revision <= last]
+
+    def live(self, at: Revision | None = None) -> dict[str, Logged]:
+        """What made the live keys what they are, in key order; raises as `state`."""
+        if at is None:
+            at = self.revision
+        if at > self.revision:
+            raise FutureRevision(at, self.revision)
+        if at < self._compacted:
+            raise Compacted(at, self._compacted)
+        live: dict[str, Logged] = {}
+        for logged in self.logged(upto=at):
+            if logged.type is EventType.DELETED:
+                del live[logged.key]
+            else:
+                live[logged.key] = logged
+        return dict(sorted(live.items()))
 
     def state(self, at: Revision | None = None) -> dict[str, KeyValue]:
         """Live keys in key order, newest or at a revision.
@@ -91,19 +160,7 @@ class MemoryStore:
             Compacted: `at` is older than the history kept.
             FutureRevision: `at` is newer than the newest revision.
         """
-        if at is None:
-            at = self.revision
-        if at > self.revision:
-            raise FutureRevision(at, self.revision)
-        if at < self._compacted:
-            raise Compacted(at, self._compacted)
-        live: dict[str, KeyValue] = {}
-        for logged in self.log[:at]:
-            if logged.event.type is EventType.DELETED:
-                del live[logged.event.key]
-            else:
-                live[logged.event.key] = logged.state
-        return dict(sorted(live.items()))
+        return {key: logged.state for key, logged in self.live(at).items()}
 
     async def probe(self, limit_s: float) -> None:
         """It can always be read."""
@@ -162,36 +219,42 @@ class MemoryStore:
             raise Compacted(after, self._compacted)
         found: list[Event] = []
         size = 0
-        for logged in self.log[after:]:
-            if keys is not None and logged.event.key not in keys:
+        for logged in self.logged(after):
+            if keys is not None and logged.key not in keys:
                 continue
             found.append(logged.event)
-            size += len(logged.event.value)
+            size += len(logged.value)
             if size >= max_bytes:
-                return found, logged.event.revision
+                return found, logged.revision
         return found, self.revision
 
     # ------------------------------------------------------------------ writes
 
-    async def create(self, key: str, value: Stamped) -> KeyValue:
+    async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Write a new key; see `Store.create`."""
-        if key in self.state():
+        if key in self.live():
             raise KeyExists(key)
-        return self._append(key, EventType.CREATED, value, None)
+        return self._append(key, EventType.CREATED, value, None, ttl_s)
 
     async def update(
-        self, key: str, value: Stamped, *, expected: Revision, frees: bool = False
+        self,
+        key: str,
+        value: Stamped,
+        *,
+        expected: Revision,
+        ttl_s: float = 0.0,
+        frees: bool = False,
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
         del frees  # there is always room
-        return self._append(key, EventType.UPDATED, value, self._find(key, expected))
+        return self._append(key, EventType.UPDATED, value, self._find(key, expected), ttl_s)
 
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
         """Delete a key; see `Store.delete`."""
         return self._append(key, EventType.DELETED, last, self._find(key, expected))
 
-    def _find(self, key: str, expected: Revision) -> KeyValue:
-        current = self.state().get(key)
+    def _find(self, key: str, expected: Revision) -> Logged:
+        current = self.live().get(key)
         if current is None:
             raise KeyMissing(key)
         if current.revision != expected:
@@ -199,17 +262,33 @@ class MemoryStore:
         return current
 
     def _append(
-        self, key: str, kind: EventType, value: Stamped, before: KeyValue | None
+        self,
+        key: str,
+        kind: EventType,
+        value: Stamped,
+        before: Logged | None,
+        ttl_s: float = 0.0,
     ) -> KeyValue:
-        revision = self.revision + 1
-        stamped = value.at(revision)
-        created = before.create_revision if before else revision
-        state = KeyValue(key, stamped, revision, created)
-        event = Event(revision, key, kind, stamped, before.value if before else None)
-        self.log.append(Logged(event, state))
+        revision = self.revision + self._step
+        logged = Logged(
+            revision,
+            key,
+            kind,
+            value if self._stamps_on_read else value.at(revision),
+            before.created if before else revision,
+            before,
+            self.now(),
+            self.now() + ttl_s if ttl_s else None,
+            value,
+        )
+        self._announce([logged])
+        return logged.state
+
+    def _announce(self, items: Sequence[Logged]) -> None:
+        self.log += items
+        self._revision = items[-1].revision
         for hook in self._hooks:
-            hook([event])
-        return state
+            hook([item.event for item in items])
 
     async def compact(self, to: Revision) -> None:
         """Refuse questions about what is older than a revision; see `Store.compact`."""
@@ -218,3 +297,84 @@ class MemoryStore:
         if to <= self._compacted:
             raise Compacted(to, self._compacted)
         self._compacted = to
+
+    # ------------------------------------------------------------------ time and others
+
+    def now(self) -> float:
+        """The model's clock: Trio's, but for the time in which no server ran."""
+        return trio.current_time() - self._behind_s
+
+    async def expire(self) -> None:
+        """Delete what has lived out its time by now, in the order in which that ended."""
+        due = [item for item in self.live().values() if item.ends is not None]
+        for item in sorted(due, key=lambda item: (item.ends, item.revision)):
+            if item.ends is not None and item.stamp is not None and item.ends <= self.now():
+                self._append(item.key, EventType.DELETED, item.stamp, item)
+
+    def restarted(self) -> None:
+        """Go on as another run does: from the time of the newest revision."""
+        if self.log:
+            self._behind_s += self.now() - self.log[-1].at
+
+    def progress(self, revision: Revision) -> None:
+        """Be told of a newest revision that brought no event."""
+        if revision > self._revision:
+            self._revision = revision
+            for hook in self._progress_hooks:
+                hook(revision)
+
+
+class FollowingStore(MemoryStore):
+    """Reads what it was told by another store, and writes there; as others may do, too.
+
+    Args:
+        leader: where revisions are made.
+        keys: what it is told of; of other keys it hears that the revision has grown.
+    """
+
+    def __init__(self, leader: MemoryStore, keys: Range | None = None) -> None:
+        super().__init__()
+        self._leader = leader
+        self._keys = keys
+        leader.on_commit(self.learn)
+        leader.on_progress(self.progress)
+
+    def learn(self, events: Sequence[Event]) -> None:
+        """Be told of a commit, by whomever."""
+        live = self.live()
+        mine: list[Logged] = []
+        for event in events:
+            if self._keys is not None and event.key not in self._keys:
+                continue
+            before = live.get(event.key) if event.type is not EventType.CREATED else None
+            created = before.created if before else event.revision
+            logged = Logged(event.revision, event.key, event.type, event.value, created, before)
+            live[event.key] = logged
+            mine.append(logged)
+        if mine:
+            self._announce(mine)
+        self.progress(events[-1].revision)
+
+    async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
+        """Write a new key there; see `Store.create`."""
+        return await self._leader.create(key, value, ttl_s=ttl_s)
+
+    async def update(
+        self,
+        key: str,
+        value: Stamped,
+        *,
+        expected: Revision,
+        ttl_s: float = 0.0,
+        frees: bool = False,
+    ) -> KeyValue:
+        """Replace a key there; see `Store.update`."""
+        return await self._leader.update(key, value, expected=expected, ttl_s=ttl_s, frees=frees)
+
+    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+        """Delete a key there; see `Store.delete`."""
+        return await self._leader.delete(key, last, expected=expected)
+
+    async def expire(self) -> None:
+        """The leader does that."""
+        await self._leader.expire()

@@ -1,5 +1,8 @@
 """The watch hub: each commit goes to every watcher of its keys, in revision order.
 
+Revisions grow, with gaps: a cursor may be at one that nobody made, and the newest revision may grow
+without an event.
+
 A watcher is in one of two states, moved between by synchronous code only:
 
     LIVE     it has had everything its group has; it is handed each batch without a task switch,
@@ -31,7 +34,7 @@ from typing import NoReturn, Protocol
 
 import trio
 
-from kubetrio.store.model import Event, Range, Revision, Store
+from kubetrio.store.model import Event, History, Progress, Range, Revision
 from kubetrio.watch.window import Batch, Entry, Window
 
 WINDOW_BYTES = 16 * 1024 * 1024
@@ -41,6 +44,10 @@ AT_ONCE = 16  # watchers that are handed a batch in one go: about 0.2 ms over TL
 BYTES_AT_ONCE = 256 * 1024  # of a batch, by watchers
 PAUSE = 3.0  # times what a batch took: handing out leaves three quarters of the loop to requests
 PAUSE_MAX_S = 0.02
+
+
+class Source(History, Progress, Protocol):
+    """What a hub asks of a store."""
 
 
 class WatcherState(enum.Enum):
@@ -157,7 +164,7 @@ class Hub:
 
     def __init__(
         self,
-        store: Store,
+        store: Source,
         *,
         window_bytes: int = WINDOW_BYTES,
         at_once: int = AT_ONCE,
@@ -178,6 +185,7 @@ class Hub:
         self._pulled = 0
         self._from_store = 0
         store.on_commit(self.publish)
+        store.on_progress(self.progress)
 
     def statistics(self) -> HubStatistics:
         """A snapshot of numbers."""
@@ -227,13 +235,21 @@ class Hub:
         if not group.watchers and self._groups.get(group.prefix) is group:
             del self._groups[group.prefix]
 
+    def progress(self, revision: Revision) -> None:
+        """Note the newest revision: up to it nobody waits for an event that is not here.
+
+        Live watchers have come as far, and their bookmarks say so, without being called.
+        """
+        self.revision = revision
+        while self._waiting and self._waiting[0][0] <= revision:
+            heapq.heappop(self._waiting)[2].set()
+
     def publish(self, events: Sequence[Event]) -> None:
         """Append one commit and hand it to live watchers, or see to it that it will be."""
         entries = [Entry(event) for event in events]
         self._window.append(entries)
-        before, self.revision = self.revision, events[-1].revision
-        while self._waiting and self._waiting[0][0] <= self.revision:
-            heapq.heappop(self._waiting)[2].set()
+        before = self.revision
+        self.progress(events[-1].revision)
         if not self._groups:
             return
         concerned: dict[Group, list[Entry]] = {}

@@ -17,7 +17,7 @@ from kubetrio.bootstrap.flowconfig import (
     obsolete,
 )
 from kubetrio.machinery.identity import UserInfo
-from kubetrio.store.revisions import SqliteStore
+from kubetrio.store.sqlite.revisions import SqliteStore
 from kubetrio.testing.server import InProcess, open_api
 
 BASE = "/apis/flowcontrol.apiserver.k8s.io/v1"

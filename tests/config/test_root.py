@@ -30,6 +30,7 @@ WRONG: dict[str, list[Any]] = {
     "storage.accept_data_loss": ["false", 0],
     "storage.history_window_s": [-1.0, "5m", nan, inf, True],
     "storage.compact_interval_s": [-1, None],
+    "storage.event_ttl_s": [-1, None],
     "storage.healthcheck_timeout_s": [0, "2s"],
     "storage.readycheck_timeout_s": [-1, None],
     "serving.bind_address": ["[::1]", "127.0.0.1:6443", "a b", None],
@@ -110,7 +111,7 @@ def test_a_wrong_value_is_refused_by_name(path: str, value: Any) -> None:
         lambda: Serving(secure_port=0),
         lambda: Serving(tls_cert_file=Path("c"), tls_private_key_file=Path("k")),
         lambda: Serving(extra_hosts=("*.example", "::1")),
-        lambda: Storage(history_window_s=0, compact_interval_s=0),
+        lambda: Storage(history_window_s=0, compact_interval_s=0, event_ttl_s=0),
         lambda: FlowControl(max_requests_inflight=0),
         lambda: FlowControl(
             max_requests_inflight=0, max_mutating_requests_inflight=0, priority_and_fairness=False

@@ -1,9 +1,14 @@
-"""What every engine of the store promises; one suite for the model and for SQLite."""
+"""What every engine of the store promises; one suite for all kinds of them.
 
-from collections.abc import AsyncIterator, Sequence
+Revisions are named by their place: `made[3]` is the third that was made, whatever its number is.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from kubetrio.env import seeded
 from kubetrio.store.errors import (
@@ -13,22 +18,38 @@ from kubetrio.store.errors import (
     KeyMissing,
     RevisionMismatch,
 )
-from kubetrio.store.model import Event, EventType, KeyValue, Range, Stamped, Store
-from kubetrio.store.revisions import StoreConfig, open_store
-from kubetrio.testing.store_model import MemoryStore
+from kubetrio.store.model import Event, EventType, KeyValue, Range, Revision, Stamped, Store
+from kubetrio.store.sqlite.revisions import StoreConfig, open_store
+from kubetrio.testing.store_model import FollowingStore, MemoryStore
 
 ALL = Range("\x01", "\U0010ffff")
 PLENTY = 1 << 20
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+MODELS: dict[str, Callable[[], MemoryStore]] = {
+    "memory": MemoryStore,
+    "gaps": lambda: MemoryStore(step=7),
+    "stamps-on-read": lambda: MemoryStore(stamps_on_read=True),
+    "told": lambda: FollowingStore(MemoryStore(step=3, stamps_on_read=True)),
+}
+
+
+@pytest.fixture(params=[*MODELS, "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    """Every engine, empty."""
-    if request.param == "memory":
-        yield MemoryStore()
+    """Every kind of engine, empty."""
+    if request.param in MODELS:
+        yield MODELS[request.param]()
         return
-    async with open_store(tmp_path, StoreConfig(durability="normal"), seeded(1)) as sqlite:
+    config = StoreConfig(durability="normal")
+    async with open_store(tmp_path, config, seeded(1)) as sqlite:
         yield sqlite
+
+
+async def passes(store: Store, seconds: float) -> None:
+    """Time goes by; the model has no task that looks at the clock."""
+    await trio.sleep(seconds)
+    if isinstance(store, MemoryStore):
+        await store.expire()
 
 
 def value(text: str = "") -> Stamped:
@@ -39,13 +60,20 @@ def read(text: str, revision: int) -> bytes:
     return b'{"rev":%d,"text":"%b"}' % (revision, text.encode())
 
 
-async def alphabet(store: Store) -> None:
-    """Revisions 1 to 8: a to e created, b updated, d deleted, a updated."""
+async def alphabet(store: Store) -> list[Revision]:
+    """Eight revisions: a to e created, b updated, d deleted, a updated; 0 before them."""
+    made = [0]
     for letter in "abcde":
-        await store.create(letter, value(letter))
-    await store.update("b", value("b2"), expected=2)
-    await store.delete("d", value("gone"), expected=4)
-    await store.update("a", value("a2"), expected=1)
+        made.append((await store.create(letter, value(letter))).revision)
+    made.append((await store.update("b", value("b2"), expected=made[2])).revision)
+    made.append((await store.delete("d", value("gone"), expected=made[4])).revision)
+    made.append((await store.update("a", value("a2"), expected=made[1])).revision)
+    return made
+
+
+async def one(store: Store, key: str = "a", text: str = "") -> Revision:
+    """Create a key; its revision."""
+    return (await store.create(key, value(text))).revision
 
 
 # ---------------------------------------------------------------------- writes
@@ -57,33 +85,33 @@ async def test_a_new_store_is_at_revision_zero(store: Store) -> None:
     assert (await store.range(ALL, at=0)).items == []
 
 
-async def test_every_write_takes_exactly_one_revision(store: Store) -> None:
-    """Create, update and delete each move the counter by one."""
+async def test_every_write_takes_a_revision_of_its_own(store: Store) -> None:
+    """Create, update and delete each move the counter, to what they answer."""
     created = await store.create("a", value())
-    updated = await store.update("a", value(), expected=1)
-    deleted = await store.delete("a", value(), expected=2)
-    assert [kv.revision for kv in (created, updated, deleted)] == [1, 2, 3]
-    assert store.revision == 3
+    updated = await store.update("a", value(), expected=created.revision)
+    deleted = await store.delete("a", value(), expected=updated.revision)
+    assert 0 < created.revision < updated.revision < deleted.revision == store.revision
 
 
 async def test_refused_writes_take_no_revision(store: Store) -> None:
     """A write that fails leaves the counter and the state alone."""
-    await store.create("a", value("a"))
+    first = await one(store, "a", "a")
     with pytest.raises(KeyExists):
         await store.create("a", value())
     with pytest.raises(RevisionMismatch):
-        await store.update("a", value(), expected=9)
+        await store.update("a", value(), expected=first + 9)
     with pytest.raises(KeyMissing):
-        await store.delete("b", value(), expected=1)
-    assert store.revision == 1
-    assert await store.get("a") == KeyValue("a", read("a", 1), 1, 1)
+        await store.delete("b", value(), expected=first)
+    assert store.revision == first
+    assert await store.get("a") == KeyValue("a", read("a", first), first, first)
 
 
 async def test_stored_bytes_carry_their_revision(store: Store) -> None:
     """What a write returns is what a read returns, the revision inside."""
-    await store.create("a", value("x"))
-    updated = await store.update("a", value("y"), expected=1)
-    assert updated == KeyValue("a", read("y", 2), 2, 1)
+    first = await one(store, "a", "x")
+    updated = await store.update("a", value("y"), expected=first)
+    then = updated.revision
+    assert updated == KeyValue("a", read("y", then), then, first)
     assert await store.get("a") == updated
 
 
@@ -98,39 +126,41 @@ async def test_create_of_an_existing_key(store: Store) -> None:
 @pytest.mark.parametrize("verb", ["update", "delete"])
 async def test_write_to_a_missing_key(store: Store, verb: str) -> None:
     """The error names the key, whether it never was or was deleted."""
-    await store.create("gone", value())
-    await store.delete("gone", value(), expected=1)
+    first = await one(store, "gone")
+    await store.delete("gone", value(), expected=first)
     for key in ("never", "gone"):
         with pytest.raises(KeyMissing) as caught:
-            await getattr(store, verb)(key, value(), expected=1)
+            await getattr(store, verb)(key, value(), expected=first)
         assert caught.value.key == key
 
 
 @pytest.mark.parametrize("verb", ["update", "delete"])
-@pytest.mark.parametrize("expected", [0, 1, 3])
-async def test_write_at_another_revision(store: Store, verb: str, expected: int) -> None:
+async def test_write_at_another_revision(store: Store, verb: str) -> None:
     """The error names the key and the revision it is at."""
-    await store.create("a", value())
-    await store.update("a", value(), expected=1)
-    with pytest.raises(RevisionMismatch) as caught:
-        await getattr(store, verb)("a", value(), expected=expected)
-    assert (caught.value.key, caught.value.current) == ("a", 2)
+    first = await one(store)
+    second = (await store.update("a", value(), expected=first)).revision
+    for expected in (0, first, second + 1):
+        with pytest.raises(RevisionMismatch) as caught:
+            await getattr(store, verb)("a", value(), expected=expected)
+        assert (caught.value.key, caught.value.current) == ("a", second)
 
 
 async def test_a_key_can_be_created_again(store: Store) -> None:
     """A second life has its own create revision."""
-    await store.create("a", value("first"))
-    await store.delete("a", value("last"), expected=1)
+    first = await one(store, "a", "first")
+    await store.delete("a", value("last"), expected=first)
     again = await store.create("a", value("second"))
-    assert again == KeyValue("a", read("second", 3), 3, 3)
+    now = again.revision
+    assert again == KeyValue("a", read("second", now), now, now)
 
 
 async def test_deletion_returns_the_last_state(store: Store) -> None:
     """Stamped with the deletion's revision, created when the key was."""
-    await store.create("other", value())
-    await store.create("a", value())
-    deleted = await store.delete("a", value("last"), expected=2)
-    assert deleted == KeyValue("a", read("last", 3), 3, 2)
+    await one(store, "other")
+    first = await one(store)
+    deleted = await store.delete("a", value("last"), expected=first)
+    now = deleted.revision
+    assert deleted == KeyValue("a", read("last", now), now, first)
     assert await store.get("a") is None
 
 
@@ -138,35 +168,34 @@ async def test_deletion_returns_the_last_state(store: Store) -> None:
 
 
 async def test_get_at_each_revision(store: Store) -> None:
-    """A key is what it was at every revision of its life."""
-    await store.create("x", value())
-    await store.create("a", value("one"))
-    await store.update("a", value("two"), expected=2)
-    await store.delete("a", value("last"), expected=3)
-    await store.create("a", value("again"))
-    seen = [await store.get("a", at=at) for at in range(6)]
-    assert [kv and (kv.revision, kv.create_revision) for kv in seen] == [
-        None,
-        None,
-        (2, 2),
-        (3, 2),
-        None,
-        (5, 5),
-    ]
+    """A key is what it was at every number of its life, also those that no write has."""
+    before = await one(store, "x")
+    first = await one(store, "a", "one")
+    second = (await store.update("a", value("two"), expected=first)).revision
+    gone = (await store.delete("a", value("last"), expected=second)).revision
+    again = await one(store, "a", "again")
+    for at in range(again + 1):
+        found = await store.get("a", at=at)
+        seen = found and (found.revision, found.create_revision)
+        if before <= at < first or at < before or gone <= at < again:
+            assert seen is None
+        else:
+            newest = max(item for item in (first, second, again) if item <= at)
+            assert seen == (newest, again if newest == again else first)
 
 
 async def test_reads_of_the_future_are_refused(store: Store) -> None:
     """Each kind of read names what was asked for and the newest revision."""
-    await store.create("a", value())
+    now = await one(store)
     for read_at in (
-        store.get("a", at=2),
-        store.range(ALL, at=2),
-        store.join(ALL, skip=0, separator=b",", at=2, max_bytes=PLENTY),
-        store.count(ALL, at=2),
+        store.get("a", at=now + 1),
+        store.range(ALL, at=now + 1),
+        store.join(ALL, skip=0, separator=b",", at=now + 1, max_bytes=PLENTY),
+        store.count(ALL, at=now + 1),
     ):
         with pytest.raises(FutureRevision) as caught:
             await read_at
-        assert (caught.value.revision, caught.value.current) == (2, 1)
+        assert (caught.value.revision, caught.value.current) == (now + 1, now)
 
 
 async def test_ranges_are_in_byte_order(store: Store) -> None:
@@ -194,25 +223,27 @@ async def test_range_bounds(store: Store) -> None:
 
 async def test_range_at_a_revision(store: Store) -> None:
     """Old values, deleted keys there, later keys not; the revision is the one that was read."""
-    await alphabet(store)
-    result = await store.range(ALL, at=5)
-    assert result.revision == 5
-    assert [(kv.key, kv.revision) for kv in result.items] == [
-        ("a", 1),
-        ("b", 2),
-        ("c", 3),
-        ("d", 4),
-        ("e", 5),
-    ]
+    made = await alphabet(store)
+    result = await store.range(ALL, at=made[5])
+    assert result.revision == made[5]
+    assert [(kv.key, kv.revision) for kv in result.items] == list(
+        zip("abcde", made[1:6], strict=True)
+    )
     now = await store.range(ALL)
-    assert now.revision == 8
-    assert [(kv.key, kv.revision) for kv in now.items] == [("a", 8), ("b", 6), ("c", 3), ("e", 5)]
+    assert now.revision == made[8]
+    assert [(kv.key, kv.revision) for kv in now.items] == [
+        ("a", made[8]),
+        ("b", made[6]),
+        ("c", made[3]),
+        ("e", made[5]),
+    ]
 
 
-@pytest.mark.parametrize("at", [None, 5])
-async def test_limited_ranges_say_whether_more_follows(store: Store, at: int | None) -> None:
+@pytest.mark.parametrize("place", [None, 5])
+async def test_limited_ranges_say_whether_more_follows(store: Store, place: int | None) -> None:
     """A page that ends with the last key has nothing behind it."""
-    await alphabet(store)
+    made = await alphabet(store)
+    at = None if place is None else made[place]
     everything = (await store.range(ALL, at=at)).items
     for limit in range(1, 7):
         page = await store.range(ALL, at=at, limit=limit)
@@ -220,10 +251,11 @@ async def test_limited_ranges_say_whether_more_follows(store: Store, at: int | N
         assert page.more is (limit < len(everything))
 
 
-@pytest.mark.parametrize("at", [None, 5])
-async def test_ranges_end_behind_so_many_bytes(store: Store, at: int | None) -> None:
+@pytest.mark.parametrize("place", [None, 5])
+async def test_ranges_end_behind_so_many_bytes(store: Store, place: int | None) -> None:
     """With the value that reaches them, so never empty; a limit of keys holds as well."""
-    await alphabet(store)
+    made = await alphabet(store)
+    at = None if place is None else made[place]
     everything = list((await store.range(ALL, at=at)).items)
     sizes = [len(item.value) for item in everything]
     for limit in (0, 2):
@@ -237,17 +269,18 @@ async def test_ranges_end_behind_so_many_bytes(store: Store, at: int | None) -> 
 
 async def test_count_is_the_length_of_the_range(store: Store) -> None:
     """Now and at every revision, for all keys and for some."""
-    await alphabet(store)
+    made = await alphabet(store)
     for keys in (ALL, Range("b", "d")):
         assert await store.count(keys) == len((await store.range(keys)).items)
-        for at in range(9):
+        for at in made:
             assert await store.count(keys, at=at) == len((await store.range(keys, at=at)).items)
 
 
-@pytest.mark.parametrize("at", [None, 5])
-async def test_join_is_the_range_in_one_piece(store: Store, at: int | None) -> None:
+@pytest.mark.parametrize("place", [None, 5])
+async def test_join_is_the_range_in_one_piece(store: Store, place: int | None) -> None:
     """Values without their head, separated, with count and last key."""
-    await alphabet(store)
+    made = await alphabet(store)
+    at = None if place is None else made[place]
     result = await store.range(ALL, at=at)
     joined = await store.join(ALL, skip=3, separator=b",", at=at, max_bytes=PLENTY)
     assert joined.body == b",".join(kv.value[3:] for kv in result.items)
@@ -271,13 +304,14 @@ async def test_join_may_skip_whole_values(store: Store, skip: int) -> None:
     assert (joined.body.count(b"|"), joined.count) == (2, 3)
 
 
-@pytest.mark.parametrize("at", [None, 5])
+@pytest.mark.parametrize("place", [None, 5])
 @pytest.mark.parametrize(("limit", "max_bytes"), [(0, 1), (0, 50), (0, 90), (2, PLENTY), (3, 45)])
 async def test_pages_of_a_join_are_the_whole(
-    store: Store, at: int | None, limit: int, max_bytes: int
+    store: Store, place: int | None, limit: int, max_bytes: int
 ) -> None:
     """Pages go on behind their last key, hold a value at least and the bounds at most."""
-    await alphabet(store)
+    made = await alphabet(store)
+    at = None if place is None else made[place]
     whole = (await store.range(ALL, at=at)).items
     keys, parts, more = ALL, [], True
     while more:
@@ -295,10 +329,10 @@ async def test_pages_of_a_join_are_the_whole(
 async def test_join_keeps_any_bytes(store: Store) -> None:
     """Values are bytes: neither zeros nor broken UTF-8 nor quotes are touched."""
     odd = bytes(range(256))
-    await store.create("a", Stamped(odd, odd))
-    await store.create("b", Stamped(b"\xff\x00", b"\x00"))
+    first = (await store.create("a", Stamped(odd, odd))).revision
+    second = (await store.create("b", Stamped(b"\xff\x00", b"\x00"))).revision
     joined = await store.join(ALL, skip=0, separator=b",", max_bytes=PLENTY)
-    assert joined.body == odd + b"1" + odd + b"," + b"\xff\x002\x00"
+    assert joined.body == b"%b%d%b,\xff\x00%d\x00" % (odd, first, odd, second)
 
 
 # ---------------------------------------------------------------------- events
@@ -306,46 +340,55 @@ async def test_join_keeps_any_bytes(store: Store) -> None:
 
 async def test_events_tell_the_whole_story(store: Store) -> None:
     """Types, bytes before and after; a deletion carries the last state with its own revision."""
-    await store.create("a", value("one"))
-    await store.update("a", value("two"), expected=1)
-    await store.delete("a", value("last"), expected=2)
-    await store.create("a", value("again"))
+    first = await one(store, "a", "one")
+    second = (await store.update("a", value("two"), expected=first)).revision
+    third = (await store.delete("a", value("last"), expected=second)).revision
+    fourth = await one(store, "a", "again")
     assert await store.events(after=0, max_bytes=PLENTY) == (
         [
-            Event(1, "a", EventType.CREATED, read("one", 1), None),
-            Event(2, "a", EventType.UPDATED, read("two", 2), read("one", 1)),
-            Event(3, "a", EventType.DELETED, read("last", 3), read("two", 2)),
-            Event(4, "a", EventType.CREATED, read("again", 4), None),
+            Event(first, "a", EventType.CREATED, read("one", first), None),
+            Event(second, "a", EventType.UPDATED, read("two", second), read("one", first)),
+            Event(third, "a", EventType.DELETED, read("last", third), read("two", second)),
+            Event(fourth, "a", EventType.CREATED, read("again", fourth), None),
         ],
-        4,
+        fourth,
     )
 
 
 async def test_events_of_some_keys_are_complete_up_to_the_newest(store: Store) -> None:
     """Where nothing matches, the revision still moves on."""
-    await alphabet(store)
-    events, upto = await store.events(after=2, keys=Range.single("b"), max_bytes=PLENTY)
-    assert ([event.revision for event in events], upto) == ([6], 8)
-    assert await store.events(after=6, keys=Range.single("b"), max_bytes=PLENTY) == ([], 8)
+    made = await alphabet(store)
+    b = Range.single("b")
+    events, upto = await store.events(after=made[2], keys=b, max_bytes=PLENTY)
+    assert ([event.revision for event in events], upto) == ([made[6]], made[8])
+    assert await store.events(after=made[6], keys=b, max_bytes=PLENTY) == ([], made[8])
 
 
 async def test_events_stop_at_their_bound(store: Store) -> None:
     """At least one event, complete up to the last of them; following them misses nothing."""
-    await alphabet(store)
-    revisions, upto = [], 0
+    made = await alphabet(store)
+    revisions, upto = [0], 0
     while upto < store.revision:
         events, upto = await store.events(after=upto, max_bytes=1)
         assert len(events) == 1
         assert events[-1].revision == upto
         revisions.append(upto)
-    assert revisions == list(range(1, 9))
+    assert revisions == made
+
+
+async def test_events_begin_behind_a_number_that_no_write_has(store: Store) -> None:
+    """The next one is the first of them."""
+    made = await alphabet(store)
+    for after in range(made[8]):
+        events, _ = await store.events(after=after, max_bytes=PLENTY)
+        assert [event.revision for event in events] == [item for item in made if item > after]
 
 
 async def test_there_are_no_events_behind_the_newest(store: Store) -> None:
     """Asked from the newest revision or the future, the answer is complete up to the newest."""
-    await alphabet(store)
-    assert await store.events(after=8, max_bytes=PLENTY) == ([], 8)
-    assert await store.events(after=100, max_bytes=PLENTY) == ([], 8)
+    newest = (await alphabet(store))[8]
+    assert await store.events(after=newest, max_bytes=PLENTY) == ([], newest)
+    assert await store.events(after=newest + 100, max_bytes=PLENTY) == ([], newest)
 
 
 async def test_commits_are_announced_before_they_are_answered(store: Store) -> None:
@@ -357,9 +400,10 @@ async def test_commits_are_announced_before_they_are_answered(store: Store) -> N
         assert store.revision == announced[-1].revision
 
     store.on_commit(hook)
-    for revision in range(1, 4):
-        await store.create(f"k{revision}", value())
-        assert [event.revision for event in announced] == list(range(1, revision + 1))
+    made = []
+    for number in range(1, 4):
+        made.append(await one(store, f"k{number}"))
+        assert [event.revision for event in announced] == made
     with pytest.raises(KeyExists):
         await store.create("k1", value())
     logged, _ = await store.events(after=0, max_bytes=PLENTY)
@@ -371,76 +415,196 @@ async def test_commits_are_announced_before_they_are_answered(store: Store) -> N
 
 async def test_compaction_keeps_what_is_newer(store: Store) -> None:
     """States at the floor and above, and events behind it, read as before."""
-    await alphabet(store)
-    states = {at: await store.range(ALL, at=at) for at in range(4, 9)}
-    events = {after: await store.events(after=after, max_bytes=PLENTY) for after in range(4, 9)}
-    await store.compact(4)
-    assert store.compacted == 4
-    for at in range(4, 9):
+    made = await alphabet(store)
+    states = {at: await store.range(ALL, at=at) for at in made[4:]}
+    events = {after: await store.events(after=after, max_bytes=PLENTY) for after in made[4:]}
+    await store.compact(made[4])
+    assert store.compacted == made[4]
+    for at in made[4:]:
         assert await store.range(ALL, at=at) == states[at]
         assert await store.events(after=at, max_bytes=PLENTY) == events[at]
 
 
 async def test_compaction_refuses_what_is_older(store: Store) -> None:
     """Each kind of question below the floor names what was asked for and the floor."""
-    await alphabet(store)
-    await store.compact(4)
+    floor = (await alphabet(store))[4]
+    await store.compact(floor)
+    at = floor - 1
     for question in (
-        store.get("a", at=3),
-        store.range(ALL, at=3),
-        store.join(ALL, skip=0, separator=b",", at=3, max_bytes=PLENTY),
-        store.count(ALL, at=3),
-        store.events(after=3, max_bytes=PLENTY),
-        store.events(after=3, keys=Range.single("a"), max_bytes=PLENTY),
+        store.get("a", at=at),
+        store.range(ALL, at=at),
+        store.join(ALL, skip=0, separator=b",", at=at, max_bytes=PLENTY),
+        store.count(ALL, at=at),
+        store.events(after=at, max_bytes=PLENTY),
+        store.events(after=at, keys=Range.single("a"), max_bytes=PLENTY),
     ):
         with pytest.raises(Compacted) as caught:
             await question
-        assert (caught.value.revision, caught.value.floor) == (3, 4)
+        assert (caught.value.revision, caught.value.floor) == (at, floor)
 
 
-@pytest.mark.parametrize("to", [2, 4])
-async def test_compaction_goes_forward_only(store: Store, to: int) -> None:
+@pytest.mark.parametrize("place", [2, 4])
+async def test_compaction_goes_forward_only(store: Store, place: int) -> None:
     """What is compacted cannot be compacted again."""
-    await alphabet(store)
-    await store.compact(4)
+    made = await alphabet(store)
+    await store.compact(made[4])
     with pytest.raises(Compacted) as caught:
-        await store.compact(to)
-    assert (caught.value.revision, caught.value.floor) == (to, 4)
-    assert store.compacted == 4
+        await store.compact(made[place])
+    assert (caught.value.revision, caught.value.floor) == (made[place], made[4])
+    assert store.compacted == made[4]
 
 
 async def test_compaction_of_the_future(store: Store) -> None:
     """A revision that does not exist cannot be compacted."""
-    await alphabet(store)
+    newest = (await alphabet(store))[8]
     with pytest.raises(FutureRevision) as caught:
-        await store.compact(9)
-    assert (caught.value.revision, caught.value.current) == (9, 8)
+        await store.compact(newest + 1)
+    assert (caught.value.revision, caught.value.current) == (newest + 1, newest)
 
 
 async def test_compaction_in_steps_is_compaction(store: Store) -> None:
-    """One revision at a time, nothing that may still be asked for changes."""
-    await alphabet(store)
-    states = [await store.range(ALL, at=at) for at in range(9)]
-    for floor in range(1, 9):
+    """One number at a time, nothing that may still be asked for changes."""
+    made = await alphabet(store)
+    states = {at: await store.range(ALL, at=at) for at in made}
+    for floor in range(1, made[8] + 1):
         await store.compact(floor)
-        for at in range(floor, 9):
-            assert await store.range(ALL, at=at) == states[at]
+        for at in made:
+            if at >= floor:
+                assert await store.range(ALL, at=at) == states[at]
 
 
 async def test_writing_goes_on_behind_the_compaction_of_everything(store: Store) -> None:
-    """The next revision follows, also where the newest one was a deletion."""
-    await store.create("a", value())
-    await store.delete("a", value(), expected=1)
-    await store.compact(2)
-    assert await store.events(after=2, max_bytes=PLENTY) == ([], 2)
-    assert (await store.create("a", value())).revision == 3
+    """The next revision is a newer one, also where the newest one was a deletion."""
+    first = await one(store)
+    gone = (await store.delete("a", value(), expected=first)).revision
+    await store.compact(gone)
+    assert await store.events(after=gone, max_bytes=PLENTY) == ([], gone)
+    assert await one(store) > gone
 
 
 async def test_statistics_follow_the_writes(store: Store) -> None:
     """Revision, floor and number of writes are told."""
-    await alphabet(store)
-    await store.compact(3)
+    made = await alphabet(store)
+    await store.compact(made[3])
     numbers = store.statistics()
-    assert (numbers.revision, numbers.compacted, numbers.writes) == (8, 3, 8)
+    assert (numbers.revision, numbers.compacted, numbers.writes) == (made[8], made[3], 8)
     assert (numbers.queued, numbers.largest_batch) == (0, 1)
     assert 1 <= numbers.commits <= 8
+
+
+# ---------------------------------------------------------------------- time to live
+
+
+async def test_a_value_goes_when_its_time_to_live_is_over(
+    store: Store, autojump_clock: MockClock
+) -> None:
+    """Not before, and at most a moment later; one without a time stays."""
+    await store.create("lease", value(), ttl_s=60)
+    await one(store, "stays")
+    await passes(store, 59)
+    assert await store.count(ALL) == 2
+    await passes(store, 3)
+    assert [item.key for item in (await store.range(ALL)).items] == ["stays"]
+
+
+async def test_expiry_is_a_deletion_like_any(store: Store, autojump_clock: MockClock) -> None:
+    """Announced and logged, with the last state at a revision of its own; the past remembers."""
+    announced: list[Event] = []
+    store.on_commit(announced.extend)
+    made = (await store.create("lease", value("x"), ttl_s=60)).revision
+    await one(store, "other")
+    await passes(store, 62)
+    gone = store.revision
+    assert gone > made
+    deletion = Event(gone, "lease", EventType.DELETED, read("x", gone), read("x", made))
+    assert announced[-1] == deletion
+    assert (await store.events(after=made, max_bytes=PLENTY))[0][-1] == deletion
+    assert await store.get("lease") is None
+    assert await store.get("lease", at=gone - 1) == KeyValue("lease", read("x", made), made, made)
+
+
+async def test_a_write_renews_the_time_to_live(store: Store, autojump_clock: MockClock) -> None:
+    """It counts from the newest write."""
+    first = (await store.create("lease", value(), ttl_s=60)).revision
+    await passes(store, 50)
+    await store.update("lease", value(), expected=first, ttl_s=60)
+    await passes(store, 50)
+    assert await store.get("lease") is not None
+    await passes(store, 12)
+    assert await store.get("lease") is None
+
+
+async def test_a_write_without_a_time_to_live_clears_it(
+    store: Store, autojump_clock: MockClock
+) -> None:
+    """What was left to the value before is void."""
+    first = (await store.create("lease", value(), ttl_s=60)).revision
+    await store.update("lease", value(), expected=first)
+    await passes(store, 100)
+    assert await store.get("lease") is not None
+
+
+async def test_the_time_to_live_goes_with_its_value(
+    store: Store, autojump_clock: MockClock
+) -> None:
+    """A key that was deleted and created again has nothing left of it."""
+    first = (await store.create("lease", value(), ttl_s=60)).revision
+    await store.delete("lease", value(), expected=first)
+    again = await one(store, "lease")
+    await passes(store, 100)
+    assert store.revision == again
+
+
+async def test_an_update_may_bring_a_time_to_live(store: Store, autojump_clock: MockClock) -> None:
+    """To what had none."""
+    first = await one(store)
+    await store.update("a", value(), expected=first, ttl_s=1)
+    await passes(store, 3)
+    assert await store.get("a") is None
+
+
+async def test_values_end_in_the_order_of_their_times(
+    store: Store, autojump_clock: MockClock
+) -> None:
+    """Not in that of their writes."""
+    announced: list[Event] = []
+    for key, ttl_s in (("late", 30), ("soon", 10), ("next", 20)):
+        await store.create(key, value(), ttl_s=ttl_s)
+    store.on_commit(announced.extend)
+    await passes(store, 100)
+    assert [event.key for event in announced] == ["soon", "next", "late"]
+
+
+# ---------------------------------------------------------------------- revisions of others
+
+
+async def test_commits_of_others_are_announced_and_read() -> None:
+    """Nobody here wrote them: several at once, with numbers left out."""
+    leader = MemoryStore(step=5)
+    store = FollowingStore(leader)
+    announced: list[Event] = []
+    store.on_commit(announced.extend)
+    made = await alphabet(leader)
+    assert [event.revision for event in announced] == made[1:]
+    for at in made:
+        assert await store.range(ALL, at=at) == await leader.range(ALL, at=at)
+    assert await store.events(after=0, max_bytes=PLENTY) == await leader.events(
+        after=0, max_bytes=PLENTY
+    )
+
+
+async def test_progress_without_events() -> None:
+    """What others write elsewhere moves the revision, and nothing is announced as a commit."""
+    leader = MemoryStore()
+    store = FollowingStore(leader, Range.prefix("mine/"))
+    commits: list[Event] = []
+    told: list[Revision] = []
+    store.on_commit(commits.extend)
+    store.on_progress(told.append)
+    for key in ("mine/a", "other/a", "other/b", "mine/b"):
+        await leader.create(key, value())
+    assert [event.key for event in commits] == ["mine/a", "mine/b"]
+    assert told == [2, 3]
+    assert store.revision == 4
+    assert (await store.range(ALL, at=3)).revision == 3
+    assert await store.events(after=1, keys=Range.single("x"), max_bytes=PLENTY) == ([], 4)

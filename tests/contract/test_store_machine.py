@@ -19,12 +19,13 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Event, KeyValue, Range, RangeResult, Stamped, Store
-from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
 from kubetrio.testing.environment import Gate, Hold, gated
 from kubetrio.testing.store_model import MemoryStore
 
 T = TypeVar("T")
 
+CONFIG = StoreConfig(compact_interval_s=0)  # the model compacts when it is told to
 KEYS = ("a", "a/b", "a/b/c", "a/c", "b/", "b/é", "b0")
 RANGES = (
     Range("\x01", "\U0010ffff"),
@@ -50,6 +51,7 @@ class Write:
     key: str
     size: int = 0
     off: int = 0
+    ttl_s: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,13 +96,22 @@ class Compact:
 
 
 @dataclass(frozen=True)
+class Pass:
+    """Let some time go by: more than the shorter time to live, and half of the longer one."""
+
+
+@dataclass(frozen=True)
 class Restart:
     """Stop in order or as a crash would, and open the same directory again."""
 
     clean: bool
 
 
-Step = Write | Together | Get | ReadRange | Events | Compact | Restart
+Step = Write | Together | Get | ReadRange | Events | Compact | Pass | Restart
+
+
+TTLS_S = (5, 20)
+PASSES_S = (10.5, 1.0, 1.0)
 
 
 class Crash(Exception):
@@ -143,9 +154,9 @@ class Pair:
 
         def ask(store: Store) -> Awaitable[KeyValue]:
             if step.verb is Verb.CREATE:
-                return store.create(step.key, value)
+                return store.create(step.key, value, ttl_s=step.ttl_s)
             if step.verb is Verb.UPDATE:
-                return store.update(step.key, value, expected=expected)
+                return store.update(step.key, value, expected=expected, ttl_s=step.ttl_s)
             return store.delete(step.key, value, expected=expected)
 
         return ask
@@ -196,6 +207,15 @@ class Pair:
             wanted = await join(self.model, shorter)
         assert got == wanted
 
+    async def passes(self) -> None:
+        """Values that have lived out their time go, in the same order, at the same time."""
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, MockClock)
+        for seconds in PASSES_S:
+            clock.jump(seconds)
+            await wait_all_tasks_blocked()
+            await self.model.expire()
+
     async def take(self, step: Step) -> None:
         """Do a step on both."""
         match step:
@@ -217,6 +237,8 @@ class Pair:
             case Compact():
                 to = self.model.revision - step.back
                 await self.same(lambda store: store.compact(to))
+            case Pass():
+                await self.passes()
             case Restart():
                 raise AssertionError("the caller restarts")
         self.check()
@@ -244,7 +266,8 @@ async def run(directory: Path, steps: Sequence[Step]) -> None:
     rest = [*steps, Restart(clean=True)]
     while rest:
         try:
-            async with open_store(directory, StoreConfig(), env) as sqlite:
+            model.restarted()
+            async with open_store(directory, CONFIG, env) as sqlite:
                 pair = Pair(sqlite, model, gate)
                 await pair.check_everything()
                 while not isinstance(step := rest.pop(0), Restart):
@@ -272,6 +295,7 @@ writes = st.builds(
     keys,
     st.sampled_from([0, 1, 30, 5000]),
     st.sampled_from([0, 0, 0, 0, -1, 1]),
+    st.sampled_from([0, 0, *TTLS_S]),
 )
 sizes = st.sampled_from([1, 20, 60, 1 << 20])
 step_strategy: st.SearchStrategy[Step] = st.one_of(
@@ -282,6 +306,7 @@ step_strategy: st.SearchStrategy[Step] = st.one_of(
     st.builds(ReadRange, ranges, st.none() | backs, st.integers(0, 4), sizes),
     st.builds(Events, backs, st.none() | ranges, sizes),
     st.builds(Compact, backs),
+    st.just(Pass()),
     st.builds(Restart, st.booleans()),
 )
 step_lists = st.lists(step_strategy, max_size=40)
@@ -296,6 +321,17 @@ step_lists = st.lists(step_strategy, max_size=40)
         Compact(0),
         Restart(clean=False),
         Write(Verb.CREATE, "a"),
+    ]
+)
+@example(
+    [
+        Write(Verb.CREATE, "a", ttl_s=20),
+        Pass(),
+        Write(Verb.CREATE, "b/", ttl_s=5),
+        Restart(clean=False),
+        Write(Verb.CREATE, "b0"),
+        Pass(),
+        Pass(),
     ]
 )
 def test_sqlite_answers_as_the_model(steps: Sequence[Step]) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.store.reserve import FILE_NAME
-from kubetrio.store.space import OPENS_WITH_BYTES
+from kubetrio.store.sqlite.reserve import FILE_NAME
+from kubetrio.store.sqlite.space import OPENS_WITH_BYTES
 from kubetrio.testing.process import ServerProcess, arguments
 
 Start = Callable[..., ServerProcess]

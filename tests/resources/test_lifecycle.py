@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 import trio
+from trio.testing import MockClock
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
@@ -61,7 +62,11 @@ class World:
         self.env: Env = seeded(1, start=START)
         self.spy = Spy()
         self.lifecycle = Lifecycle(
-            self.store, LiveRegistry(registry()), Chain([self.spy]), self.env
+            self.store,
+            LiveRegistry(registry()),
+            Chain([self.spy]),
+            self.env,
+            times_to_live={"event-ttl": 3600.0},
         )
 
     async def create(self, obj: Object | None = None, options: WriteOptions = WHO) -> Object:
@@ -702,3 +707,44 @@ async def test_generations_of_deployments(world: World) -> None:
     assert await put(deployment(2)) == 2
     assert await put(deployment(2, labels={"a": "b"})) == 2
     assert await put(deployment(3, generation=55)) == 3
+
+
+# ---------------------------------------------------------------- time to live
+
+
+def event(api_version: str) -> Object:
+    """An Event, as simple as its version allows."""
+    return {
+        "kind": "Event",
+        "apiVersion": api_version,
+        "metadata": {"name": "e"},
+        "reason": "Tested",
+        "type": "Normal",
+        "involvedObject": {"namespace": "ns"},
+    }
+
+
+@pytest.mark.parametrize("group", ["", "events.k8s.io"])
+async def test_events_have_a_time_to_live(
+    world: World, autojump_clock: MockClock, group: str
+) -> None:
+    """In both groups, since their kind says so; an update renews it, as kube-apiserver's does."""
+    kind = RESOURCES[group, "v1", "events"]
+    target = Target(resource=kind, namespace="ns", name="e")
+    obj = event("v1")
+    who = WriteOptions(user=USER, own=True)  # the rules of Events are not what is looked at
+    await world.lifecycle.create(target, obj, who)
+    await world.create()
+    await trio.sleep(3000)
+
+    async def change(old: Object | None) -> Object:
+        assert old is not None
+        return {**old, "reason": "Again"}
+
+    await world.lifecycle.update(target, change, who)
+    await trio.sleep(3000)
+    await world.store.expire()
+    assert await world.store.get(target.key) is not None
+    await trio.sleep(601)
+    await world.store.expire()
+    assert list(world.store.state()) == [TARGET.key]

@@ -7,6 +7,7 @@ import pytest
 from kubetrio.machinery.names import GroupResource
 from kubetrio.resources.translate import translate
 from kubetrio.store import errors
+from kubetrio.store.sqlite.errors import DatabaseUnusable
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
 
@@ -54,7 +55,7 @@ def test_a_closed_store_is_worth_another_try() -> None:
     assert (found.code, found.retry_after) == (503, 1)
 
 
-@pytest.mark.parametrize("kind", [errors.StoreUnavailable, errors.DatabaseUnusable])
+@pytest.mark.parametrize("kind", [errors.StoreUnavailable, DatabaseUnusable])
 def test_a_failing_store_is_an_internal_error(kind: type[errors.StoreError]) -> None:
     """500, and the text says why."""
     found = translate(kind("disk full"), DEPLOYMENTS, "d")

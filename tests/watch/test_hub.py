@@ -9,10 +9,10 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.store.errors import Compacted
-from kubetrio.store.model import Stamped
-from kubetrio.store.revisions import StoreConfig, open_store
+from kubetrio.store.model import Range, Stamped
+from kubetrio.store.sqlite.revisions import StoreConfig, open_store
 from kubetrio.testing.environment import Hold, gated
-from kubetrio.testing.store_model import MemoryStore
+from kubetrio.testing.store_model import FollowingStore, MemoryStore
 from kubetrio.watch.hub import (
     BYTES_AT_ONCE,
     PAUSE,
@@ -668,3 +668,62 @@ async def test_handing_out_leaves_time_for_requests(
     mock_clock.jump(PAUSE_MAX_S)
     await wait_all_tasks_blocked()
     assert [sink.revisions for sink in sinks] == [[1, 2, 3, 4]] * 2
+
+
+# ---------------------------------------------------------------- gaps, and revisions of others
+
+
+async def test_watchers_follow_revisions_with_gaps() -> None:
+    """Live, lagging, from the window and from the store, from a number that no write has."""
+    store = MemoryStore(step=10)
+    hub = Hub(store, window_bytes=1200)
+    live_one, late, between = Received(), Received(), Received(takes=False)
+    await live(hub, "a/", live_one)
+    await create(store, "a/1", "b/1", "a/2", "a/3", "a/4")
+    assert live_one.revisions == [10, 30, 40, 50]
+    await catch_up(hub, hub.subscribe("a/", 0, late), late)
+    assert late.revisions == live_one.revisions
+    watcher = hub.subscribe("a/", 25, between)
+    await catch_up(hub, watcher, between)
+    assert between.revisions == [30, 40, 50]
+    assert is_live(watcher)
+
+
+async def test_a_watch_from_a_number_that_nobody_makes_begins_behind_it() -> None:
+    """It waits until the revisions have passed it."""
+    store = MemoryStore(step=10)
+    hub, sink = Hub(store), Received()
+    watcher = hub.subscribe("a/", 15, sink)
+    await create(store, "a/1", "a/2")
+    with trio.fail_after(1):
+        await hub.wait_for(15)
+    await catch_up(hub, watcher, sink)
+    assert sink.revisions == [20]
+
+
+async def test_watchers_are_handed_what_others_write() -> None:
+    """Nobody of this process wrote it."""
+    leader = MemoryStore(step=3)
+    store = FollowingStore(leader)
+    hub, sink = Hub(store), Received()
+    await live(hub, "a/", sink)
+    await create(leader, "a/1", "b/1", "a/2")
+    assert sink.revisions == [3, 9]
+
+
+async def test_progress_without_events_is_a_watcher_s_position() -> None:
+    """So a bookmark says it, who waits for it goes on, and nobody is woken for it."""
+    leader = MemoryStore()
+    hub, sink = Hub(FollowingStore(leader, Range.prefix("a/"))), Received()
+    watcher = await live(hub, "a/", sink)
+    behind = hub.subscribe("a/", 0, sink)
+    await create(leader, "b/1", "b/2", "b/3")
+    assert (hub.revision, hub.position(watcher)) == (3, 3)
+    assert sink.batches == []
+    assert is_live(watcher)
+    with trio.fail_after(1):
+        await hub.wait_for(3)
+    await catch_up(hub, behind, sink)
+    assert is_live(behind)
+    await create(leader, "a/1")
+    assert sink.revisions == [4, 4]

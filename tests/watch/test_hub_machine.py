@@ -21,15 +21,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.store import reader
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Event, Range, Stamped, Store
-from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite import reader
+from kubetrio.store.sqlite.revisions import StoreConfig, open_store
 from kubetrio.testing.environment import Gate, Hold, gated
-from kubetrio.testing.store_model import MemoryStore
+from kubetrio.testing.store_model import FollowingStore, MemoryStore
 from kubetrio.watch.hub import Hub, Watcher, WatcherState
 from kubetrio.watch.window import Batch
 
+GAP = 3
 WINDOW_BYTES = 2000  # four events, about
 KEYS = ("a/1", "a/2", "a/b/1", "b/1", "c")
 PREFIXES = ("a/", "a/b/", "b/", "c", "a/1")
@@ -106,7 +107,12 @@ class Turns:
     rounds: int
 
 
-Step = WatcherStep | Write | Compact | SlowPull | Turns
+@dataclass(frozen=True)
+class Progress:
+    """Others write what this store is not told of; of SQLite there are none."""
+
+
+Step = WatcherStep | Write | Compact | SlowPull | Turns | Progress
 
 
 class SlowStore:
@@ -116,6 +122,7 @@ class SlowStore:
         self._store = store
         self.gate = Gate()
         self.on_commit = store.on_commit
+        self.on_progress = store.on_progress
 
     @property
     def revision(self) -> int:
@@ -165,10 +172,13 @@ class Client:
 class World:
     """Store, model, hub and clients."""
 
-    def __init__(self, store: SqliteStore, gate: Gate, at_once: int) -> None:
+    def __init__(
+        self, store: Store, gate: Gate, at_once: int, leader: MemoryStore | None = None
+    ) -> None:
         self.store = store
         self.gate = gate
-        self.model = MemoryStore()
+        self.leader = leader  # of a store that is told of revisions
+        self.model = MemoryStore(step=GAP if leader else 1)
         self.slow = SlowStore(store)
         self.hub = Hub(cast("Store", self.slow), window_bytes=WINDOW_BYTES, at_once=at_once)
         self.clients: list[Client] = []
@@ -176,8 +186,8 @@ class World:
     def expected(self, client: Client, upto: int) -> list[Event]:
         """Events of a client's prefix behind its start, up to a revision."""
         keys = client.watcher.keys
-        log = self.model.log[client.start : upto]
-        return [logged.event for logged in log if logged.event.key in keys]
+        log = self.model.logged(client.start, upto)
+        return [logged.event for logged in log if logged.key in keys]
 
     def check(self) -> None:
         """Every client has exactly what is behind its start and up to its position."""
@@ -187,7 +197,7 @@ class World:
                 assert client.received == self.expected(client, self.hub.position(watcher))
             assert (
                 client.received
-                == self.expected(client, len(self.model.log))[: len(client.received)]
+                == self.expected(client, self.model.revision)[: len(client.received)]
             )
 
     async def change(self, key: str, *, delete: bool) -> Callable[[], Awaitable[object]]:
@@ -269,6 +279,10 @@ class World:
             await self.join(step)
         elif isinstance(step, SlowPull):
             await self.slow_pull(step)
+        elif isinstance(step, Progress):
+            if self.leader is not None:
+                self.model.progress(self.model.revision + 1)
+                self.leader.progress(self.model.revision)
         elif isinstance(step, Turns):
             for _ in range(step.rounds):
                 await trio.lowlevel.checkpoint()
@@ -307,10 +321,21 @@ class World:
 
 
 async def run(directory: Path, steps: Sequence[Step], at_once: int) -> None:
-    """Take the steps, checking everybody after each."""
+    """Take the steps on SQLite."""
     env, gate = gated(1)
-    async with open_store(directory, StoreConfig(), env) as store, trio.open_nursery() as nursery:
-        world = World(store, gate, at_once)
+    async with open_store(directory, StoreConfig(), env) as store:
+        await take_all(World(store, gate, at_once), steps, at_once)
+
+
+async def run_told(steps: Sequence[Step], at_once: int) -> None:
+    """Take the steps on a store that is told of revisions with gaps, by another process."""
+    leader = MemoryStore(step=GAP, stamps_on_read=True)
+    await take_all(World(FollowingStore(leader), Gate(), at_once, leader), steps, at_once)
+
+
+async def take_all(world: World, steps: Sequence[Step], at_once: int) -> None:
+    """Take the steps, checking everybody after each."""
+    async with trio.open_nursery() as nursery:
         if at_once:
             nursery.start_soon(world.hub.run)
         for step in steps:
@@ -342,6 +367,7 @@ step_strategy: st.SearchStrategy[Step] = st.one_of(
     watcher_steps,
     st.builds(Pull, who),
     st.builds(Turns, st.integers(1, 4)),
+    st.just(Progress()),
     st.builds(Write, written, st.booleans()),
     st.builds(
         Write, written, st.booleans(), st.lists(watcher_steps, min_size=1, max_size=4).map(tuple)
@@ -376,3 +402,12 @@ TWO = (Join("a/", 0), Join("a/", 0), Pull(0), Pull(1))
 def test_watchers_get_their_events(steps: Sequence[Step], at_once: int) -> None:
     """Exactly those of their keys behind their start, in order, as far as they have come."""
     run_steps(steps, at_once)
+
+
+@settings(max_examples=100, deadline=None)
+@given(step_lists, st.integers(0, 2))
+@example([Join("a/", 0), Pull(0), Write(("a/1",)), Progress(), Pull(0), Write(("a/1",))], 0)
+@example([*TWO, Write(KEYS * 2), Progress(), Turns(1), Join("a/", 2), Pull(2), Progress()], 1)
+def test_watchers_get_what_others_wrote(steps: Sequence[Step], at_once: int) -> None:
+    """The same of revisions with gaps that another process made, and of progress alone."""
+    trio.run(run_told, steps, at_once, clock=MockClock())

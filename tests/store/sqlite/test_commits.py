@@ -8,14 +8,14 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.env import seeded
-from kubetrio.store import database
-from kubetrio.store.clock import Clock
-from kubetrio.store.commits import Commits
 from kubetrio.store.errors import StoreClosed
 from kubetrio.store.model import KeyValue, Stamped
-from kubetrio.store.reserve import Reserve
-from kubetrio.store.space import Space
-from kubetrio.store.sync import open_sync
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite.clock import Clock
+from kubetrio.store.sqlite.commits import Commits
+from kubetrio.store.sqlite.reserve import Reserve
+from kubetrio.store.sqlite.space import Space
+from kubetrio.store.sqlite.sync import open_sync
 
 VALUE = Stamped(b"", b"x")
 MADE_READY_S = 0.001  # what a write costs before it is submitted

@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from kubetrio.env import Env, seeded
-from kubetrio.store import sync
-from kubetrio.store.sync import WorkerSync, open_sync
-from kubetrio.store.uring import Ring, open_ring
+from kubetrio.store.sqlite import sync
+from kubetrio.store.sqlite.sync import WorkerSync, open_sync
+from kubetrio.store.sqlite.uring import Ring, open_ring
 
 
 @pytest.fixture

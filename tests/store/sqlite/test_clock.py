@@ -12,10 +12,10 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.env import Env, seeded
-from kubetrio.store.clock import Clock
-from kubetrio.store.database import FILE_NAME
 from kubetrio.store.model import Stamped
-from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.clock import Clock
+from kubetrio.store.sqlite.database import FILE_NAME
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

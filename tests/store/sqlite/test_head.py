@@ -8,12 +8,12 @@ import pytest
 import trio
 
 from kubetrio.env import seeded
-from kubetrio.store import head
-from kubetrio.store.database import FILE_NAME
-from kubetrio.store.errors import DatabaseUnusable
-from kubetrio.store.head import Head, Noted, left_behind
 from kubetrio.store.model import Stamped
-from kubetrio.store.revisions import StoreConfig, open_store
+from kubetrio.store.sqlite import head
+from kubetrio.store.sqlite.database import FILE_NAME
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.head import Head, Noted, left_behind
+from kubetrio.store.sqlite.revisions import StoreConfig, open_store
 
 FULL = StoreConfig()
 NORMAL = StoreConfig(durability="normal")

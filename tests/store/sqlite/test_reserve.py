@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.store import reserve
-from kubetrio.store.reserve import FILE_NAME, SMALLEST_BYTES, STEP_BYTES, Reserve, size_for
+from kubetrio.store.sqlite import reserve
+from kubetrio.store.sqlite.reserve import FILE_NAME, SMALLEST_BYTES, STEP_BYTES, Reserve, size_for
 
 SIZE = 4 * STEP_BYTES
 

@@ -18,7 +18,7 @@ import trio
 
 from kubetrio.files import FULL
 from kubetrio.logs import Log
-from kubetrio.store.reserve import STEP_BYTES, Reserve
+from kubetrio.store.sqlite.reserve import STEP_BYTES, Reserve
 
 LOG = Log("kubetrio.store")
 LOOKS_EACH_S = 5.0

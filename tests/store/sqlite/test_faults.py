@@ -12,15 +12,11 @@ from trio.testing import MockClock
 
 from kubetrio.env import seeded
 from kubetrio.groups import leaves
-from kubetrio.store.errors import (
-    DatabaseUnusable,
-    StoreBroken,
-    StoreClosed,
-    StoreUnavailable,
-)
+from kubetrio.store.errors import StoreClosed, StoreUnavailable
 from kubetrio.store.model import Event, KeyValue, Range, Revision, Stamped
-from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
-from kubetrio.store.space import LOOKS_EACH_S
+from kubetrio.store.sqlite.errors import DatabaseUnusable, StoreBroken
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.space import LOOKS_EACH_S
 from kubetrio.supervise import FIRST_PAUSE_S
 from kubetrio.testing.faults import ENOUGH, Faults, Lack
 

@@ -4,6 +4,8 @@ Tables
     revision   the log and the truth: one row a revision, value included.
     current    key -> newest revision, live keys only; ordered by key for lists.
     history    superseded revisions of keys: alive from `rev` up to, not including, `until`.
+    lease      revisions whose value has a time to live: when it is over, and where in the value the
+               revision stands.  One that is not its key's newest any more means nothing.
     meta       schema version, compacted revision, whether the last stop was clean.
 
 State at revision R of a range is `current` rows with rev <= R, and `history` rows with
@@ -22,7 +24,7 @@ Worked example: create a (1), create b (2), update a (3), delete b (4).
 from __future__ import annotations
 
 APPLICATION_ID = 0x6B747269  # "ktri", in the database header (sqlite.org/pragma.html)
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (
@@ -46,6 +48,14 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
             until INTEGER NOT NULL,
             size INTEGER NOT NULL,
             PRIMARY KEY (key, rev)
+        ) STRICT, WITHOUT ROWID""",
+    ),
+    2: (
+        """CREATE TABLE lease (
+            at INTEGER NOT NULL,
+            rev INTEGER NOT NULL,
+            hole INTEGER NOT NULL,
+            PRIMARY KEY (at, rev)
         ) STRICT, WITHOUT ROWID""",
     ),
 }
@@ -80,6 +90,16 @@ ADD_CURRENT = "INSERT INTO current (key, rev, size) VALUES (?, ?, ?)"
 MOVE_CURRENT = "UPDATE current SET rev = ?, size = ? WHERE key = ?"
 DROP_CURRENT = "DELETE FROM current WHERE key = ?"
 ADD_HISTORY = "INSERT INTO history (key, rev, until, size) VALUES (?, ?, ?, ?)"
+
+# Leases: rows of older revisions of a key stay until they are due, for few are.
+ADD_LEASE = "INSERT INTO lease (at, rev, hole) VALUES (?, ?, ?)"
+DROP_LEASE = "DELETE FROM lease WHERE at = ? AND rev = ?"
+NEXT_LEASE = "SELECT min(at) FROM lease"
+DUE = """SELECT l.at, l.rev, l.hole, c.key, c.size
+    FROM (SELECT at, rev, hole FROM lease WHERE at <= ? ORDER BY at, rev LIMIT ?) AS l
+    LEFT JOIN revision AS r ON r.rev = l.rev
+    LEFT JOIN current AS c ON c.key = r.key AND c.rev = l.rev
+    ORDER BY l.at, l.rev"""
 
 # Reads.  Each is one statement, so one snapshot, and brings the revision it saw.
 GET = """SELECT r.value, c.rev, r.create_rev

@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from kubetrio.store.errors import DataDirectoryLocked
+from kubetrio.store.sqlite.errors import DataDirectoryLocked
 
 FILE_NAME = "kubetrio.lock"
 

@@ -19,25 +19,20 @@ import enum
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVarTuple
+from typing import NoReturn, TypeVar, TypeVarTuple
 
 import apsw
 import outcome
 import trio
 
 from kubetrio.env import Env
-from kubetrio.store.clock import Clock
-from kubetrio.store.database import Writer
-from kubetrio.store.errors import (
-    StoreBroken,
-    StoreClosed,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-)
-from kubetrio.store.model import Event, KeyValue, Revision
-from kubetrio.store.space import Space
-from kubetrio.store.sync import FileSync
+from kubetrio.store.errors import StoreClosed, StoreError, StoreFull, StoreUnavailable
+from kubetrio.store.model import Event, Revision
+from kubetrio.store.sqlite.clock import Clock
+from kubetrio.store.sqlite.database import Writer, Wrote
+from kubetrio.store.sqlite.errors import StoreBroken
+from kubetrio.store.sqlite.space import Space
+from kubetrio.store.sqlite.sync import FileSync
 
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
 GATHERED = 16  # writes that share a commit well enough, where nothing is synced
@@ -47,7 +42,8 @@ PATIENCE = 8  # rounds without a write, after which those who stayed behind go a
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
 
 Change = TypeVarTuple("Change")
-Apply = Callable[..., tuple[KeyValue, Event]]
+T = TypeVar("T")
+Apply = Callable[..., Wrote[object]]
 
 
 class _State(enum.Enum):
@@ -106,7 +102,7 @@ class _Flight:
         self.before = before
         self.open = True
         self.size = sum(write.size for write in batch)
-        self.answers: list[outcome.Outcome[KeyValue]] = []
+        self.answers: list[outcome.Outcome[object]] = []
         self.events: list[Event] = []
         self.syncing = False
         self.began = 0.0
@@ -195,12 +191,12 @@ class Commits:
 
     async def submit(
         self,
-        apply: Callable[[Writer, *Change], tuple[KeyValue, Event]],
+        apply: Callable[[Writer, *Change], Wrote[T]],
         arguments: tuple[*Change],
         size: int,
         *,
         frees: bool = False,
-    ) -> KeyValue:
+    ) -> T:
         """Queue a write and wait until it is durable; cancellable until it is taken.
 
         Args:
@@ -235,7 +231,7 @@ class Commits:
             self._queue.remove(write)
             return trio.lowlevel.Abort.SUCCEEDED
 
-        result: KeyValue = await trio.lowlevel.wait_task_rescheduled(abort)
+        result: T = await trio.lowlevel.wait_task_rescheduled(abort)
         return result
 
     def _may_begin(self) -> bool:
@@ -334,12 +330,12 @@ class Commits:
                     answers.append(outcome.Error(StoreFull()))
                     continue
                 try:
-                    stored, event = write.apply(writer, *write.arguments)
+                    answer, changes = write.apply(writer, *write.arguments)
                 except StoreError as error:
                     answers.append(outcome.Error(error))
                 else:
-                    answers.append(outcome.Value(stored))
-                    events.append(event)
+                    answers.append(outcome.Value(answer))
+                    events += changes
         except BaseException as error:  # noqa: BLE001  (raised behind the answers)
             self._roll_back(flight, error)
         return flight

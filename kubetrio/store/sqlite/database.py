@@ -1,8 +1,8 @@
 """The SQLite file: the one writing connection, pragmas, opening and checking.
 
-Everything here is synchronous.  `store.revisions` decides what runs on the event loop (single rows,
-small pages, inserts into the page cache: microseconds) and what goes to a thread (commits, long
-reads, compaction, checkpoints).
+Everything here is synchronous.  `store.sqlite.revisions` decides what runs on the event loop (few
+rows, small pages, inserts into the page cache: microseconds) and what goes to a thread (commits,
+long reads, compaction, checkpoints).
 
 Rules that others paid for: one writer, no shared cache, BEGIN IMMEDIATE, a busy time-out,
 checkpoints off the commit path, incremental vacuum.
@@ -13,22 +13,16 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import apsw
 
 from kubetrio.files import FULL, NO_DESCRIPTORS
 from kubetrio.logs import Log
-from kubetrio.store import statements as sql
-from kubetrio.store.errors import (
-    DatabaseUnusable,
-    KeyExists,
-    KeyMissing,
-    RevisionMismatch,
-)
-from kubetrio.store.head import Noted
+from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import (
     Event,
     EventType,
@@ -36,7 +30,13 @@ from kubetrio.store.model import (
     Revision,
     Stamped,
 )
-from kubetrio.store.sync import sync_directory
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.head import Noted
+from kubetrio.store.sqlite.sync import sync_directory
+
+T = TypeVar("T")
+Wrote = tuple[T, Sequence[Event]]  # what the writer is answered, and what happened
 
 LOG = Log("kubetrio.store")
 
@@ -194,8 +194,8 @@ class Writer:
     """The one writing connection: applies writes to an open transaction and commits it.
 
     A commit is not synced: ``synchronous=FULL`` is ``NORMAL`` and a sync of the write-ahead log
-    behind each commit (sqlite.org/pragma.html), and `store.commits` does that beside the event
-    loop.
+    behind each commit (sqlite.org/pragma.html), and `store.sqlite.commits` does that beside the
+    event loop.
 
     Args:
         path: database file.
@@ -217,7 +217,7 @@ class Writer:
         return apsw.SQLITE_OK
 
     def begin(self, now_ms: int) -> None:
-        """Open a transaction whose writes carry a time (`store.clock`) that never goes back."""
+        """Open a transaction whose writes carry a time (`Clock`) that never goes back."""
         self.newest_ms = max(self.newest_ms, now_ms)
         self._execute(sql.BEGIN)
         if not self._marked:  # there was no room for it when the file was opened
@@ -252,8 +252,13 @@ class Writer:
             self._execute(sql.ADD_HISTORY, (key, before[0], revision, before[1]))
         self.revision = revision
 
-    def create(self, key: str, value: Stamped) -> tuple[KeyValue, Event]:
+    def create(self, key: str, value: Stamped, ttl_ms: int = 0) -> Wrote[KeyValue]:
         """Apply a creation.
+
+        Args:
+            key: the key.
+            value: what it becomes.
+            ttl_ms: how long it stays if it is not written again; 0 for good.
 
         Raises:
             KeyExists: the key is there.
@@ -267,8 +272,10 @@ class Writer:
                 raise  # what is wrong is something else
             raise KeyExists(key) from None
         self._append(key, EventType.CREATED, revision, None, stamped)
+        if ttl_ms:
+            self._lease(value, ttl_ms)
         event = Event(revision, key, EventType.CREATED, stamped, None)
-        return KeyValue(key, stamped, revision, revision), event
+        return KeyValue(key, stamped, revision, revision), (event,)
 
     def _find(self, key: str, expected: Revision) -> tuple[Revision, int, bytes]:
         """Create revision, size and bytes of a key that must be at `expected`."""
@@ -279,8 +286,16 @@ class Writer:
             raise RevisionMismatch(key, row[0])
         return row[1], row[2], row[3]
 
-    def update(self, key: str, value: Stamped, expected: Revision) -> tuple[KeyValue, Event]:
-        """Apply a replacement.
+    def update(
+        self, key: str, value: Stamped, expected: Revision, ttl_ms: int = 0
+    ) -> Wrote[KeyValue]:
+        """Apply a replacement; what the value before had of its time to live is void.
+
+        Args:
+            key: the key.
+            value: what it becomes.
+            expected: revision it must be at.
+            ttl_ms: as of `create`.
 
         Raises:
             KeyMissing: the key is not there.
@@ -291,10 +306,12 @@ class Writer:
         stamped = value.at(revision)
         self._append(key, EventType.UPDATED, created, (expected, size), stamped)
         self._execute(sql.MOVE_CURRENT, (revision, len(stamped), key))
+        if ttl_ms:
+            self._lease(value, ttl_ms)
         event = Event(revision, key, EventType.UPDATED, stamped, previous)
-        return KeyValue(key, stamped, revision, created), event
+        return KeyValue(key, stamped, revision, created), (event,)
 
-    def delete(self, key: str, last: Stamped, expected: Revision) -> tuple[KeyValue, Event]:
+    def delete(self, key: str, last: Stamped, expected: Revision) -> Wrote[KeyValue]:
         """Apply a deletion; raises as `update`."""
         created, size, previous = self._find(key, expected)
         revision = self.revision + 1
@@ -302,7 +319,37 @@ class Writer:
         self._append(key, EventType.DELETED, created, (expected, size), stamped)
         self._execute(sql.DROP_CURRENT, (key,))
         event = Event(revision, key, EventType.DELETED, stamped, previous)
-        return KeyValue(key, stamped, revision, created), event
+        return KeyValue(key, stamped, revision, created), (event,)
+
+    def _lease(self, value: Stamped, ttl_ms: int) -> None:
+        """Note until when the newest revision stays, and how its value is stamped again."""
+        self._execute(sql.ADD_LEASE, (self.newest_ms + ttl_ms, self.revision, len(value.before)))
+
+    def next_lease(self) -> int | None:
+        """When the first time to live is over, None when there is none; not in a transaction."""
+        at: int | None = self._execute(sql.NEXT_LEASE).get
+        return at
+
+    def expire(self, now_ms: int, most: int, max_bytes: int) -> Wrote[bool]:
+        """Apply the deletion of what has lived out its time; whether there may be more of it.
+
+        Args:
+            now_ms: the time, by `Clock`.
+            most: leases to look at.
+            max_bytes: of values that are deleted, but for the first.
+        """
+        events: list[Event] = []
+        due: list[Any] = self._execute(sql.DUE, (now_ms, most)).fetchall()
+        for at, revision, hole, key, size in due:
+            if key is not None:  # else it was written again, or deleted
+                if events and size > max_bytes:
+                    return True, events
+                max_bytes -= size
+                value = self._find(key, revision)[2]
+                last = Stamped(value[:hole], value[hole + len(str(revision)) :])
+                events += self.delete(key, last, revision)[1]
+            self._execute(sql.DROP_LEASE, (at, revision))
+        return len(due) == most, events
 
     def compact(self, to: Revision) -> None:
         """Drop what only revisions older than `to` can see, in one transaction."""

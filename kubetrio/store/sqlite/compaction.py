@@ -10,9 +10,9 @@ from __future__ import annotations
 import trio
 
 from kubetrio.env import Env, monotonic
-from kubetrio.store.database import Writer
 from kubetrio.store.errors import Compacted, FutureRevision
 from kubetrio.store.model import Revision
+from kubetrio.store.sqlite.database import Writer
 
 FIRST_STEP = 64  # revisions
 LARGEST_STEP = 4096

@@ -9,12 +9,13 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.env import seeded
-from kubetrio.store import reserve
-from kubetrio.store.errors import DatabaseUnusable, StoreFull
+from kubetrio.store.errors import StoreFull
 from kubetrio.store.model import Range, Stamped
-from kubetrio.store.reserve import FILE_NAME
-from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
-from kubetrio.store.space import LOOKS_EACH_S, SAID_EACH_S
+from kubetrio.store.sqlite import reserve
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.reserve import FILE_NAME
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.space import LOOKS_EACH_S, SAID_EACH_S
 from kubetrio.testing.environment import Fault, FaultyDisk
 
 KEYS = Range.prefix("k")

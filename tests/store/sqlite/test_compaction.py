@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import seeded
-from kubetrio.store import database
-from kubetrio.store.commits import INLINE_BYTES
-from kubetrio.store.compaction import LARGEST_STEP, next_step
 from kubetrio.store.errors import Compacted, FutureRevision, StoreUnavailable
 from kubetrio.store.model import Range, Stamped
-from kubetrio.store.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite.commits import INLINE_BYTES
+from kubetrio.store.sqlite.compaction import LARGEST_STEP, next_step
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
 from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
 
 T = TypeVar("T")
@@ -123,16 +123,16 @@ async def test_without_an_interval_nothing_is_compacted(
 async def test_file_space_is_given_back(tmp_path: Path) -> None:
     """A store that held much and holds little is a small file."""
     async with open_store(tmp_path, CONFIG, seeded(1)) as store:
-        empty = store.statistics().file_bytes
+        empty = store.statistics().size_bytes
         for number in range(100):
             await store.create(f"k{number}", value(20_000))
         for number in range(100):
             await store.delete(f"k{number}", value(), expected=number + 1)
         await store._checkpoint(store._writer._connection)
-        assert store.statistics().file_bytes > 2_000_000
+        assert store.statistics().size_bytes > 2_000_000
         await store.compact(200)
         await store._checkpoint(store._writer._connection)
-        assert store.statistics().file_bytes < empty + 10 * 4096
+        assert store.statistics().size_bytes < empty + 10 * 4096
 
 
 async def test_old_revisions_go_by_age(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -157,15 +157,15 @@ async def test_the_log_of_a_store_that_rests_is_emptied(
     async with open_store(tmp_path, CONFIG, seeded(1)) as store:
         await churn(store, 10)
         assert await store.count(Range.prefix("k")) == 1
-        grown = store.statistics().wal_bytes
+        grown = store.wal_bytes
         assert grown > 0
         await trio.sleep(61)
         await store.update("k", value(), expected=10)
-        assert store.statistics().wal_bytes == grown
+        assert store.wal_bytes == grown
         await trio.sleep(60)
-        assert store.statistics().wal_bytes == grown
+        assert store.wal_bytes == grown
         await trio.sleep(60)
-        assert store.statistics().wal_bytes == 0
+        assert store.wal_bytes == 0
 
 
 @pytest.mark.parametrize("clean", [True, False])

@@ -1,6 +1,6 @@
 """Reading connections: keys, ranges, counts and events of one state.
 
-Everything here is synchronous; see `store.database`.
+Everything here is synchronous; see `store.sqlite.database`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from kubetrio.store import statements as sql
-from kubetrio.store.database import connect
 from kubetrio.store.errors import Compacted, FutureRevision
 from kubetrio.store.model import (
     Event,
@@ -23,6 +21,8 @@ from kubetrio.store.model import (
     RangeResult,
     Revision,
 )
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.database import connect
 
 PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
 NO_LIMIT = -1

@@ -15,23 +15,21 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import run_inline, seeded
-from kubetrio.store import sync
-from kubetrio.store.commits import INLINE_BYTES, MAX_BATCH
-from kubetrio.store.database import FILE_NAME
 from kubetrio.store.errors import (
-    DatabaseUnusable,
-    DataDirectoryLocked,
     FutureRevision,
     KeyExists,
-    StoreBroken,
     StoreClosed,
     StoreError,
     StoreFull,
     StoreUnavailable,
 )
 from kubetrio.store.model import Event, Range, Stamped
-from kubetrio.store.reader import UNREAD, Reader
-from kubetrio.store.revisions import (
+from kubetrio.store.sqlite import sync
+from kubetrio.store.sqlite.commits import INLINE_BYTES, MAX_BATCH
+from kubetrio.store.sqlite.database import FILE_NAME
+from kubetrio.store.sqlite.errors import DatabaseUnusable, DataDirectoryLocked, StoreBroken
+from kubetrio.store.sqlite.reader import UNREAD, Reader
+from kubetrio.store.sqlite.revisions import (
     INLINE_KEYS,
     READERS,
     SqliteStore,
@@ -631,7 +629,7 @@ async def test_the_log_is_checkpointed_while_writing(tmp_path: Path) -> None:
         for number in range(300):
             await store.create(f"k{number}", value(4000))
             assert await store.count(KEYS) == number + 1
-        assert store.statistics().wal_bytes < 150 * 4096
+        assert store.wal_bytes < 150 * 4096
         assert await store.count(KEYS) == 300
 
 
@@ -672,13 +670,13 @@ async def test_a_log_is_looked_at_when_it_has_grown(
         assert reader.get("k", None) is not None
         for number in range(200):
             await store.create(f"k{number}", value(4000))
-        grown = store.statistics().wal_bytes // 4096
+        grown = store.wal_bytes // 4096
         reader.close()
         assert grown > 400
         assert grown // 40 < looks <= grown // 20
         for number in range(20):
             await store.create(f"l{number}", value(4000))
-        assert store.statistics().wal_bytes // 4096 == grown  # used again from its beginning
+        assert store.wal_bytes // 4096 == grown  # used again from its beginning
 
 
 async def test_a_full_disk_does_not_fail_the_end(

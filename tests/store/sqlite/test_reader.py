@@ -9,12 +9,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kubetrio.store import database
-from kubetrio.store import statements as sql
-from kubetrio.store.database import Writer
 from kubetrio.store.errors import Compacted, FutureRevision
 from kubetrio.store.model import Range, Stamped
-from kubetrio.store.reader import MAPPED_BYTES, MAPPED_FROM, PAGE_PROBE, UNREAD, Reader
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.database import Writer
+from kubetrio.store.sqlite.reader import MAPPED_BYTES, MAPPED_FROM, PAGE_PROBE, UNREAD, Reader
 
 VALUE = Stamped(b"", b"x" * 500)
 ALL = Range.prefix("k")
@@ -251,7 +251,7 @@ def test_keys_of_the_past_are_counted_in_either_way(
     writer.commit()
     expected = [1, 2, 3, 4, 5, 5, 4, 4, 5, 4]
     for back in (1000, 0):
-        monkeypatch.setattr("kubetrio.store.reader.COUNTED_BACK", back)
+        monkeypatch.setattr("kubetrio.store.sqlite.reader.COUNTED_BACK", back)
         assert [reader.count(ALL, at) for at in range(1, 11)] == expected
     writer.compact(6)
     assert [reader.count(ALL, at) for at in range(6, 11)] == expected[5:]

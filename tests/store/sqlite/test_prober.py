@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.store.errors import StoreClosed, StoreError, StoreUnavailable
-from kubetrio.store.prober import FRESH_S, Prober
+from kubetrio.store.sqlite.prober import FRESH_S, Prober
 
 
 class Engine:

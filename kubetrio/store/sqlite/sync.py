@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kubetrio.env import Env, Worker
-from kubetrio.store.uring import open_ring
+from kubetrio.store.sqlite.uring import open_ring
 
 fdatasync = getattr(os, "fdatasync", os.fsync)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.store.model import Event, EventType, KeyValue
-from kubetrio.store.recent import NOTED, OVERHEAD_BYTES, Recent
+from kubetrio.store.sqlite.recent import NOTED, OVERHEAD_BYTES, Recent
 
 LARGE = 64 * 1024
 

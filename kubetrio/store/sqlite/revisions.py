@@ -1,7 +1,8 @@
 """The SQLite store: group commit, reads, the commit stream, compaction and checkpoints.
 
 What is read on the event loop is what was announced: the reader keeps its snapshot while a commit
-is in flight (`store.commits`).  Reads elsewhere, which may have seen more, wait until that landed.
+is in flight (`store.sqlite.commits`).  Reads elsewhere, which may have seen more, wait until that
+landed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from typing import NoReturn, TypeVar, TypeVarTuple
 
@@ -19,36 +20,34 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.logs import Log
-from kubetrio.store import database
-from kubetrio.store.clock import Clock
-from kubetrio.store.commits import Commits
-from kubetrio.store.compaction import compact
-from kubetrio.store.errors import (
-    Compacted,
-    DatabaseUnusable,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-)
-from kubetrio.store.head import Head, left_behind
-from kubetrio.store.lock import DirectoryLock
+from kubetrio.store.errors import Compacted, StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import (
     CommitHook,
     Event,
+    Gauge,
     JoinResult,
     KeyValue,
+    ProgressHook,
     Range,
     RangeResult,
     Revision,
     Stamped,
     StoreStatistics,
 )
-from kubetrio.store.prober import Prober
-from kubetrio.store.reader import Reader
-from kubetrio.store.recent import Recent
-from kubetrio.store.reserve import Reserve, size_for
-from kubetrio.store.space import Space
-from kubetrio.store.sync import FileSync, open_sync
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite.clock import Clock
+from kubetrio.store.sqlite.commits import Commits
+from kubetrio.store.sqlite.compaction import compact
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.head import Head, left_behind
+from kubetrio.store.sqlite.leases import Leases
+from kubetrio.store.sqlite.lock import DirectoryLock
+from kubetrio.store.sqlite.prober import Prober
+from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.sqlite.recent import Recent
+from kubetrio.store.sqlite.reserve import Reserve, size_for
+from kubetrio.store.sqlite.space import Space
+from kubetrio.store.sqlite.sync import FileSync, open_sync
 from kubetrio.supervise import persevere
 
 T = TypeVar("T")
@@ -64,6 +63,7 @@ READ_CACHE_KIB = 16384  # inner pages of a million keys, and a bit
 PROBED_KEY = "/registry/health"  # what kube-apiserver asks etcd for; nobody writes it
 LONG_READ_CACHE_KIB = 8192
 PROBE_CACHE_KIB = 64
+EXPIRED_BYTES = 128 * 1024  # of values that go in one transaction
 READERS = 2  # threads that read long ranges at the same time
 
 
@@ -144,6 +144,7 @@ class SqliteStore:
         self._pages_looked_at = 0  # length of the log at the last checkpoint
         self._recent = Recent(config.recent_bytes)
         self._hooks: list[CommitHook] = []
+        self._leases = Leases(self._clock, writer.next_lease(), self._next_lease, self._expire)
 
     # ------------------------------------------------------------------ state
 
@@ -161,21 +162,33 @@ class SqliteStore:
         """Add a listener of the commit stream."""
         self._hooks.append(hook)
 
+    def on_progress(self, hook: ProgressHook) -> None:
+        """Nothing to tell: each revision of this engine is on the commit stream."""
+
+    @property
+    def wal_bytes(self) -> int:
+        """Size of the write-ahead log."""
+        wal = self._path.with_name(self._path.name + "-wal")
+        return wal.stat().st_size if wal.exists() else 0
+
     def statistics(self) -> StoreStatistics:
         """A snapshot of numbers."""
-        wal = self._path.with_name(self._path.name + "-wal")
         return StoreStatistics(
             revision=self._revision,
             compacted=self._writer.compacted,
             commits=self._commits.commits,
             writes=self._commits.writes,
             largest_batch=self._commits.largest_batch,
-            wal_bytes=wal.stat().st_size if wal.exists() else 0,
-            file_bytes=self._path.stat().st_size,
+            size_bytes=self._path.stat().st_size,
             queued=self._commits.queued,
             full=self._space.full,
             recent=len(self._recent),
             recent_bytes=self._recent.bytes,
+            own=(
+                Gauge(
+                    "kubetrio_storage_wal_bytes", "Bytes of the write-ahead log.", self.wal_bytes
+                ),
+            ),
         )
 
     # ------------------------------------------------------------------ reads
@@ -293,16 +306,35 @@ class SqliteStore:
 
     # ------------------------------------------------------------------ writes
 
-    async def create(self, key: str, value: Stamped) -> KeyValue:
+    async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Write a new key; see `Store.create`."""
-        return await self._commits.submit(database.Writer.create, (key, value), _size_of(value))
+        if not ttl_s:
+            return await self._commits.submit(database.Writer.create, (key, value), _size_of(value))
+        ttl_ms = ceil(ttl_s * 1000)
+        stored = await self._commits.submit(
+            database.Writer.create, (key, value, ttl_ms), _size_of(value)
+        )
+        self._leases.written(ttl_ms)
+        return stored
 
     async def update(
-        self, key: str, value: Stamped, *, expected: Revision, frees: bool = False
+        self,
+        key: str,
+        value: Stamped,
+        *,
+        expected: Revision,
+        ttl_s: float = 0.0,
+        frees: bool = False,
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
         submit = self._free if frees else self._commits.submit
-        return await submit(database.Writer.update, (key, value, expected), _size_of(value))
+        if not ttl_s:
+            return await submit(database.Writer.update, (key, value, expected), _size_of(value))
+        ttl_ms = ceil(ttl_s * 1000)
+        arguments = (key, value, expected, ttl_ms)
+        stored = await submit(database.Writer.update, arguments, _size_of(value))
+        self._leases.written(ttl_ms)
+        return stored
 
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
         """Delete a key; see `Store.delete`."""
@@ -310,10 +342,10 @@ class SqliteStore:
 
     async def _free(
         self,
-        apply: Callable[[database.Writer, *Change], tuple[KeyValue, Event]],
+        apply: Callable[[database.Writer, *Change], database.Wrote[T]],
         arguments: tuple[*Change],
         size: int,
-    ) -> KeyValue:
+    ) -> T:
         """Submit a write that room comes of: where there is none for it, room is made first."""
         try:
             return await self._commits.submit(apply, arguments, size, frees=True)
@@ -322,6 +354,19 @@ class SqliteStore:
                 raise
         await self._space.looked()
         return await self._commits.submit(apply, arguments, size, frees=True)
+
+    async def _expire(self, most: int) -> bool:
+        """Delete some of what has lived out its time; whether there may be more."""
+        arguments = (self._clock.now_ms(), most, EXPIRED_BYTES)
+        return await self._free(database.Writer.expire, arguments, EXPIRED_BYTES)
+
+    async def _next_lease(self) -> int | None:
+        """When the first time to live is over."""
+        async with self._writer_slot:
+            try:
+                return self._writer.next_lease()
+            except apsw.Error as error:
+                raise self._unreadable(error) from error
 
     def _announce(self, events: Sequence[Event]) -> None:
         self._revision = events[-1].revision
@@ -371,7 +416,7 @@ class SqliteStore:
         if target > self._writer.compacted:
             await self.compact(target)
         rests, self._rested_at = self._rested_at == self._revision, self._revision
-        too_long = self.statistics().wal_bytes > WAL_KEPT_BYTES
+        too_long = self.wal_bytes > WAL_KEPT_BYTES
         if self._writer.wal_pages or too_long:
             empty = (rests or too_long) and not self._space.full  # its room would be lost
             mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if empty else apsw.SQLITE_CHECKPOINT_RESTART
@@ -465,6 +510,7 @@ class SqliteStore:
             for run, name in (
                 (self._compact_forever, "store compaction"),
                 (self._checkpoint_forever, "store checkpoints"),
+                (self._leases.run, "store leases"),
                 (self._prober.run, "store probe"),
                 (partial(self._space.keep, self._make_room), "store space"),
             ):

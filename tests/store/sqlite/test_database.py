@@ -9,11 +9,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kubetrio.store import database
-from kubetrio.store import statements as sql
-from kubetrio.store.errors import DatabaseUnusable
 from kubetrio.store.model import Range, Stamped
-from kubetrio.store.reader import Reader
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.reader import Reader
 from kubetrio.testing.faults import Faults, Lack
 
 PAGE = 4096
@@ -54,7 +54,8 @@ def test_a_new_file_says_whose_it_is(path: Path) -> None:
     """Application id, schema version and WAL mode are in the file from the beginning."""
     open_writer(path).close()
     assert ask(path, "PRAGMA application_id") == [(sql.APPLICATION_ID,)]
-    assert ask(path, "SELECT version, at FROM migration") == [(sql.SCHEMA_VERSION, 1000)]
+    versions = ask(path, "SELECT version, at FROM migration ORDER BY version")
+    assert versions == [(version, 1000) for version in range(1, sql.SCHEMA_VERSION + 1)]
     assert ask(path, "PRAGMA journal_mode") == [("wal",)]
     assert ask(path, "PRAGMA auto_vacuum") == [(2,)]
 
@@ -289,6 +290,7 @@ def test_a_migration_without_room_is_not_told_as_damage(path: Path) -> None:
         while True:
             with closing(sqlite3.connect(path)) as db, db:
                 db.execute("DELETE FROM migration")
+                db.execute("DROP TABLE IF EXISTS lease")
                 db.execute("DROP TABLE IF EXISTS history")
                 db.execute("DROP TABLE IF EXISTS current")
                 db.execute("DROP TABLE IF EXISTS revision")

@@ -1,0 +1,1 @@
+"""The embedded engine: revisions over SQLite, and the only door to the database."""

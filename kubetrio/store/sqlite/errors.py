@@ -1,0 +1,43 @@
+"""Errors that only this engine has: of its file, its directory and its disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kubetrio.store.errors import StoreError
+
+
+class StoreBroken(StoreError):
+    """The disk could not sync what was committed: what is on it is unknown, and the store ends.
+
+    A sync that failed once may succeed the next time without the data (fsync(2)), so trying again
+    proves nothing.  What was acknowledged is there; the file is checked when it is opened again.
+
+    Args:
+        error: what the system said.
+    """
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"the disk failed to sync the write-ahead log: {error}")
+
+
+class DataDirectoryLocked(StoreError):
+    """Another server has the data directory.
+
+    Args:
+        path: the data directory.
+        pid: process that holds it, 0 when unknown.
+    """
+
+    def __init__(self, path: Path, pid: int) -> None:
+        holder = f"process {pid}" if pid else "another process"
+        super().__init__(
+            f"data directory {path} is in use by {holder}: "
+            "stop that server or choose another --data-dir"
+        )
+        self.path = path
+        self.pid = pid
+
+
+class DatabaseUnusable(StoreError):
+    """The database file is foreign, corrupt or of a newer version; it was left as it was."""
