@@ -305,6 +305,7 @@ async def open_server(config: Config, env: Env | None = None) -> AsyncIterator[S
                 if isinstance(api.flow, PriorityAndFairness) and keeper is not None:
                     await nursery.start(api.flow.gate.run, name="flow control")
                     in_background(keeper.run, "flow control configuration")
+                    in_background(partial(api.flow.counts.run, store), "object counts")
                 in_background(partial(_write_later, state, store), "objects of the server")
                 unprotect = Unprotect(api.registry, api.lifecycle, store)
                 in_background(unprotect.run, "storage protection")

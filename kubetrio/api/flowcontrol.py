@@ -22,7 +22,7 @@ from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.machinery.identity import MASTERS
 from kubetrio.schema.kind import Kind
-from kubetrio.schema.registry import LiveRegistry
+from kubetrio.schema.registry import LiveRegistry, Registry
 from kubetrio.watch.hub import Hub, prefixes
 
 LONG_RUNNING_VERBS = frozenset({"proxy"})
@@ -145,6 +145,15 @@ class PriorityAndFairness:
         self._hub = hub
         self._estimator = Estimator(EstimatorConfig())
         self._request_timeout_s = request_timeout_s
+        registry.subscribe(self._kinds_changed)
+
+    def _kinds_changed(self, before: Registry, after: Registry) -> None:
+        """What is remembered of requests says which kinds they are about, and how wide they are."""
+        self._entries.clear()
+        old, new = _prefixes(before), _prefixes(after)
+        for prefix in old - new:
+            self.counts.forget(prefix)
+        self.counts.want(new - old)
 
     def passes(self, request: Request) -> bool:
         """See `FlowControl`."""
@@ -232,6 +241,11 @@ class PriorityAndFairness:
         watchers = self._hub.watchers_of(concerned)
         entry.tally.watchers.observe(watchers)
         return self._estimator.writing(info.verb, watchers, entry.classified.max_seats)
+
+
+def _prefixes(registry: Registry) -> frozenset[str]:
+    """Key prefixes of all that is stored."""
+    return frozenset(kind.storage_prefix for kind in registry.resources.values()) - {""}
 
 
 def digest(request: Any) -> RequestDigest:

@@ -24,6 +24,7 @@ from kubetrio.api.compress import compress, compresses
 from kubetrio.api.encoders import accept_error
 from kubetrio.api.flowcontrol import FlowControl, held_by_stream, keep_seat
 from kubetrio.api.httplog import RequestLog
+from kubetrio.api.kindstreams import KindStreams
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
@@ -120,6 +121,7 @@ class Api:
         streams: cancel scopes of open watches, logs and tunnels.
         clock: Trio's, asked without the way through its current run.
         under_way: requests that have no answer yet.
+        kind_streams: watches by what they are about.
     """
 
     config: ApiConfig
@@ -144,6 +146,10 @@ class Api:
     streams: set[trio.CancelScope] = field(default_factory=set)
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
     under_way: int = 0
+    kind_streams: KindStreams = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kind_streams = KindStreams(self.registry, self.streams, self.cache)
 
     def end_streams(self) -> None:
         """End open streams cleanly, as if their time were up (shutdown)."""

@@ -17,7 +17,6 @@ from kubetrio.schema.openapi_paths import (
 from kubetrio.schema.openapi_types import (
     META,
     V2_PREFIX,
-    CustomSchemas,
     closure_steps,
     converted_steps,
     cross_registered,
@@ -50,7 +49,7 @@ SHARED_BODIES: Final = {
 PARAMETERS_PREFIX: Final = "#/parameters/"
 
 
-def swagger_v2(registry: Registry, *, version: str, custom: CustomSchemas | None = None) -> Json:
+def swagger_v2(registry: Registry, *, version: str) -> Json:
     """The answer of ``GET /openapi/v2``: one document of all groups and versions.
 
     It is over a megabyte of JSON that few clients ask for: build it on request, and cache the
@@ -59,14 +58,11 @@ def swagger_v2(registry: Registry, *, version: str, custom: CustomSchemas | None
     Args:
         registry: what is served.
         version: Kubernetes version, for ``info.version``.
-        custom: OpenAPI v3 schema of each custom kind.
     """
-    return finish(swagger_steps(registry, version=version, custom=custom))
+    return finish(swagger_steps(registry, version=version))
 
 
-def swagger_steps(
-    registry: Registry, *, version: str, custom: CustomSchemas | None = None
-) -> Steps[Json]:
+def swagger_steps(registry: Registry, *, version: str) -> Steps[Json]:
     """``swagger_v2`` in steps of about a millisecond; arguments as there."""
     paths: Json = {}
     names: set[str] = set()
@@ -78,7 +74,7 @@ def swagger_steps(
             shared.update(_shared(items))
             if len(paths) % PATHS == 0:
                 yield
-    types = yield from closure_steps(names, custom_types(registry.resources.values(), custom or {}))
+    types = yield from closure_steps(names, custom_types(registry.resources.values()))
     definitions = yield from converted_steps(cross_registered(types), type_to_v2)
     return {
         "swagger": "2.0",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import trio
 
+from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.pipeline import Api
 from kubetrio.assembly import State, build_api, store_config
 from kubetrio.config import Config, Serving, Storage
@@ -100,6 +101,8 @@ async def open_api(
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(api.hub.run, name="watch hub")
                 await bootstrap(config, api, state, config.serving.secure_port)
+                if isinstance(api.flow, PriorityAndFairness):
+                    nursery.start_soon(api.flow.counts.run, store, name="object counts")
                 yield InProcess(api=api, env=env, config=config, state=state)
                 nursery.cancel_scope.cancel()
 

@@ -14,11 +14,18 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.kinds.core.quota.stored import EXPECTED_S, StoredQuotas
-from kubetrio.kinds.core.quota.usage import CLAIMS, PODS, SERVICES, counts_otherwise
+from kubetrio.kinds.core.quota.usage import (
+    CLAIMS,
+    PODS,
+    SERVICES,
+    count_name,
+    counts_otherwise,
+)
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import parse_micro
+from kubetrio.schema.registry import Registry, gone
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Event, EventType, Store
 
@@ -55,7 +62,14 @@ class QuotaKeeper:
         self._dirty: dict[str, float] = {}  # namespaces to count again, and from when on
         self._others_until = -inf
         self._woken = trio.Event()
+        self._new: set[GroupResource] = set()  # kinds that came, of which quotas may speak
         store.on_commit(self._committed)
+        quotas.registry.subscribe(self._kinds_changed)
+
+    def _kinds_changed(self, before: Registry, after: Registry) -> None:
+        self._new |= {kind.group_resource for kind in gone(after, before)}
+        if self._new:
+            self._woken.set()
 
     def _committed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -98,6 +112,8 @@ class QuotaKeeper:
     async def _recount(self) -> float:
         """Count what has waited long enough; seconds until more will have."""
         self._woken = trio.Event()
+        if self._new:
+            await self._mark_concerned()
         patience = PATIENCE_S if self._dirty and await self._beside_others() else 0.0
         now, pause = trio.current_time(), inf
         for namespace, since in sorted(self._dirty.items()):
@@ -117,6 +133,19 @@ class QuotaKeeper:
             if not settled:
                 self._mark(namespace)
         return pause
+
+    async def _mark_concerned(self) -> None:
+        """Have the quotas counted again that limit how many there are of a kind that came."""
+        names = {count_name(each) for each in self._new}
+        self._new.clear()
+        try:
+            quotas = await self._quotas.of("")
+        except StoreError as error:
+            log.warning("cannot read quotas", error=str(error))
+            return
+        for quota in quotas:
+            if not names.isdisjoint((quota.get("spec") or {}).get("hard") or ()):
+                self._mark(quota["metadata"]["namespace"])
 
     async def _beside_others(self) -> bool:
         """Whether somebody else keeps quotas too: wrote one, or leads controller managers."""
