@@ -32,7 +32,7 @@ from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.metrics import exposition
 from kubetrio.schema import discovery, openapi
 from kubetrio.schema.registry import LiveRegistry, Registry
-from kubetrio.schema.steps import Steps
+from kubetrio.schema.steps import Steps, release
 from kubetrio.wire import jsonwire, negotiate
 from kubetrio.wire.accept import parse_accept
 from kubetrio.wire.negotiate import DOCUMENT
@@ -240,7 +240,7 @@ class Documents:
         document = yield from openapi.swagger_steps(
             self._registry.current, version=DOCUMENT_VERSION
         )
-        return (yield from openapi.json_steps(document))
+        return (yield from _consumed(openapi.json_steps, document))
 
     def _swagger_protobuf(self) -> Steps[bytes]:
         from kubetrio.schema import openapi2_proto  # kubectl asks for it, once
@@ -248,7 +248,7 @@ class Documents:
         document = yield from openapi.swagger_steps(
             self._registry.current, version=DOCUMENT_VERSION
         )
-        return (yield from openapi2_proto.MESSAGES.steps(document))
+        return (yield from _consumed(openapi2_proto.MESSAGES.steps, document))
 
     async def _made(self, key: str, make: Callable[[], Steps[bytes]]) -> tuple[bytes, bytes]:
         """A large document's bytes and entity tag, made once; other tasks run while it is."""
@@ -298,6 +298,17 @@ def _dumped(make: Callable[[], Steps[Any]], accepted: negotiate.Accepted) -> Ste
     document = yield from make()
     yield
     return dump(document, accepted)
+
+
+def _consumed(
+    encode: Callable[[dict[str, Any]], Steps[bytes]], document: dict[str, Any]
+) -> Steps[bytes]:
+    """The bytes of a Swagger document, which is freed when they are made."""
+    body = yield from encode(document)
+    yield
+    for member in ("paths", "definitions"):  # made for it; others are constants
+        yield from release(document[member])
+    return body
 
 
 async def _paced(work: Steps[T]) -> T:

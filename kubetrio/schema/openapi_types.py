@@ -25,6 +25,8 @@ V3_PREFIX: Final = "#/components/schemas/"
 NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "default", "not", "nullable", "oneOf"})
 TYPES: Final = 8
 """Types that are looked at in a step."""
+RESOURCES: Final = 64
+"""Resources whose types are made in a step."""
 CONTENTS: Final = frozenset({"additionalProperties", "items", "properties"})
 # Types that every group and version of kube-apiserver's scheme knows under its own name.
 CROSS_REGISTERED: Final = ("DeleteOptions", "WatchEvent")
@@ -52,8 +54,15 @@ def custom_types(resources: Iterable[Kind]) -> dict[str, Json]:
     Args:
         resources: resources of a document; one whose type has no schema takes any object.
     """
+    return finish(custom_types_steps(resources))
+
+
+def custom_types_steps(resources: Iterable[Kind]) -> Steps[dict[str, Json]]:
+    """``custom_types`` in steps of some resources."""
     types: dict[str, Json] = {}
-    for resource in resources:
+    for number, resource in enumerate(resources, 1):
+        if number % RESOURCES == 0:
+            yield
         gvk = resource.group_version_kind
         if resource.builtin or builtin.type_name_of(gvk):
             continue

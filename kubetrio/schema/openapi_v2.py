@@ -20,7 +20,7 @@ from kubetrio.schema.openapi_types import (
     closure_steps,
     converted_steps,
     cross_registered,
-    custom_types,
+    custom_types_steps,
     gvk_object,
     type_to_v2,
 )
@@ -74,7 +74,8 @@ def swagger_steps(registry: Registry, *, version: str) -> Steps[Json]:
             shared.update(_shared(items))
             if len(paths) % PATHS == 0:
                 yield
-    types = yield from closure_steps(names, custom_types(registry.resources.values()))
+    own = yield from custom_types_steps(registry.resources.values())
+    types = yield from closure_steps(names, own)
     definitions = yield from converted_steps(cross_registered(types), type_to_v2)
     return {
         "swagger": "2.0",
@@ -93,18 +94,22 @@ def json_steps(document: Json) -> Steps[bytes]:
     Args:
         document: a Swagger 2.0 document.
     """
-    members = []
+    parts = [b"{"]
     for member, value in document.items():
+        parts += [b"," if len(parts) > 1 else b"", jsonwire.encode(member), b":"]
         entries = list(value.items()) if isinstance(value, dict) else []
         if not entries:
-            members.append(b"%b:%b" % (jsonwire.encode(member), jsonwire.encode(value)))
+            parts.append(jsonwire.encode(value))
             continue
-        parts = []
         for start in range(0, len(entries), ENTRIES):
+            parts.append(b"," if start else b"{")
             parts.append(jsonwire.encode(dict(entries[start : start + ENTRIES]))[1:-1])
             yield
-        members.append(b"%b:{%b}" % (jsonwire.encode(member), b",".join(parts)))
-    return b"{%b}" % b",".join(members)
+        parts.append(b"}")
+    parts.append(b"}")
+    # A document of many megabytes is copied once, and not together with anything else.
+    yield
+    return b"".join(parts)
 
 
 def _shared(items: Iterable[Operation]) -> Iterator[tuple[str, Json]]:
