@@ -25,7 +25,9 @@ from made_up import (
 )
 
 from kubetrio.api.flowcontrol import PriorityAndFairness
+from kubetrio.auth.authorize import Chain
 from kubetrio.kinds.core.quota.keeper import QuotaKeeper
+from kubetrio.machinery.identity import Attributes, Decision, Verdict
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
 from kubetrio.testing.widgets import widget, widgets
@@ -233,3 +235,22 @@ async def test_whoever_may_not_is_refused(server: InProcess, made: Client) -> No
         answer = await nobody.request("GET", WIDGETS)
     assert answer.status == 403
     assert 'cannot list resource "widgets" in API group "example.com"' in answer.json()["message"]
+
+
+class Everybody:
+    """An authorizer that lets everybody do everything."""
+
+    def authorize(self, _: Attributes) -> Verdict:
+        return Verdict(Decision.ALLOW, "")
+
+
+async def test_an_authorizer_of_one_server(server: InProcess, made: Client) -> None:
+    """Another in the same process goes on refusing."""
+    server.api.authorizer = Chain([Everybody(), server.api.authorizer])
+    async with open_api(seed=1) as second:
+        second.api.registry.add(widgets())
+        answers = []
+        for one in (server, second):
+            async with one.connect(certificate=None) as nobody:
+                answers.append((await nobody.request("GET", WIDGETS)).status)
+    assert answers == [200, 403]
