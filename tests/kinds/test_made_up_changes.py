@@ -254,3 +254,53 @@ async def test_an_authorizer_of_one_server(server: InProcess, made: Client) -> N
             async with one.connect(certificate=None) as nobody:
                 answers.append((await nobody.request("GET", WIDGETS)).status)
     assert answers == [200, 403]
+
+
+async def test_parameters_of_a_policy(server: InProcess, client: Client) -> None:
+    """Of a kind that came after the policy was in use are found; while it is gone, that is told."""
+    pytest.importorskip("cel_expr_python", reason="the extra cel is not installed")
+    group = "admissionregistration.k8s.io"
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
+    policy = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "few"},
+        "spec": {
+            "paramKind": {"apiVersion": "example.com/v1", "kind": "Widget"},
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "params.spec.size > 2"}],
+        },
+    }
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "few"},
+        "spec": {
+            "policyName": "few",
+            "validationActions": ["Deny"],
+            "paramRef": {
+                "name": "a",
+                "namespace": "default",
+                "parameterNotFoundAction": "Deny",
+            },
+        },
+    }
+    base = f"/apis/{group}/v1/validatingadmissionpolic"
+    assert (await client.request("POST", f"{base}ies", json=policy)).status == 201
+    assert (await client.request("POST", f"{base}ybindings", json=binding)).status == 201
+    path = "/api/v1/namespaces/default/configmaps?dryRun=All"
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    refused = await client.request("POST", path, json=obj)
+    assert "failed to configure policy" in refused.json()["message"]
+    kinds = widgets()
+    server.api.registry.add(kinds)
+    await post(client, "a", size=3)
+    assert (await client.request("POST", path, json=obj)).status == 201
+    server.api.registry.remove(kinds)
+    again = await client.request("POST", path, json=obj)
+    assert "failed to configure policy" in again.json()["message"]
