@@ -104,6 +104,9 @@ async def test_nothing_of_it_stays(server: InProcess) -> None:
         async with server.connect() as other:
             await watching(other, f"{OLDER}?watch=1")
             await events(other, 2)
+            await post(client, "c", size=1)
+            await client.request("DELETE", f"{WIDGETS}/c")
+            await events(other, 2)
             registry_kinds = [registry.resources["example.com", v, "widgets"] for v in VERSIONS]
             registry.remove(registry_kinds)
             with trio.fail_after(5):
