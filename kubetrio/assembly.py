@@ -317,7 +317,7 @@ def _fills(api: Pipeline) -> Iterable[Fill]:
         yield Fill("flow/classify", classes, None)
     yield Fill("api/cache", api.cache.entries, api.cache.bytes)
     numbers, watching = api.store.statistics(), api.hub.statistics()
-    yield Fill("store/recent", numbers.recent, numbers.recent_bytes)
+    yield Fill("store/sqlite/recent", numbers.recent, numbers.recent_bytes)
     yield Fill("watch/window", watching.window_events, watching.window_bytes)
 
 

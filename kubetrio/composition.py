@@ -106,6 +106,9 @@ async def open_core(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
             keeper = await bootstrap(config, api, state, port, client_ca)
+            if isinstance(api.flow, PriorityAndFairness):
+                counting = partial(api.flow.counts.run, api.informers.dispatcher)
+                nursery.start_soon(persevere, counting, "object counts", name="object counts")
             yield Core(config=config, api=api, state=state, flow_config=keeper, table=table)
             nursery.cancel_scope.cancel()
 

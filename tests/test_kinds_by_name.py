@@ -20,7 +20,7 @@ OTHER_WORDS = {
     ("config/network.py", "services"): "a section of the configuration",
     ("cel/programs.py", "bindings"): "an extension of the CEL engine",
     ("flow/config.py", "namespaces"): "a member of FlowSchemas",
-    ("store/commits.py", "events"): "an attribute of a batch",
+    ("store/sqlite/commits.py", "events"): "an attribute of a batch",
 }
 
 

@@ -14,6 +14,7 @@ from kubetrio.api.documents import Documents
 from kubetrio.api.encoders import accept_error
 from kubetrio.api.flowcontrol import FlowControl
 from kubetrio.api.httplog import RequestLog
+from kubetrio.api.kindstreams import KindStreams
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response
@@ -116,6 +117,7 @@ class Api:
         clock: Trio's, asked without the way through its current run.
         arrivals: bodies that come while their requests have no seat.
         under_way: requests that have no answer yet, but for those.
+        kind_streams: watches by what they are about.
     """
 
     config: ApiConfig
@@ -142,6 +144,10 @@ class Api:
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
     arrivals: Arrivals = field(default_factory=Arrivals)
     under_way: int = 0
+    kind_streams: KindStreams = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kind_streams = KindStreams(self.registry, self.streams, self.cache)
 
     @property
     def lifecycle(self) -> Lifecycle:

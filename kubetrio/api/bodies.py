@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from kubetrio.api import options, serializers
-from kubetrio.api.encoders import accept, object_offer
+from kubetrio.api.encoders import accept, object_offer, offered
 from kubetrio.api.offloop import INLINE_BYTES, OffLoop
 from kubetrio.api.request import Request
-from kubetrio.machinery.names import GroupVersion, GroupVersionKind
-from kubetrio.machinery.status import bad_request
+from kubetrio.machinery import fielderrors
+from kubetrio.machinery.names import GroupKind, GroupVersion, GroupVersionKind
+from kubetrio.machinery.status import bad_request, invalid
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
+from kubetrio.schema.objecttype import ObjectType
+from kubetrio.schema.structural import Report
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.wire import gojson, jsonwire, negotiate, protowire
+from kubetrio.wire.unstructured import decode_unstructured
 
 MAX_REVIEW_BYTES = 64 * 1024
 """Of what anybody may send who is known, rights or not (`Kind.open`)."""
@@ -42,12 +46,11 @@ async def decode_body(
     verb = request.info.verb
     media = request.header(b"content-type") or None
     if verb == "patch":
-        custom = not resource.schema_name
-        request.patch_type = negotiate.patch_type(media, custom=custom, cbor=cbor)
+        request.patch_type = negotiate.patch_type(media, custom=not resource.builtin, cbor=cbor)
     offer = negotiate.COLLECTION if verb == "deletecollection" else object_offer(request, resource)
-    accept(request, negotiate.CBOR_OFFERS[offer] if cbor else offer)
-    offered = negotiate.WITH_CBOR if cbor else negotiate.STANDARD
-    codec = negotiate.body_codec(media, offered) if verb == "create" else None
+    accept(request, offered(resource, offer, cbor=cbor))
+    readable = negotiate.WITH_CBOR if cbor else negotiate.STANDARD
+    codec = negotiate.body_codec(media, readable) if verb == "create" else None
     if verb == "deletecollection" and request.query:
         options.list_options(request, resource)
     if resource.open:
@@ -59,7 +62,7 @@ async def decode_body(
     if verb in ("delete", "deletecollection"):
         # The media type of no body does not matter.
         if body:
-            codec = negotiate.body_codec(media, offered)
+            codec = negotiate.body_codec(media, readable)
             request.body = await off_loop.run(request, _delete_options, body, codec)
         return
     if request.query:
@@ -68,21 +71,23 @@ async def decode_body(
         request.body = body
         return
     if codec is None:
-        codec = negotiate.body_codec(media, offered)
+        codec = negotiate.body_codec(media, readable)
     value, request.given = request.given, None
     below = resource.subresources.get(request.info.subresource)
     gvk = resource.group_version_kind if below is None else below.kind
     older = frozenset[GroupVersionKind]() if below is None else below.older
+    custom = None if resource.builtin or gvk != resource.group_version_kind else resource.type
     if value is not None:
-        parsed = gojson.Parsed(value, [], {})
-        decoded = jsonwire.decode_parsed(parsed, b"", gvk, scheme_of(gvk.group), older)
+        decoded = decode_value(value, gvk, older, custom)
     elif not request.heavy:
-        decoded = decode_object(body, gvk, codec, older)
+        decoded = decode_object(body, gvk, codec, older, custom)
     else:
         if codec == "protobuf":
             _prepare_type(body)
-        decoded = await off_loop.run(request, decode_object, body, gvk, codec, older)
+        decoded = await off_loop.run(request, decode_object, body, gvk, codec, older, custom)
     check_fields(request, decoded)
+    if custom is not None:
+        _check_custom(resource, decoded)
     request.body = decoded.value
 
 
@@ -116,6 +121,7 @@ def decode_object(
     gvk: GroupVersionKind,
     codec: negotiate.Serializer,
     older: AbstractSet[GroupVersionKind] = frozenset(),
+    custom: ObjectType | None = None,
 ) -> jsonwire.Decoded:
     """An object of a known kind from bytes in one of the media types.
 
@@ -124,10 +130,14 @@ def decode_object(
         gvk: the kind.
         codec: of the media type.
         older: versions of the kind that will do too.
+        custom: type of a custom resource, None for what a scheme knows; whether what is decoded is
+            of the kind is not looked at then.
 
     Raises:
         ApiError: 400.
     """
+    if custom is not None:
+        return _decode_custom(body, gvk, codec, custom)
     scheme = scheme_of(gvk.group)
     match codec:
         case "json":
@@ -146,6 +156,101 @@ def decode_object(
             return jsonwire.Decoded(decoded.value, decoded.gvk, strict + decoded.strict)
         case _:
             return _decode_protobuf(body, gvk, codec, older)
+
+
+def decode_value(
+    value: Any,
+    gvk: GroupVersionKind,
+    older: AbstractSet[GroupVersionKind] = frozenset(),
+    custom: ObjectType | None = None,
+) -> jsonwire.Decoded:
+    """The same from a value, for clients that send no bytes; it is not changed."""
+    parsed = gojson.Parsed(value, [], {})
+    if custom is None:
+        return jsonwire.decode_parsed(parsed, b"", gvk, scheme_of(gvk.group), older)
+    return decode_unstructured(parsed, b"", gvk, _coercing(custom))
+
+
+def _coercing(custom: ObjectType) -> Callable[[dict[str, Any], list[str]], dict[str, Any]]:
+    def coerce(value: dict[str, Any], strict: list[str]) -> dict[str, Any]:
+        return custom.decode(value, Report(strict))
+
+    return coerce
+
+
+def _decode_custom(
+    body: bytes, gvk: GroupVersionKind, codec: negotiate.Serializer, custom: ObjectType
+) -> jsonwire.Decoded:
+    """A custom resource from bytes, of whatever kind it says it is.
+
+    Raises:
+        ApiError: 400.
+    """
+    repeated: list[str] = []
+    try:
+        match codec:
+            case "json":
+                parsed = gojson.parse(body)
+            case "yaml":
+                from kubetrio.wire import yamlwire
+
+                document = yamlwire.decode(body)
+                parsed = gojson.Parsed(document.value, [], {})
+                repeated = [document.strict_error] if document.duplicates else []
+            case "cbor":
+                from kubetrio.wire import cborwire
+
+                parsed = gojson.Parsed(cborwire.decode(body), [], {})
+            case _:
+                envelope = protowire.unwrap(body)
+                version = envelope.api_version or gvk.api_version
+                said = GroupVersionKind(*GroupVersion.parse(version), envelope.kind or gvk.kind)
+                raise jsonwire.unfit(said, gvk.kind, NO_PROTOBUF)
+    except gojson.GoJsonError as error:
+        why = f"couldn't get version/kind; json parse error: {error}"
+        raise jsonwire.unrecognised(body, gvk.kind, why) from None
+    except ValueError as error:
+        raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
+    decoded = decode_unstructured(parsed, body, gvk, _coercing(custom))
+    return decoded._replace(strict=repeated + decoded.strict)
+
+
+# Source: crdserverscheme; nothing can be decoded into an object without a kind.
+NO_PROTOBUF = "Object 'Kind' is missing in 'object has no kind field '"
+
+
+def _check_custom(resource: Kind, decoded: jsonwire.Decoded) -> None:
+    """Refuse a custom resource of another version or kind than the path's.
+
+    Raises:
+        ApiError: 400 or 422.
+    """
+    said, want = decoded.gvk, resource.group_version_kind
+    if said[:2] != want[:2]:
+        raise bad_request(
+            f"the API version in the data ({said.api_version}) does not match "
+            f"the expected API version ({want.api_version})"
+        )
+    check_type_meta(resource, decoded)
+
+
+def check_type_meta(resource: Kind, decoded: jsonwire.Decoded) -> None:
+    """Refuse a custom resource that says it is something else.
+
+    Raises:
+        ApiError: 422.
+    """
+    said, want = decoded.gvk, resource.group_version_kind
+    if said == want:
+        return
+    causes = []
+    if said.kind != want.kind:
+        causes.append(fielderrors.invalid("kind", said.kind, f"must be {want.kind}"))
+    if said.api_version != want.api_version:
+        detail = f"must be {want.api_version}"
+        causes.append(fielderrors.invalid("apiVersion", said.api_version, detail))
+    name = (decoded.value.get("metadata") or {}).get("name") or ""
+    raise invalid(GroupKind(said.group, said.kind), name, causes)
 
 
 def _decode_protobuf(

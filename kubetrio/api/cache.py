@@ -23,6 +23,11 @@ class ByteCache:
         """How many there are."""
         return len(self._entries)
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+        self.bytes = 0
+
     def get(self, key: tuple[Hashable, bytes], make: Callable[[], bytes]) -> bytes:
         """The bytes of a key, made when they are not there."""
         found = self._entries.get(key)

@@ -32,7 +32,7 @@ from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.metrics import exposition
 from kubetrio.schema import discovery, openapi
 from kubetrio.schema.registry import LiveRegistry, Registry
-from kubetrio.schema.steps import Steps
+from kubetrio.schema.steps import Steps, release
 from kubetrio.wire import jsonwire, negotiate
 from kubetrio.wire.accept import parse_accept
 from kubetrio.wire.negotiate import DOCUMENT
@@ -125,7 +125,7 @@ class Documents:
         if root in self._health.checks:
             return await self._health.answer(request)
         if root in ("api", "apis"):
-            return self._discovery(request, parts)
+            return await self._discovery(request, parts)
         if root == "openapi":
             return await self._openapi(request, parts)
         if path in ("/version", "/version/"):
@@ -152,7 +152,7 @@ class Documents:
 
     # ------------------------------------------------------------------ discovery
 
-    def _discovery(self, request: Request, parts: list[str]) -> AnyResponse:
+    async def _discovery(self, request: Request, parts: list[str]) -> AnyResponse:
         registry = self._registry.current
         known = self._find(parts)
         if known is None:
@@ -174,42 +174,32 @@ class Documents:
         if accepted.as_kind:
             groups: Literal["core", "named"] = "core" if parts == ["api"] else "named"
             key, headers = f"{key};{accepted.as_version}", (VARY, PUBLIC)
-            known = partial(discovery.aggregated, registry, groups)
+            known = partial(discovery.aggregated_steps, registry, groups)
         key = f"{key};{accepted.serializer};{accepted.pretty}"
-        if key not in self._cache:
-            body = dump(known(), accepted)
-            self._cache[key] = (body, discovery.etag(body).encode())
-        body, tag = self._cache[key]
+        body, tag = await self._made(key, partial(_dumped, known, accepted))
         return self._tagged(request, body, tag, accepted.media_type.encode(), headers)
 
-    def _find(self, parts: list[str]) -> Callable[[], Any] | None:
+    def _find(self, parts: list[str]) -> Callable[[], Steps[Any]] | None:
         """What makes the legacy document of a path, or None."""
         registry = self._registry.current
         match parts:
             case ["api"]:
-                return lambda: discovery.api_versions(self._address)
+                return partial(_at_once, discovery.api_versions, self._address)
             case ["apis"]:
-                return lambda: discovery.api_group_list(registry)
+                return partial(_at_once, discovery.api_group_list, registry)
             case ["api", version]:
                 group_version = GroupVersion("", version)
             case ["apis", group]:
                 if not group or group not in registry.groups:
                     return None
-                return lambda: discovery.api_group(registry, group)
+                return partial(_at_once, discovery.api_group, registry, group)
             case ["apis", group, version] if group:
                 group_version = GroupVersion(group, version)
             case _:
                 return None
         if group_version not in registry.by_group_version:
             return None
-        return lambda: discovery.api_resource_list(registry, group_version)
-
-    def _document(self, key: str, make: Callable[[], bytes]) -> tuple[bytes, bytes]:
-        """A document's bytes and entity tag, made once."""
-        if key not in self._cache:
-            body = make()
-            self._cache[key] = (body, discovery.etag(body).encode())
-        return self._cache[key]
+        return partial(_at_once, discovery.api_resource_list, registry, group_version)
 
     @staticmethod
     def _tagged(
@@ -236,22 +226,21 @@ class Documents:
             body, tag = await self._made("openapi/v2", self._swagger_json)
             return self._tagged(request, body, tag, JSON, (VARY,))
         if parts == ["openapi", "v3"]:
-            body, tag = self._document(
-                "openapi/v3",
-                lambda: jsonwire.encode(
-                    openapi.index(self._registry.current, version=DOCUMENT_VERSION)
-                ),
-            )
+            body, tag = await self._made("openapi/v3", self._index_json)
             return self._tagged(request, body, tag, TEXT, (VARY,))
         if parts[:2] == ["openapi", "v3"]:
             return await self._openapi_document(request, "/".join(parts[2:]))
         return page_not_found()
 
+    def _index_json(self) -> Steps[bytes]:
+        index = yield from openapi.index_steps(self._registry.current, version=DOCUMENT_VERSION)
+        return jsonwire.encode(index)
+
     def _swagger_json(self) -> Steps[bytes]:
         document = yield from openapi.swagger_steps(
             self._registry.current, version=DOCUMENT_VERSION
         )
-        return (yield from openapi.json_steps(document))
+        return (yield from _consumed(openapi.json_steps, document))
 
     def _swagger_protobuf(self) -> Steps[bytes]:
         from kubetrio.schema import openapi2_proto  # kubectl asks for it, once
@@ -259,7 +248,7 @@ class Documents:
         document = yield from openapi.swagger_steps(
             self._registry.current, version=DOCUMENT_VERSION
         )
-        return (yield from openapi2_proto.MESSAGES.steps(document))
+        return (yield from _consumed(openapi2_proto.MESSAGES.steps, document))
 
     async def _made(self, key: str, make: Callable[[], Steps[bytes]]) -> tuple[bytes, bytes]:
         """A large document's bytes and entity tag, made once; other tasks run while it is."""
@@ -296,6 +285,30 @@ class Documents:
             headers.append((b"Cache-Control", b"public, immutable"))
             headers.append((b"Expires", a_year_from(self._now())))
         return self._tagged(request, body, tag, media, headers)
+
+
+def _at_once(make: Callable[..., Any], *arguments: Any) -> Steps[Any]:
+    """A document that is small, in one step."""
+    yield
+    return make(*arguments)
+
+
+def _dumped(make: Callable[[], Steps[Any]], accepted: negotiate.Accepted) -> Steps[bytes]:
+    """A discovery document as a client takes it."""
+    document = yield from make()
+    yield
+    return dump(document, accepted)
+
+
+def _consumed(
+    encode: Callable[[dict[str, Any]], Steps[bytes]], document: dict[str, Any]
+) -> Steps[bytes]:
+    """The bytes of a Swagger document, which is freed when they are made."""
+    body = yield from encode(document)
+    yield
+    for member in ("paths", "definitions"):  # made for it; others are constants
+        yield from release(document[member])
+    return body
 
 
 async def _paced(work: Steps[T]) -> T:

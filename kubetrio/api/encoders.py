@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -32,7 +32,7 @@ from kubetrio.machinery.remember import counted
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import Object, head, read
 from kubetrio.resources.representation import ListMeta, ListWriter
-from kubetrio.schema.kind import Kind
+from kubetrio.schema.kind import Kind, kept
 from kubetrio.schema.printing import Printer
 from kubetrio.wire import cborwire, framing, gojson, jsonpieces, jsonwire, negotiate
 from kubetrio.wire.negotiate import Accepted
@@ -55,7 +55,7 @@ def bookmark_object(resource: Kind, revision: int, *, initial_end: bool) -> Obje
     return {**identity, "metadata": meta, **_zero_members(resource)}
 
 
-@cache
+@kept
 def _zero_members(resource: Kind) -> Object:
     """Members that Go prints for an object that was never filled in (``spec``, ``status``)."""
     zero = resource.type.zero
@@ -357,7 +357,7 @@ class ObjectEncoder:
 AnyEncoder = JsonEncoder | ObjectEncoder
 
 
-@cache
+@kept
 def json_encoder(resource: Kind) -> JsonEncoder:
     """The JSON encoder of a resource, made once."""
     return JsonEncoder(resource)
@@ -400,10 +400,8 @@ def encoder_for(
     if accepted.as_kind and request.info.verb != "watch":
         wants_list = accepted.as_kind.endswith("List")
         if wants_list != is_list:
-            kind = resource.list_kind if is_list else resource.kind
-            package = GO_PACKAGES.get(resource.group, resource.group.split(".")[0])
             refusal = negotiate.metadata_shape_mismatch(
-                accepted.as_kind, f"*{package}.{kind}", is_list=is_list
+                accepted.as_kind, go_type(resource, is_list=is_list), is_list=is_list
             )
     return ObjectEncoder(resource, accepted, "Metadata", now, cache, refusal)
 
@@ -417,6 +415,27 @@ def object_offer(request: Request, resource: Kind) -> negotiate.Offer:
     """
     below = resource.subresources.get(request.info.subresource, resource)
     return negotiate.NO_TABLE if below.verbs == CREATED_ONLY else negotiate.OBJECT
+
+
+def offered(resource: Kind, offer: negotiate.Offer, *, cbor: bool) -> negotiate.Offer:
+    """What an endpoint of a resource can answer with.
+
+    Args:
+        resource: the resource.
+        offer: what that of a built-in resource can.
+        cbor: whether CBOR is spoken.
+    """
+    if not resource.builtin:
+        offer = negotiate.CUSTOM_WATCH if offer.stream else negotiate.CUSTOM
+    return negotiate.CBOR_OFFERS[offer] if cbor else offer
+
+
+def go_type(resource: Kind, *, is_list: bool) -> str:
+    """Go's name of the type of objects or lists, as messages print it."""
+    if not resource.builtin:
+        return "*unstructured.UnstructuredList" if is_list else "*unstructured.Unstructured"
+    package = GO_PACKAGES.get(resource.group, resource.group.split(".")[0])
+    return f"*{package}.{resource.list_kind if is_list else resource.kind}"
 
 
 CREATED_ONLY = frozenset({"create"})

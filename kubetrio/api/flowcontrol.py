@@ -21,8 +21,7 @@ from kubetrio.flow.objects import ObjectCounts
 from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.machinery.identity import MASTERS
-from kubetrio.schema.kind import Kind
-from kubetrio.schema.registry import LiveRegistry
+from kubetrio.schema.registry import LiveRegistry, Registry
 from kubetrio.watch.hub import Hub, prefixes
 
 LONG_RUNNING_VERBS = frozenset({"proxy"})
@@ -109,11 +108,11 @@ class _About:
     """What the estimate needs of lists alike, and of writes, whose watchers they all wake.
 
     Args:
-        resource: what they are about.
+        prefix: storage prefix of what they are about.
         folders: of the keys that a write changes; none for a list.
     """
 
-    resource: Kind
+    prefix: str
     folders: tuple[str, ...] = ()
 
 
@@ -145,6 +144,15 @@ class PriorityAndFairness:
         self._hub = hub
         self._estimator = Estimator(EstimatorConfig())
         self._request_timeout_s = request_timeout_s
+        registry.subscribe(self._kinds_changed)
+
+    def _kinds_changed(self, before: Registry, after: Registry) -> None:
+        """What is remembered of requests says which kinds they are about, and how wide they are."""
+        self._entries.clear()
+        old, new = _prefixes(before), _prefixes(after)
+        for prefix in old - new:
+            self.counts.forget(prefix)
+        self.counts.want(new - old)
 
     def passes(self, request: Request) -> bool:
         """See `FlowControl`."""
@@ -211,19 +219,20 @@ class PriorityAndFairness:
         if resource is None:
             return None
         if info.verb in LISTS:
-            return _About(resource)
+            return _About(resource.storage_prefix)
         if info.verb not in WRITES or not tells_watchers(info.resource, info.subresource):
             return None
         folder = resource.prefix(info.namespace if resource.namespaced else "")
-        return _About(resource, tuple(prefixes(folder)[1:]))  # the first is no folder
+        folders = tuple(prefixes(folder)[1:])  # the first is no folder
+        return _About(resource.storage_prefix, folders)
 
     def _width(self, request: Request, entry: Entry, about: _About) -> Width:
-        info, resource = request.info, about.resource
+        info = request.info
         if not about.folders:
             width = self._estimator.reading(
                 info.verb,
                 list_query(request),
-                self.counts.stored(resource.storage_prefix),
+                self.counts.stored(about.prefix),
                 entry.classified.max_seats,
             )
             return ONE_SEAT if width == ONE_SEAT else width
@@ -232,6 +241,11 @@ class PriorityAndFairness:
         watchers = self._hub.watchers_of(concerned)
         entry.tally.watchers.observe(watchers)
         return self._estimator.writing(info.verb, watchers, entry.classified.max_seats)
+
+
+def _prefixes(registry: Registry) -> frozenset[str]:
+    """Key prefixes of all that is stored."""
+    return frozenset(kind.storage_prefix for kind in registry.resources.values()) - {""}
 
 
 def digest(request: Any) -> RequestDigest:

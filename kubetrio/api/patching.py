@@ -178,14 +178,17 @@ def _read_again(doc: Any, resource: Kind) -> tuple[Object, list[str]]:
         ValueError: it is no object of the kind.
     """
     gvk = resource.group_version_kind
-    if type(doc) is dict and resource.schema_name and not doc.get("apiVersion"):
+    if type(doc) is dict and resource.builtin and not doc.get("apiVersion"):
         # Read as the internal version then, whose members have other names.
         unknown = [f'unknown field "{name}"' for name in sorted(doc) if name not in TYPE_META]
         return {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}, unknown
+    custom = None if resource.builtin else resource.type
     try:
-        decoded = bodies.decode_object(jsonwire.encode(doc), gvk, "json")
+        decoded = bodies.decode_object(jsonwire.encode(doc), gvk, "json", custom=custom)
     except ApiError as error:
         raise ValueError(reason_of(error, gvk.kind)) from error
+    if custom is not None:
+        bodies.check_type_meta(resource, decoded)
     return decoded.value, decoded.strict
 
 

@@ -8,6 +8,7 @@ from kubetrio.machinery.names_validation import path_segment
 from kubetrio.machinery.status import (
     bad_request,
     method_not_allowed,
+    not_found,
     not_supported,
     unknown_path,
 )
@@ -33,15 +34,37 @@ def find(registry: LiveRegistry, request: Request) -> Kind:
     """The resource of a request, its verb checked.
 
     Raises:
-        NotServed: the group is not served at all.
-        ApiError: 404 or 405.
+        NotServed: nothing is served there.
+        ApiError: 400, 404 or 405.
     """
-    info = request.info
+    resource = _named(registry, request.info)
+    return (_builtin if resource.builtin else _custom)(request, resource)
+
+
+def _named(registry: LiveRegistry, info: RequestInfo) -> Kind:
+    """The resource that a path names.
+
+    Raises:
+        NotServed: the group is not served at all, or not by a router.
+        ApiError: 404.
+    """
     if info.group not in registry.groups or info.path.startswith("//"):
         raise NotServed
     resource = registry.resources.get((info.group, info.version, info.resource))
-    if resource is None:
-        raise unknown_path()
+    if resource is not None:
+        return resource
+    if not registry.is_builtin(info.group):
+        raise NotServed
+    raise unknown_path()
+
+
+def _builtin(request: Request, resource: Kind) -> Kind:
+    """A built-in resource, its verb checked.
+
+    Raises:
+        ApiError: 404 or 405.
+    """
+    info = request.info
     _check_shape(info, resource)
     if info.verb == "watch" and "watch" not in resource.verbs and _behind_prefix(info):
         raise unknown_path()
@@ -75,6 +98,35 @@ def find(registry: LiveRegistry, request: Request) -> Kind:
         raise method_not_allowed()
     if resource.namespaced and not info.namespace and info.verb not in ACROSS_NAMESPACES:
         raise method_not_allowed()
+    return resource
+
+
+def _custom(request: Request, resource: Kind) -> Kind:
+    """A custom resource, which no router stands before, its verb checked.
+
+    Source: customresource_handler.go.
+
+    Raises:
+        NotServed: nothing of this scope is served.
+        ApiError: 400, 404 or 405.
+    """
+    info = request.info
+    if resource.namespaced:
+        if not info.namespace and info.verb not in ACROSS_NAMESPACES:
+            raise NotServed
+    elif info.namespace:
+        raise NotServed
+    advise(request, resource)
+    verbs = resource.verbs
+    if info.subresource:
+        below = resource.subresources.get(info.subresource)
+        if below is None:
+            raise not_found(resource.group_resource, info.name)
+        verbs = below.verbs
+    if info.verb not in verbs:
+        raise not_supported(resource.group_resource, info.verb)
+    if not info.name and info.verb in ("get", "update", "patch", "delete"):
+        raise bad_request("name must be provided")
     return resource
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from kubetrio.machinery.names import GroupVersionKind
@@ -72,9 +72,13 @@ def dump(obj: Object, accepted: Accepted) -> bytes:
             return cborwire.encode(obj, binary_shape(obj["apiVersion"], obj["kind"]))
 
 
-@cache
+@lru_cache(1024)
 def binary_shape(api_version: str, kind: str) -> Any:
-    """Which members of a kind are bytes, for CBOR."""
+    """Which members of a kind are bytes, for CBOR; None where none are, as in custom resources."""
     from kubetrio.wire.descriptors import message_name
 
-    return protobuf().descriptors.binary_shape(message_name(type_name(api_version, kind)))
+    try:
+        name = type_name(api_version, kind)
+    except KeyError:
+        return None
+    return protobuf().descriptors.binary_shape(message_name(name))

@@ -10,16 +10,25 @@ import orjson
 from kubetrio.api import options, patching
 from kubetrio.api.api import Api
 from kubetrio.api.applying import configuration_of
-from kubetrio.api.encoders import encoder_for
+from kubetrio.api.encoders import AnyEncoder, encoder_for, offered
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
-from kubetrio.api.verbs import Verb
-from kubetrio.kinds.autoscaling.scale import SCALE, owners_of_scale, scale_of, with_scale
-from kubetrio.machinery.status import not_found
+from kubetrio.api.verbs import Verb, object_namespace
+from kubetrio.kinds.autoscaling.scale import (
+    SCALE,
+    UNSET,
+    owners_of_scale,
+    places_of,
+    scale_of,
+    with_scale,
+)
+from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.status import ApiError, bad_request, internal_error, not_found
+from kubetrio.resources.conversion import from_stored, to_stored
 from kubetrio.resources.identity import check_identity, told_key
 from kubetrio.resources.operations import check_named
 from kubetrio.resources.writes import Target, WriteOptions
-from kubetrio.schema.kind import Kind
+from kubetrio.schema.kind import Kind, ScalePaths
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, OBJECT
 
@@ -29,13 +38,20 @@ Change = Callable[[Object | None], Awaitable[Object]]
 
 async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """The scale of a workload."""
-    encoder = encoder_for(request, SCALE, OBJECT, api.env.now, api.cache)
+    encoder = _encoder(api, request, resource)
     info = request.info
-    key = resource.key(info.namespace, info.name)
+    key = resource.key(object_namespace(request, resource), info.name)
     found = await api.listing.get(key, request.query.get("resourceVersion", ""))
     if found is None:
         raise not_found(resource.group_resource, info.name)
-    body = encoder.object(jsonwire.encode(scale_of(orjson.loads(found.value))))
+    (obj,) = await from_stored(resource, [orjson.loads(found.value)])
+    try:
+        scale = scale_of(obj, _paths(resource))
+    except ValueError as error:
+        raise ApiError(500, "", str(error)) from error
+    if scale["spec"].get("replicas") == UNSET:
+        raise internal_error(f"the spec replicas field {_quoted(resource)} does not exist")
+    body = encoder.object(jsonwire.encode(scale))
     return Response(200, body, encoder.content_type)
 
 
@@ -49,7 +65,8 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
 
     async def change(old: Object | None) -> Object:
         new = {**body, "metadata": dict(body.get("metadata") or {})}
-        new["metadata"].setdefault("namespace", request.info.namespace)
+        if resource.namespaced:
+            new["metadata"].setdefault("namespace", request.info.namespace)
         fields.updated(old or {}, new)
         return new
 
@@ -73,6 +90,22 @@ def _target(request: Request) -> Target:
     return Target(SCALE, info.namespace, info.name, info.subresource)
 
 
+def _paths(resource: Kind) -> ScalePaths | None:
+    """Where a custom resource has what its scale shows; None for what is built in."""
+    return resource.subresources["scale"].replicas
+
+
+def _quoted(resource: Kind) -> str:
+    """The path of the replicas wanted of a custom resource, in quotes."""
+    paths = _paths(resource)
+    return quote("" if paths is None else paths.wanted)
+
+
+def _encoder(api: Api, request: Request, resource: Kind) -> AnyEncoder:
+    offer = offered(resource, OBJECT, cbor=api.config.cbor)
+    return encoder_for(request, SCALE, offer, api.env.now, api.cache)
+
+
 async def _write(
     api: Api,
     request: Request,
@@ -83,26 +116,35 @@ async def _write(
     uid: str | None = None,
 ) -> Response:
     """Write what a change of the scale makes of the workload, which must have the uid given."""
-    encoder = encoder_for(request, SCALE, OBJECT, api.env.now, api.cache)
-    info = request.info
+    encoder = _encoder(api, request, resource)
+    info, paths = request.info, _paths(resource)
+    namespace = object_namespace(request, resource)
     target = Target(
-        resource=resource, namespace=info.namespace, name=info.name, subresource=info.subresource
+        resource=resource, namespace=namespace, name=info.name, subresource=info.subresource
     )
 
-    async def scaled(obj: Object | None) -> Object:
-        if obj is None:
+    async def scaled(stored: Object | None) -> Object:
+        if stored is None:
             raise not_found(resource.group_resource, info.name)
+        (obj,) = await from_stored(resource, [stored])
         key = told_key(target.key, dry_run=chosen.dry_run)
         check_identity(resource.group_resource, key, obj["metadata"], {"uid": uid})
-        scale = scale_of(obj)
-        owners = owners_of_scale(obj["metadata"].get("managedFields") or ())
-        if owners:
+        try:
+            scale = scale_of(obj, paths)
+        except ValueError as error:
+            raise ApiError(500, "", str(error)) from error
+        owned = obj["metadata"].get("managedFields") or ()
+        if owners := owners_of_scale(owned, places_of(resource)):
             scale["metadata"]["managedFields"] = owners
-        return with_scale(obj, await change(scale), resource)
+        wanted = await change(scale)
+        if (wanted.get("spec") or {}).get("replicas") == UNSET:
+            raise bad_request(f"the spec replicas field {_quoted(resource)} cannot be empty")
+        return await to_stored(resource, with_scale(obj, wanted, resource))
 
     put = info.verb == "update"
     written = await api.lifecycle.update(target, scaled, chosen, uid_is_precondition=put)
-    scale = scale_of(orjson.loads(written.value))
+    (shown,) = await from_stored(resource, [orjson.loads(written.value)])
+    scale = scale_of(shown, paths)
     return Response(200, encoder.object(jsonwire.encode(scale)), encoder.content_type)
 
 

@@ -14,7 +14,7 @@ import orjson
 from kubetrio.api import options, patching
 from kubetrio.api.api import Api
 from kubetrio.api.applying import configuration_of
-from kubetrio.api.encoders import AnyEncoder, encoder_for
+from kubetrio.api.encoders import AnyEncoder, encoder_for, offered
 from kubetrio.api.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
@@ -32,7 +32,7 @@ from kubetrio.resources.writes import (
 )
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import APPLIES, CBOR_OFFERS, COLLECTION, OBJECT, WATCH, Offer
+from kubetrio.wire.negotiate import APPLIES, COLLECTION, OBJECT, WATCH, Offer
 
 Object = dict[str, Any]
 Verb = Callable[["Api", Request, Kind], Awaitable[AnyResponse]]
@@ -50,8 +50,7 @@ def object_namespace(request: Request, resource: Kind) -> str:
 
 
 def _encoder(api: Api, request: Request, resource: Kind, offer: Offer) -> AnyEncoder:
-    if api.config.cbor:
-        offer = CBOR_OFFERS[offer]
+    offer = offered(resource, offer, cbor=api.config.cbor)
     return encoder_for(request, resource, offer, api.env.now, api.cache)
 
 
@@ -109,7 +108,8 @@ async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
         request, resource, object_namespace(request, resource), api.default_watch_timeout()
     )
     encoder.check()
-    session = Watch(api.hub, api.listing, chosen, encoder, api.release_seat(request), api.streams)
+    scopes = api.kind_streams.of(resource)
+    session = Watch(api.hub, api.listing, chosen, encoder, api.release_seat(request), scopes)
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 
 

@@ -1,31 +1,41 @@
 """How many objects there are of each resource, for the estimate of a list's width.
 
-Counted once at start, then kept by the commit stream.
+Counted once, at start or when a kind comes, then kept by the commit stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+import trio
 
 from kubetrio.flow.estimate import Stored, Unsure
 from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.store.model import Event, EventType, Range
+from kubetrio.store.model import Event, EventType, Range, Reading
 
-SAMPLE = 32  # objects read at start for their average size
+SAMPLE = 32  # objects read at first for their average size
+ATTEMPTS = 8  # at counting what others write meanwhile
 _SMOOTHING = 1 / 64
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Collection:
     """The number of objects of one resource, and the average size of those seen, in bytes."""
 
-    __slots__ = ("count", "size")
+    __slots__ = ("count", "noted", "size", "unsubscribe")
 
     def __init__(self) -> None:
         self.count = 0
         self.size = 0.0
+        self.noted = 0  # changes
+        self.unsubscribe: Callable[[], None] = _nothing
 
     def note(self, event: Event) -> None:
         """Note a change of one of them."""
+        self.noted += 1
         if event.type is EventType.DELETED:
             self.count -= 1
             return
@@ -40,6 +50,8 @@ class ObjectCounts:
 
     def __init__(self) -> None:
         self._collections: dict[str, _Collection] = {}
+        self._wanted: set[str] = set()  # to be counted
+        self._woken = trio.Event()
 
     async def load(self, dispatcher: Dispatcher, prefixes: Iterable[str]) -> None:
         """Count what is stored, and follow the store from now on.
@@ -48,19 +60,57 @@ class ObjectCounts:
             dispatcher: the commit stream.
             prefixes: key prefixes of resources, each ending with a slash.
         """
-        store = dispatcher.store
         for prefix in prefixes:
-            found = self._collections[prefix] = _Collection()
-            dispatcher.subscribe(prefix, found.note)
+            self._follow(dispatcher, prefix)
         for prefix, found in tuple(self._collections.items()):
-            page = await store.range(Range.prefix(prefix), limit=SAMPLE)
-            found.count = await store.count(Range.prefix(prefix)) if page.more else len(page.items)
-            sizes = [len(item.value) for item in page.items]
-            found.size = sum(sizes) / len(sizes) if sizes else 0.0
+            await _count(dispatcher.store, prefix, found)
+
+    def _follow(self, dispatcher: Dispatcher, prefix: str) -> _Collection:
+        found = self._collections[prefix] = _Collection()
+        found.unsubscribe = dispatcher.subscribe(prefix, found.note)
+        return found
+
+    def want(self, prefixes: Iterable[str]) -> None:
+        """Have `run` count what is below more prefixes; until then they are unknown."""
+        self._wanted.update(prefixes)
+        self._woken.set()
+
+    def forget(self, prefix: str) -> None:
+        """Count no more what is below a prefix."""
+        self._wanted.discard(prefix)
+        found = self._collections.pop(prefix, None)
+        if found is not None:
+            found.unsubscribe()
+
+    async def run(self, dispatcher: Dispatcher) -> None:
+        """Count what is wanted, until cancelled; `load` comes first.
+
+        Args:
+            dispatcher: the commit stream.
+        """
+        while True:
+            self._woken = trio.Event()
+            while self._wanted:
+                prefix = next(iter(self._wanted))
+                found = self._follow(dispatcher, prefix)
+                for _ in range(ATTEMPTS):
+                    before = found.noted
+                    await _count(dispatcher.store, prefix, found)
+                    if found.noted == before:
+                        break
+                self._wanted.discard(prefix)
+            await self._woken.wait()
 
     def stored(self, prefix: str) -> Stored | Unsure:
         """What there is below a resource's prefix."""
         found = self._collections.get(prefix)
-        if found is None:
+        if found is None or prefix in self._wanted:
             return Unsure.UNKNOWN
         return Stored(max(found.count, 0), int(found.size))
+
+
+async def _count(store: Reading, prefix: str, found: _Collection) -> None:
+    page = await store.range(Range.prefix(prefix), limit=SAMPLE)
+    found.count = await store.count(Range.prefix(prefix)) if page.more else len(page.items)
+    sizes = [len(item.value) for item in page.items]
+    found.size = sum(sizes) / len(sizes) if sizes else 0.0

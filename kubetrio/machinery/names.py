@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -62,3 +63,19 @@ class GroupKind(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?", re.ASCII)
+_STABILITY = {None: 0, "beta": 1, "alpha": 2}
+
+
+def version_order(version: str) -> tuple[int, int, int, int, str]:
+    """Sort key of versions of a group: the most stable and newest first, then unusual names.
+
+    Source: docs "Versions in CustomResourceDefinitions" (version priority).
+    """
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (1, 0, 0, 0, version)
+    major, stability, minor = found.groups()
+    return (0, _STABILITY[stability], -int(major), -int(minor or 0), "")

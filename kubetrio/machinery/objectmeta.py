@@ -36,7 +36,7 @@ IMMUTABLE = "field is immutable"
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
-_STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
+STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
 _OWNER_MEMBERS = ("apiVersion", "kind", "name", "uid")
 _OWNER_FLAGS = ("controller", "blockOwnerDeletion")
 _IMMUTABLE_TEXTS = ("name", "namespace", "uid")
@@ -187,7 +187,7 @@ def _validate_unqualified_finalizers(finalizers: Iterable[str], path: str) -> li
     return [
         invalid(f"{path}[{index}]", finalizer, detail)
         for index, finalizer in enumerate(finalizers)
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS
     ]
 
 

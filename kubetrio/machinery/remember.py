@@ -77,6 +77,17 @@ def counted_map(
     _KNOWN.append(fill)
 
 
+def counted_by(module: str, entries: Callable[[], int]) -> None:
+    """Make a cache known that is in many places.
+
+    Args:
+        module: where it is filled, dotted.
+        entries: counts what is kept.
+    """
+    place = place_of(module)
+    _KNOWN.append(lambda: Fill(place, entries(), None))
+
+
 def fills() -> Iterator[Fill]:
     """How full each known cache is, now."""
     for ask in tuple(_KNOWN):

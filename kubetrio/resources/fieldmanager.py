@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from functools import cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from kubetrio.machinery import managedfields
 from kubetrio.machinery.applyvalues import TypedError
 from kubetrio.machinery.managedfields import Applied, Write
-from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.ownership import Convert, Rules, all_fields
-from kubetrio.machinery.remember import counted_map
+from kubetrio.machinery.remember import counted_by
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.typeschema import TypeSchema
 from kubetrio.resources.conversion import converted
-from kubetrio.schema.kind import Kind, WaitingConvert
+from kubetrio.schema.kind import Kind, WaitingConvert, kept
 from kubetrio.wire import jsonwire
 
 Object = dict[str, Any]
@@ -79,7 +79,7 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
     return to_version
 
 
-@cache
+@kept
 def rules_of(resource: Kind, subresource: str) -> Rules:
     """Ownership rules of a resource or subresource."""
     return Rules(
@@ -87,12 +87,34 @@ def rules_of(resource: Kind, subresource: str) -> Rules:
     )
 
 
-REMEMBERED_SHAPES = 2048
+REMEMBERED_SHAPES = 2048  # of all kinds together
 REMEMBERED_SHAPE_BYTES = 4096
-# Owned fields of new objects by their shape.  Most objects a client creates have one of a few
-# shapes, and what is owned does not depend on the values.
-_SHAPES: dict[tuple[GroupVersionKind, str, Hashable], Object] = {}
-counted_map(__name__, _SHAPES)
+
+
+class _Shapes(dict[tuple[str, Hashable], Object]):
+    """Owned fields of new objects of a kind by subresource and shape.
+
+    Most objects a client creates have one of a few shapes, and what is owned does not depend on the
+    values.
+    """
+
+
+_KNOWN: WeakValueDictionary[int, _Shapes] = WeakValueDictionary()
+
+
+@kept
+def _shapes_of(_: Kind) -> _Shapes:
+    made = _Shapes()
+    _KNOWN[id(made)] = made
+    return made
+
+
+def _remembered() -> int:
+    """How many shapes are remembered."""
+    return sum(len(shapes) for shapes in _KNOWN.values())
+
+
+counted_by(__name__, _remembered)
 
 
 def shape(obj: Object) -> Hashable:
@@ -178,16 +200,16 @@ class FieldManager:
         if seen is None:
             self._note(obj, managedfields.on_create(self._converted(obj), self._write()))
             return
-        kind = self._resource.group_version_kind
-        key = (kind, self._subresource, seen)
-        fields = _SHAPES.get(key)
+        shapes = _shapes_of(self._resource)
+        key = (self._subresource, seen)
+        fields = shapes.get(key)
         if fields is None:
             entries = managedfields.on_create(obj, self._write())
             self._note(obj, entries)
-            if len(entries) == 1 and len(_SHAPES) < REMEMBERED_SHAPES:
+            if len(entries) == 1 and _remembered() < REMEMBERED_SHAPES:
                 fields = entries[0]["fieldsV1"]
                 if len(jsonwire.encode(fields)) <= REMEMBERED_SHAPE_BYTES:
-                    _SHAPES[key] = fields
+                    shapes[key] = fields
             return
         entry = managedfields.update_entry(
             self._manager, self._resource.api_version, self._now, fields, self._subresource

@@ -78,7 +78,11 @@ def count_generation(new: Object, old: Object, subresource: str, strategy: Strat
     if (
         strategy.generation_counts
         and subresource != "status"
-        and (_spec(new) != _spec(old) or any(meta.get(name) != was.get(name) for name in watched))
+        and (
+            _spec(new) != _spec(old)
+            or any(meta.get(name) != was.get(name) for name in watched)
+            or (strategy.generation_status and new.get("status") != old.get("status"))
+        )
     ):
         generation += 1
     if generation:

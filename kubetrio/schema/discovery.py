@@ -16,7 +16,7 @@ from kubetrio.machinery.names import GroupVersion
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind, Subresource
 from kubetrio.schema.registry import Registry
-from kubetrio.schema.steps import Steps
+from kubetrio.schema.steps import Steps, finish
 
 Json = dict[str, Any]
 
@@ -34,6 +34,8 @@ CUSTOM_VERBS: Final = (
 CUSTOM_SUBRESOURCES: Final = ("status", "scale")
 HASHED_BYTES: Final = 256 * 1024
 """Bytes of a document that are hashed in a step."""
+GROUPS: Final = 64
+"""Groups of an aggregated document that are written in a step."""
 HEALTH_ROOTS: Final = ("/healthz", "/livez", "/readyz")
 
 
@@ -154,18 +156,24 @@ def aggregated(
         registry: what is served.
         groups: ``core`` for ``GET /api``, ``named`` for ``GET /apis``.
     """
+    return finish(aggregated_steps(registry, groups))
+
+
+def aggregated_steps(registry: Registry, groups: Literal["core", "named"]) -> Steps[Json]:
+    """``aggregated`` in steps of some groups; arguments as there."""
+    items: list[Json] = []
+    for group, versions in registry.groups.items():
+        if bool(group) != (groups == "named"):
+            continue
+        made = [_aggregated_version(registry, group, item) for item in versions]
+        items.append({"metadata": {"name": group} if group else {}, "versions": made})
+        if len(items) % GROUPS == 0:
+            yield
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
-        "items": [
-            {
-                "metadata": {"name": group} if group else {},
-                "versions": [_aggregated_version(registry, group, item) for item in versions],
-            }
-            for group, versions in registry.groups.items()
-            if bool(group) == (groups == "named")
-        ],
+        "items": items,
     }
 
 

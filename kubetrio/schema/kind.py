@@ -7,16 +7,30 @@ something of a kind asks its value; nobody looks a name up in a table of their o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import NamedTuple, Protocol
+from functools import cached_property, update_wrapper
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from kubetrio.machinery.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind
 from kubetrio.schema.fieldselectors import SHORT, FieldSelectors
 from kubetrio.schema.objecttype import ObjectType, OpenType
 from kubetrio.schema.printing import PLAIN, Printer
 from kubetrio.schema.rules import NO_RULES, Convert, Json, Rules
+
+
+class ScalePaths(NamedTuple):
+    """Where an object has what its scale shows: dotted paths that begin with a dot.
+
+    Args:
+        wanted: number of replicas wanted.
+        actual: number of replicas there are.
+        selector: text of the label selector of what is scaled, or empty.
+    """
+
+    wanted: str
+    actual: str
+    selector: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +44,8 @@ class Subresource:
         older: versions of that kind which it takes as well.
         serves: name of what serves it, where that is not the object's own verbs; a name of
             ``api.subverbs``.
+        replicas: of a ``scale``: where the object has what that shows, None for where workloads
+            have it.
     """
 
     name: str
@@ -37,6 +53,7 @@ class Subresource:
     verbs: frozenset[str]
     older: frozenset[GroupVersionKind] = frozenset()
     serves: str = ""
+    replicas: ScalePaths | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +66,7 @@ class Strategy:
         generation_counts: whether changes of the spec count in it; where new objects have none,
             the first change makes one.
         generation_metadata: members of metadata whose changes count too.
+        generation_status: whether changes of the status count too, where it is no subresource.
         status: whether ``status`` is written only through its subresource.
         create_on_update: whether PUT to a missing name creates.
         unconditional_update: whether an update may leave out the resourceVersion.
@@ -70,6 +88,7 @@ class Strategy:
     generation: bool = False
     generation_counts: bool = False
     generation_metadata: tuple[str, ...] = ()
+    generation_status: bool = False
     status: bool = False
     create_on_update: bool = False
     unconditional_update: bool = True
@@ -339,6 +358,11 @@ class Kind:
         return obj if self.stored is self else self._conversion.from_stored(obj)
 
     @cached_property
+    def made(self) -> dict[Hashable, Any]:
+        """What others make of it and keep, by what makes it; see `kept`."""
+        return {}
+
+    @cached_property
     def list_kind(self) -> str:
         """Kind of its collections."""
         return f"{self.kind}List"
@@ -354,3 +378,27 @@ class Kind:
         if self.namespaced and namespace:
             return f"{self.storage_prefix}{namespace}/"
         return self.storage_prefix
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def kept(make: Callable[Concatenate[Kind, P], T]) -> Callable[Concatenate[Kind, P], T]:
+    """Remember what a function makes of a kind on the kind's value, so that it goes with it.
+
+    Args:
+        make: its further arguments, which are given by place, are few in number.
+    """
+
+    def get(kind: Kind, /, *more: P.args, **named: P.kwargs) -> T:
+        made = kind.made
+        key = (make, *more) if more else make
+        if key in made:
+            found: T = made[key]
+            return found
+        result = made[key] = make(kind, *more, **named)
+        return result
+
+    update_wrapper(get, make)
+    return get

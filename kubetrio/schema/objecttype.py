@@ -42,6 +42,10 @@ class ObjectType(Protocol):
     def free_form(self) -> bool:
         """Whether objects may hold JSON of any shape, or numbers with fractions."""
 
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """Its OpenAPI v3 schema where that is not in ``schemas/types``; None for any JSON too."""
+
     def decode(
         self, raw: Any, report: Report, repeated: Mapping[int, Pairs] = _NOTHING_REPEATED
     ) -> Json:
@@ -79,6 +83,7 @@ class BuiltinType:
 
     def __init__(self, name: str, *, as_json: bool = False) -> None:
         self.name = name
+        self.schema: Mapping[str, Any] | None = None
         self._as_json = as_json
 
     @cached_property
@@ -130,28 +135,36 @@ class BuiltinType:
 
 
 class OpenType:
-    """Any JSON object; a schema says how it is merged.
+    """Any JSON object with metadata, as custom resources are.
 
     Args:
-        merge: that; what the values themselves look like counts without.
+        schema: OpenAPI v3, without references; it says how objects are merged, and must not change.
+            Without one, that follows from what the values themselves look like.
     """
 
     name = ""
     free_form = True
     held = None
 
-    def __init__(self, merge: TypeSchema = DEDUCED) -> None:
-        self.merge = merge
+    def __init__(self, schema: Json | None = None) -> None:
+        self.schema: Mapping[str, Any] | None = schema
         self.zero: Json = {}
+
+    @cached_property
+    def merge(self) -> TypeSchema:
+        """See `ObjectType`."""
+        return DEDUCED if self.schema is None else patchmeta.for_custom(dict(self.schema))
 
     def decode(
         self, raw: Any, report: Report, repeated: Mapping[int, Pairs] = _NOTHING_REPEATED
     ) -> Json:
-        """See `ObjectType`; metadata are those of every object."""
+        """See `ObjectType`; metadata are those of every object, the rest stays as it is."""
         del repeated
         whole: Json = dict(raw or {})
         if "metadata" in whole:
-            whole["metadata"] = _METADATA.decode(whole["metadata"], report)
+            inner = Report()
+            whole["metadata"] = _METADATA.decode(whole["metadata"], inner) or {}
+            report.strict += [text.replace('"', '"metadata.', 1) for text in inner.strict]
         return whole
 
     def restore(self, merged: Json, strict: list[str]) -> Json:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -24,11 +23,11 @@ from kubetrio.schema.openapi_paths import (
     document_paths,
     each_path,
     group_version_of,
+    has_document,
     path_item,
 )
 from kubetrio.schema.openapi_types import (
     V3_PREFIX,
-    CustomSchemas,
     closure_steps,
     converted_steps,
     cross_registered,
@@ -40,11 +39,11 @@ from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps, finish
 
 __all__ = [
-    "NO_CUSTOM",
     "document",
     "document_hash",
     "document_steps",
     "index",
+    "index_steps",
     "json_steps",
     "protobuf_steps",
     "swagger_steps",
@@ -63,7 +62,8 @@ SWAGGER_PROTOBUF: Final = (
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
 """The same for the v2 document."""
-NO_CUSTOM: Final[CustomSchemas] = MappingProxyType({})
+HASHES: Final = 32
+"""Documents that are hashed in a step."""
 SECURITY_SCHEMES: Final = {
     "BearerToken": {
         "type": "apiKey",
@@ -74,71 +74,68 @@ SECURITY_SCHEMES: Final = {
 }
 
 
-def index(registry: Registry, *, version: str, custom: CustomSchemas = NO_CUSTOM) -> Json:
+def index(registry: Registry, *, version: str) -> Json:
     """The answer of ``GET /openapi/v3``.
 
     Args:
         registry: what is served.
         version: Kubernetes version, the ``info.version`` of every document.
-        custom: OpenAPI v3 schema of each custom kind.
     """
+    return finish(index_steps(registry, version=version))
+
+
+def index_steps(registry: Registry, *, version: str) -> Steps[Json]:
+    """``index`` in steps of some documents; arguments as there."""
     paths = {}
     for path in document_paths(registry):
-        digest = _hash(registry, path, version, custom)
+        digest = _hash(registry, path, version)
         paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+        if len(paths) % HASHES == 0:
+            yield
     return {"paths": paths}
 
 
-def document_hash(
-    registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
-) -> str | None:
+def document_hash(registry: Registry, path: str, *, version: str) -> str | None:
     """The hash by which the index names a document, or None for an unknown path.
 
     It is the document's entity tag too.  Arguments as for :func:`document`.
     """
-    if path not in document_paths(registry):
+    if not has_document(registry, path):
         return None
-    return _hash(registry, path, version, custom)
+    return _hash(registry, path, version)
 
 
-def document(
-    registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
-) -> bytes | None:
+def document(registry: Registry, path: str, *, version: str) -> bytes | None:
     """The answer of ``GET /openapi/v3/<path>`` as JSON, or None for an unknown path.
 
     Args:
         registry: what is served.
         path: below ``/openapi/v3/``, such as ``api/v1`` or ``apis/apps/v1``.
         version: Kubernetes version, for ``info.version``.
-        custom: OpenAPI v3 schema of each custom kind.
     """
-    if path not in document_paths(registry):
+    if not has_document(registry, path):
         return None
-    return finish(document_steps(registry, path, version=version, custom=custom))
+    return finish(document_steps(registry, path, version=version))
 
 
-def document_steps(
-    registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
-) -> Steps[bytes]:
-    """``document`` in steps of about a millisecond, for a path that `document_paths` knows."""
-    return orjson.dumps((yield from _value_steps(registry, path, version, custom)))
+def document_steps(registry: Registry, path: str, *, version: str) -> Steps[bytes]:
+    """``document`` in steps of about a millisecond, for a path that `has_document`."""
+    return orjson.dumps((yield from _value_steps(registry, path, version)))
 
 
-def protobuf_steps(
-    registry: Registry, path: str, *, version: str, custom: CustomSchemas = NO_CUSTOM
-) -> Steps[bytes]:
+def protobuf_steps(registry: Registry, path: str, *, version: str) -> Steps[bytes]:
     """``document_steps`` of the document as protobuf."""
     from kubetrio.schema import openapi3_proto  # few ask for it
 
-    value = yield from _value_steps(registry, path, version, custom)
+    value = yield from _value_steps(registry, path, version)
     return (yield from openapi3_proto.MESSAGES.steps(value))
 
 
-def _value_steps(registry: Registry, path: str, version: str, custom: CustomSchemas) -> Steps[Json]:
+def _value_steps(registry: Registry, path: str, version: str) -> Steps[Json]:
     group_version = group_version_of(path)
     own = {}
     if group_version is not None:
-        own = custom_types(registry.by_group_version[group_version], custom)
+        own = custom_types(registry.by_group_version[group_version])
     paths: Json = {}
     names: set[str] = set()
     for key, items in each_path(registry, path):
@@ -157,7 +154,7 @@ def _value_steps(registry: Registry, path: str, version: str, custom: CustomSche
     }
 
 
-def _hash(registry: Registry, path: str, version: str, custom: CustomSchemas) -> str:
+def _hash(registry: Registry, path: str, version: str) -> str:
     # Built-in types and operations change with releases of this package only.
     facts: list[Any] = [kubetrio.__version__, version, path]
     group_version = group_version_of(path)
@@ -168,7 +165,7 @@ def _hash(registry: Registry, path: str, version: str, custom: CustomSchemas) ->
                 resource.kind,
                 resource.namespaced,
                 sorted([item.name, *item.kind] for item in resource.subresources.values()),
-                custom.get(resource.group_version_kind),
+                None if resource.builtin else resource.type.schema,
             ]
             for resource in registry.by_group_version[group_version]
         ]

@@ -157,13 +157,31 @@ def _rows(document: str) -> Rows:
 def document_paths(registry: Registry) -> list[str]:
     """Paths of all documents, sorted: those of served groups and versions, and the plain ones."""
     root = _root_rows()
-    handlers = (path.strip("/") for path in builtin.load("resources")["rootPaths"])
-    paths = {path for path in handlers if path in root} | {"api", "apis"}
+    paths = {"api", "apis", *_plain_paths()}
     for group, versions in registry.groups.items():
         if f"apis/{group}" in root:
             paths.add(f"apis/{group}")
         paths.update(document_path(GroupVersion(group, version)) for version in versions)
     return sorted(paths)
+
+
+def has_document(registry: Registry, path: str) -> bool:
+    """Whether there is a document at a path; `document_paths` names them all."""
+    group_version = group_version_of(path)
+    if group_version is not None:
+        return group_version in registry.by_group_version
+    root, _, group = path.partition("/")
+    if root == "apis" and group:
+        return path in _root_rows() and group in registry.groups
+    return path in ("api", "apis") or path in _plain_paths()
+
+
+@cache
+def _plain_paths() -> frozenset[str]:
+    """Paths of documents that are about no group."""
+    root = _root_rows()
+    handlers = (path.strip("/") for path in builtin.load("resources")["rootPaths"])
+    return frozenset(path for path in handlers if path in root)
 
 
 def document_path(group_version: GroupVersion) -> str:

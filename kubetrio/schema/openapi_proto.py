@@ -76,12 +76,15 @@ class Messages:
             for start in range(0, len(entries), STEP):
                 parts.append(self._map(name, dict(entries[start : start + STEP])))
                 yield
-            return b"".join(parts)
+            whole = b"".join(parts)
+            yield  # many megabytes may have been copied, and are again
+            return whole
         fields: list[tuple[int, bytes]] = []
         for member, content in value.items():
             number, kind = self.members[name].get(member, (0, ""))
             if kind in self.large:
                 body = yield from self._large(kind, content)
+                yield
                 fields.append((number, delimited(number, body)))
             else:
                 fields.extend(self._members(name, {member: content}))

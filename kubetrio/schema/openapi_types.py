@@ -17,7 +17,6 @@ from kubetrio.schema.steps import Steps, finish
 from kubetrio.schema.structural_scheme import INTERNAL
 
 Json = dict[str, Any]
-CustomSchemas = Mapping[GroupVersionKind, Mapping[str, Any]]
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 V2_PREFIX: Final = "#/definitions/"
@@ -26,6 +25,8 @@ V3_PREFIX: Final = "#/components/schemas/"
 NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "default", "not", "nullable", "oneOf"})
 TYPES: Final = 8
 """Types that are looked at in a step."""
+RESOURCES: Final = 64
+"""Resources whose types are made in a step."""
 CONTENTS: Final = frozenset({"additionalProperties", "items", "properties"})
 # Types that every group and version of kube-apiserver's scheme knows under its own name.
 CROSS_REGISTERED: Final = ("DeleteOptions", "WatchEvent")
@@ -47,22 +48,27 @@ def type_name(gvk: GroupVersionKind) -> str:
     return ".".join([*reversed(gvk.group.split(".")), gvk.version, gvk.kind])
 
 
-def custom_types(resources: Iterable[Kind], custom: CustomSchemas) -> dict[str, Json]:
+def custom_types(resources: Iterable[Kind]) -> dict[str, Json]:
     """Types of the resources that have no built-in type, and of their lists, by name.
 
     Args:
-        resources: resources of a document.
-        custom: OpenAPI v3 schema of each custom kind, without references; a kind that is missing
-            here takes any object.
+        resources: resources of a document; one whose type has no schema takes any object.
     """
+    return finish(custom_types_steps(resources))
+
+
+def custom_types_steps(resources: Iterable[Kind]) -> Steps[dict[str, Json]]:
+    """``custom_types`` in steps of some resources."""
     types: dict[str, Json] = {}
-    for resource in resources:
+    for number, resource in enumerate(resources, 1):
+        if number % RESOURCES == 0:
+            yield
         gvk = resource.group_version_kind
-        if builtin.type_name_of(gvk):
+        if resource.builtin or builtin.type_name_of(gvk):
             continue
         name = type_name(gvk)
         listed = GroupVersionKind(gvk.group, gvk.version, resource.list_kind)
-        given = custom.get(gvk, {"x-kubernetes-preserve-unknown-fields": True})
+        given = resource.type.schema or {"x-kubernetes-preserve-unknown-fields": True}
         types[name] = _object(gvk, "ObjectMeta", given)
         types[type_name(listed)] = _object(
             listed,

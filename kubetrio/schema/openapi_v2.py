@@ -17,11 +17,10 @@ from kubetrio.schema.openapi_paths import (
 from kubetrio.schema.openapi_types import (
     META,
     V2_PREFIX,
-    CustomSchemas,
     closure_steps,
     converted_steps,
     cross_registered,
-    custom_types,
+    custom_types_steps,
     gvk_object,
     type_to_v2,
 )
@@ -50,7 +49,7 @@ SHARED_BODIES: Final = {
 PARAMETERS_PREFIX: Final = "#/parameters/"
 
 
-def swagger_v2(registry: Registry, *, version: str, custom: CustomSchemas | None = None) -> Json:
+def swagger_v2(registry: Registry, *, version: str) -> Json:
     """The answer of ``GET /openapi/v2``: one document of all groups and versions.
 
     It is over a megabyte of JSON that few clients ask for: build it on request, and cache the
@@ -59,14 +58,11 @@ def swagger_v2(registry: Registry, *, version: str, custom: CustomSchemas | None
     Args:
         registry: what is served.
         version: Kubernetes version, for ``info.version``.
-        custom: OpenAPI v3 schema of each custom kind.
     """
-    return finish(swagger_steps(registry, version=version, custom=custom))
+    return finish(swagger_steps(registry, version=version))
 
 
-def swagger_steps(
-    registry: Registry, *, version: str, custom: CustomSchemas | None = None
-) -> Steps[Json]:
+def swagger_steps(registry: Registry, *, version: str) -> Steps[Json]:
     """``swagger_v2`` in steps of about a millisecond; arguments as there."""
     paths: Json = {}
     names: set[str] = set()
@@ -78,7 +74,8 @@ def swagger_steps(
             shared.update(_shared(items))
             if len(paths) % PATHS == 0:
                 yield
-    types = yield from closure_steps(names, custom_types(registry.resources.values(), custom or {}))
+    own = yield from custom_types_steps(registry.resources.values())
+    types = yield from closure_steps(names, own)
     definitions = yield from converted_steps(cross_registered(types), type_to_v2)
     return {
         "swagger": "2.0",
@@ -97,18 +94,22 @@ def json_steps(document: Json) -> Steps[bytes]:
     Args:
         document: a Swagger 2.0 document.
     """
-    members = []
+    parts = [b"{"]
     for member, value in document.items():
+        parts += [b"," if len(parts) > 1 else b"", jsonwire.encode(member), b":"]
         entries = list(value.items()) if isinstance(value, dict) else []
         if not entries:
-            members.append(b"%b:%b" % (jsonwire.encode(member), jsonwire.encode(value)))
+            parts.append(jsonwire.encode(value))
             continue
-        parts = []
         for start in range(0, len(entries), ENTRIES):
+            parts.append(b"," if start else b"{")
             parts.append(jsonwire.encode(dict(entries[start : start + ENTRIES]))[1:-1])
             yield
-        members.append(b"%b:{%b}" % (jsonwire.encode(member), b",".join(parts)))
-    return b"{%b}" % b",".join(members)
+        parts.append(b"}")
+    parts.append(b"}")
+    # A document of many megabytes is copied once, and not together with anything else.
+    yield
+    return b"".join(parts)
 
 
 def _shared(items: Iterable[Operation]) -> Iterator[tuple[str, Json]]:

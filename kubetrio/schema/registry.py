@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.machinery.names import (
+    GroupResource,
+    GroupVersion,
+    GroupVersionKind,
+    version_order,
+)
 from kubetrio.schema.kind import Kind
 
 
@@ -48,15 +53,56 @@ class Registry:
         return self.resources.get((group, version, resource))
 
     def with_resources(self, extra: Iterable[Kind]) -> Registry:
-        """A snapshot with more resources; new groups and versions go last."""
+        """A snapshot with more resources.
+
+        New groups go behind the built-in ones, by name, and new versions behind built-in versions
+        of their group, the most stable and newest first: so kube-apiserver lists what definitions
+        bring, whose priorities are all the same.
+        """
         groups = dict(self.groups)
         resources = dict(self.resources)
+        ours = self._builtin
+        new = False
         for resource in extra:
-            versions = groups.get(resource.group, ())
-            if resource.version not in versions:
-                groups[resource.group] = (*versions, resource.version)
-            resources[(resource.group, resource.version, resource.resource)] = resource
+            group, version = resource.group, resource.version
+            versions = groups.get(group, ())
+            new = new or not versions
+            if version not in versions:
+                first = [item for item in versions if (group, item) in ours]
+                rest = [item for item in (*versions, version) if item not in first]
+                groups[group] = (*first, *sorted(rest, key=version_order))
+            resources[(group, version, resource.resource)] = resource
+        if new:
+            named = {group for group, _ in ours}
+            added = sorted(group for group in groups if group not in named)
+            groups = {
+                **{group: groups[group] for group in groups if group in named},
+                **{group: groups[group] for group in added},
+            }
         return Registry(groups=groups, resources=resources)
+
+    @cached_property
+    def _builtin(self) -> frozenset[tuple[str, str]]:
+        """Groups and versions with a kind that is part of the server."""
+        return frozenset(
+            (kind.group, kind.version) for kind in self.resources.values() if kind.builtin
+        )
+
+    def is_builtin(self, group: str) -> bool:
+        """Whether a group has kinds that are part of the server."""
+        return group in self._builtin_groups
+
+    @cached_property
+    def _builtin_groups(self) -> frozenset[str]:
+        return frozenset(group for group, _ in self._builtin)
+
+    @cached_property
+    def by_group_resource(self) -> Mapping[GroupResource, Kind]:
+        """One of the versions of each resource."""
+        found: dict[GroupResource, Kind] = {}
+        for kind in self.resources.values():
+            found.setdefault(kind.group_resource, kind)
+        return found
 
     def without(self, gone: Iterable[Kind]) -> Registry:
         """A snapshot with fewer kinds; versions and groups that nothing is left of go too."""
@@ -72,6 +118,12 @@ class Registry:
             groups={group: versions for group, versions in groups.items() if versions},
             resources=resources,
         )
+
+
+def gone(before: Registry, after: Registry) -> list[Kind]:
+    """The kinds that one snapshot has and a later one has not, or has another value of."""
+    left = after.resources
+    return [kind for key, kind in before.resources.items() if left.get(key) is not kind]
 
 
 Changed = Callable[[Registry, Registry], None]
@@ -125,6 +177,15 @@ class LiveRegistry:
     def by_kind(self) -> Mapping[GroupVersionKind, Kind]:
         """See `Registry`."""
         return self.current.by_kind
+
+    @property
+    def by_group_resource(self) -> Mapping[GroupResource, Kind]:
+        """See `Registry`."""
+        return self.current.by_group_resource
+
+    def is_builtin(self, group: str) -> bool:
+        """See `Registry`."""
+        return self.current.is_builtin(group)
 
     def get(self, group: str, version: str, resource: str) -> Kind | None:
         """See `Registry`."""

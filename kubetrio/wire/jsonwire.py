@@ -86,7 +86,7 @@ class Decoded(NamedTuple):
         """
         if self.strict:
             why = f"strict decoding error: {', '.join(self.strict)}"
-            raise _unfit(self.gvk, self.gvk.kind, why)
+            raise unfit(self.gvk, self.gvk.kind, why)
 
 
 def decode_request(
@@ -166,7 +166,7 @@ def _decode_parsed(
     try:
         value = scheme.decode(gvk, parsed.value, strict, parsed.repeated)
     except ValueError as error:
-        raise _unfit(gvk, want.kind, str(error)) from None
+        raise unfit(gvk, want.kind, str(error)) from None
     if gvk in older:
         version = want.api_version
     elif gvk != want:
@@ -189,16 +189,16 @@ def _said_kind(
         said = find_kind(parsed)
     except ValueError as error:
         raise unrecognised(body, want.kind, str(error)) from None
-    gvk = _with_defaults(said, want)
+    gvk = with_defaults(said, want)
     if not gvk.version:
         text = body.decode("utf-8", "replace")
-        raise _unfit(gvk, want.kind, f"Object 'apiVersion' is missing in '{text}'")
+        raise unfit(gvk, want.kind, f"Object 'apiVersion' is missing in '{text}'")
     if not scheme.knows(gvk):
         why = (
             f'no kind "{gvk.kind}" is registered for {_version_text(gvk)} '
             f'in scheme "{scheme.location()}"'
         )
-        raise _unfit(gvk, want.kind, why)
+        raise unfit(gvk, want.kind, why)
     return gvk
 
 
@@ -238,7 +238,8 @@ def find_kind(parsed: Parsed) -> GroupVersionKind:
 _FOLDED = {"kind": "kind", "apiversion": "apiVersion"}
 
 
-def _with_defaults(said: GroupVersionKind, want: GroupVersionKind) -> GroupVersionKind:
+def with_defaults(said: GroupVersionKind, want: GroupVersionKind) -> GroupVersionKind:
+    """What a body says it is; what it leaves out comes from the path."""
     kind = said.kind or want.kind
     if not said.version and said.group in ("", want.group):
         return GroupVersionKind(want.group, want.version, kind)
@@ -254,10 +255,17 @@ def _refuse(gvk: GroupVersionKind, want: GroupVersionKind, scheme: Scheme) -> No
             f"the API version in the data ({gvk.api_version}) does not match "
             f"the expected API version ({want.api_version})"
         )
-    raise _unfit(gvk, want.kind, f"converting ({versioned}) to ({wanted}): unknown conversion")
+    raise unfit(gvk, want.kind, f"converting ({versioned}) to ({wanted}): unknown conversion")
 
 
-def _unfit(gvk: GroupVersionKind, kind: str, why: str) -> ApiError:
+def unfit(gvk: GroupVersionKind, kind: str, why: str) -> ApiError:
+    """400 for a body that has a kind, and does not fit.
+
+    Args:
+        gvk: what the body says it is.
+        kind: kind that the path takes.
+        why: what is wrong.
+    """
     return bad_request(
         f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {kind}: {why}'
     )

@@ -115,6 +115,10 @@ CBOR_OFFERS: dict[Offer, Offer] = {
     NO_TABLE: Offer(serializers=WITH_CBOR, plain=WITH_CBOR, tables=False),
     COLLECTION: Offer(serializers=WITH_CBOR, plain=WITH_CBOR, watchable=True),
     WATCH: Offer(serializers=WITH_CBOR, plain=WITH_CBOR, watchable=True, stream=True),
+    CUSTOM: Offer(serializers=WITH_CBOR, plain=("json", "yaml", "cbor"), routed=False),
+    CUSTOM_WATCH: Offer(
+        serializers=WITH_CBOR, plain=("json", "yaml", "cbor"), routed=False, stream=True
+    ),
 }
 """The same endpoints of such a server."""
 DOCUMENT = Offer(transforms=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.kinds.builtin import registry
-from kubetrio.resources import fieldmanager
 from kubetrio.resources.fieldmanager import FieldManager, shape
+from kubetrio.schema.kind import Kind
 
 CONFIGMAPS = registry().resources["", "v1", "configmaps"]
 
 
-def created(data: dict[str, str], manager: str = "me") -> Any:
+def created(data: dict[str, str], manager: str = "me", kind: Kind = CONFIGMAPS) -> Any:
     obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "n"}, "data": data}
-    FieldManager(CONFIGMAPS, manager, "2023-11-14T22:13:20Z").created(obj)
+    FieldManager(kind, manager, "2023-11-14T22:13:20Z").created(obj)
     return obj["metadata"]["managedFields"]  # type: ignore[index]
 
 
@@ -42,8 +43,8 @@ def test_shapes(value: Any, expected: Any) -> None:
 def test_a_remembered_shape_owns_the_same(data: dict[str, str]) -> None:
     """As an object that is looked at in full."""
     first, second = created(data), created(data)
-    fieldmanager._SHAPES.clear()
-    assert first == second == created(data)
+    fresh = replace(CONFIGMAPS)  # a value of which nothing is remembered
+    assert first == second == created(data, kind=fresh)
 
 
 def test_the_manager_is_that_of_the_write() -> None:

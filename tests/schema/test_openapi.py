@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.kinds.apiextensions.custom import CustomParts
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin, openapi
@@ -23,6 +24,10 @@ VERSION = "v1.36.0"
 REGISTRY = registry()
 PATHS = document_paths(REGISTRY)
 KIND = GroupVersionKind("stable.example.com", "v1", "CronTab")
+CUSTOM_SCHEMA = {
+    "type": "object",
+    "properties": {"spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}}},
+}
 CUSTOM = Kind(
     group=KIND.group,
     version=KIND.version,
@@ -38,12 +43,9 @@ CUSTOM = Kind(
             verbs=frozenset({"get", "patch", "update"}),
         ),
     },
+    parts=CustomParts(schema=CUSTOM_SCHEMA),
 )
 CUSTOM_PATH = "apis/stable.example.com/v1"
-CUSTOM_SCHEMA = {
-    "type": "object",
-    "properties": {"spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}}},
-}
 WITH_CUSTOM = REGISTRY.with_resources([CUSTOM])
 DEPLOYMENT = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
 
@@ -51,7 +53,7 @@ DEPLOYMENT = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
 @cache
 def document(path: str) -> dict[str, Any]:
     """A document of a registry with one custom resource, parsed."""
-    data = openapi.document(WITH_CUSTOM, path, version=VERSION, custom={KIND: CUSTOM_SCHEMA})
+    data = openapi.document(WITH_CUSTOM, path, version=VERSION)
     assert data is not None
     return orjson.loads(data)
 
@@ -59,7 +61,7 @@ def document(path: str) -> dict[str, Any]:
 @cache
 def swagger() -> dict[str, Any]:
     """The v2 document of a registry with one custom resource, as sent."""
-    made = openapi.swagger_v2(WITH_CUSTOM, version=VERSION, custom={KIND: CUSTOM_SCHEMA})
+    made = openapi.swagger_v2(WITH_CUSTOM, version=VERSION)
     return orjson.loads(orjson.dumps(made))
 
 
@@ -550,7 +552,8 @@ def test_custom_list_type():
 
 def test_custom_type_without_schema():
     """A custom kind whose schema is not given takes anything."""
-    data = openapi.document(WITH_CUSTOM, CUSTOM_PATH, version=VERSION)
+    registry = REGISTRY.with_resources([replace(CUSTOM, parts=CustomParts())])
+    data = openapi.document(registry, CUSTOM_PATH, version=VERSION)
     assert data is not None
     schemas = orjson.loads(data)["components"]["schemas"]
     assert schemas[type_name(KIND)]["x-kubernetes-preserve-unknown-fields"] is True
@@ -558,9 +561,10 @@ def test_custom_type_without_schema():
 
 def test_hash_changes_with_custom_schema():
     """A new schema changes the hash of its own document and of no other."""
+    others = [replace(CUSTOM, parts=CustomParts(schema={"type": "object"}))]
     old, new = (
-        openapi.index(WITH_CUSTOM, version=VERSION, custom={KIND: schema})["paths"]
-        for schema in (CUSTOM_SCHEMA, {"type": "object"})
+        openapi.index(served, version=VERSION)["paths"]
+        for served in (WITH_CUSTOM, REGISTRY.with_resources(others))
     )
     assert {path for path in old if old[path] != new[path]} == {CUSTOM_PATH}
 

@@ -35,6 +35,7 @@ from kubetrio.kinds.admissionregistration.policies.params import (
 from kubetrio.kinds.admissionregistration.policies.surroundings import BINDINGS, Surroundings
 from kubetrio.machinery.status import internal_error
 from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import Registry
 from kubetrio.schema.wellknown import NAMESPACE_RESOURCE as NAMESPACES
 
 Object = dict[str, Any]
@@ -241,6 +242,11 @@ class PolicySource(Generic[Compiled]):
         self._ready: tuple[Policy[Compiled], ...] = ()
         self._uncompiled: tuple[Uncompiled, ...] = ()
         self._compiled: dict[tuple[str, int], tuple[Compiled, Criteria]] = {}
+        surroundings.registry.subscribe(self._kinds_changed)
+
+    def _kinds_changed(self, *_: Registry) -> None:
+        """Look for the kinds of parameters anew; what is compiled stays."""
+        self._ready, self._seen = (), (None, None)
 
     async def namespace(self, attributes: Attributes) -> Object | None:
         """The namespace of a request; that of a namespace is not itself."""
@@ -260,6 +266,7 @@ class PolicySource(Generic[Compiled]):
         bindings = await self._lookup.all(self._bindings)
         if self._seen[0] is policies and self._seen[1] is bindings:
             return self._ready
+        served = self._registry.current
         bound: dict[str, list[Binding]] = {}
         for name, obj in bindings.items():
             spec = obj["spec"]
@@ -278,8 +285,9 @@ class PolicySource(Generic[Compiled]):
                 criteria = Criteria(obj["spec"].get("matchConstraints"))
                 uncompiled.append(Uncompiled(name=name, criteria=criteria, bindings=bindings_of))
         self._compiled, self._uncompiled = kept, tuple(uncompiled)
-        self._ready, self._seen = tuple(ready), (policies, bindings)
-        return self._ready
+        if served is self._registry.current:  # else it may have found kinds that are gone
+            self._ready, self._seen = tuple(ready), (policies, bindings)
+        return tuple(ready)
 
     async def _prepare(
         self,

@@ -17,9 +17,16 @@ from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import NAMESPACE, EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.core.quota.stored import EXPECTED_S, StoredQuotas
-from kubetrio.kinds.core.quota.usage import CLAIMS, PODS, SERVICES, counts_otherwise
+from kubetrio.kinds.core.quota.usage import (
+    CLAIMS,
+    PODS,
+    SERVICES,
+    count_name,
+    counts_otherwise,
+)
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.timestamps import parse_micro
+from kubetrio.schema.registry import Registry, gone
 from kubetrio.store.model import Event, EventType
 
 QUOTAS = "/registry/resourcequotas/"
@@ -61,6 +68,15 @@ class QuotaKeeper(Controller):
         handler = EventHandler(add=self._added, update=self._updated, delete=self._deleted)
         self._limits.add_event_handler(handler)
         self.beside.append(partial(self._limits.resyncing, handler, RESYNC_S))
+        quotas.registry.subscribe(self._kinds_changed)
+
+    def _kinds_changed(self, before: Registry, after: Registry) -> None:
+        """Have quotas counted again that limit how many there are of a kind that came."""
+        names = {count_name(kind.group_resource) for kind in gone(after, before)}
+        for quota in self._limits.indexer.list():
+            hard = (quota.object.get("spec") or {}).get("hard") or ()
+            if not names.isdisjoint(hard):
+                self._mark(_namespace(quota.key))
 
     def _added(self, quota: Item) -> None:
         # While there are quotas, anything that is written may concern one.

@@ -11,13 +11,11 @@ import trio
 from kubetrio.env import Env
 from kubetrio.informers.informer import Item
 from kubetrio.kinds.core.quota.usage import ZERO, concerned, counts_for, resource_of, usage
-from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.quantity import Quantity, amounts
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import revising
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.objects import order_metadata, stamp
-from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import KeyMissing, RevisionMismatch
 from kubetrio.store.model import Stamped, Store
@@ -46,11 +44,9 @@ class StoredQuotas:
         self._env = env
         self._turns: dict[str, trio.Lock] = {}
         self._writing: dict[str, Stamped] = {}
+        self.registry = registry
         self._resource = registry.resources["", "v1", "resourcequotas"]
         self._expected: dict[str, dict[str, float]] = {}  # keys and until when, by namespace
-        self._countable: dict[GroupResource, Kind] = {}
-        for resource in registry.resources.values():
-            self._countable.setdefault(resource.group_resource, resource)
 
     async def of(self, namespace: str) -> list[Object]:
         """The quotas of a namespace; of all of them when that is empty."""
@@ -151,7 +147,7 @@ class StoredQuotas:
         for kind in sorted(kinds):
             names = concerned(kind, hard)
             counted.update(dict.fromkeys(names, ZERO))
-            resource = self._countable.get(kind)
+            resource = self.registry.by_group_resource.get(kind)
             if resource is None:
                 continue
             for obj in await revising.read_all(self._store, resource, namespace):

@@ -1,0 +1,186 @@
+"""Parts of kinds that are not built in: what a CustomResourceDefinition says of one version.
+
+Source: strategy.go, status_strategy.go, validator.go and etcd.go of apiextensions-apiserver
+(registry/customresource).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kubetrio.kinds.common.customcolumns import custom_printer
+from kubetrio.kinds.common.replicapaths import check_replicas
+from kubetrio.kinds.common.row import ALL_BUT_STATUS, STATUS_ONLY
+from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.names_validation import qualified_name
+from kubetrio.machinery.objectmeta import STANDARD_FINALIZERS
+from kubetrio.machinery.ownership import FieldFilter
+from kubetrio.schema.fieldselectors import SHORT, FieldSelectors, Getter, at
+from kubetrio.schema.kind import Conversion, Kind, PlainParts, ScalePaths, Strategy
+from kubetrio.schema.objecttype import ObjectType, OpenType
+from kubetrio.schema.printing import Json as Shown
+from kubetrio.schema.printing import Printer
+from kubetrio.schema.rules import Causes, Context, Json, MetadataChecks, Rules, Validation
+
+_METADATA = ("metadata.name", "metadata.namespace")
+
+
+def custom_prefix(group: str, resource: str) -> str:
+    """Storage key prefix of the objects of a custom resource.
+
+    Args:
+        group: its API group.
+        resource: its plural name.
+    """
+    return f"/registry/{group}/{resource}/"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CustomParts(PlainParts):
+    """The parts of one version of a custom resource.
+
+    Args:
+        schema: ``openAPIV3Schema`` of the version, None for any objects; it must not change.
+        columns: ``additionalPrinterColumns``; none means an ``Age`` column.
+        selectable: ``selectableFields``: JSON paths such as ``.spec.color``.
+        converts: how objects come from the version in which they are stored, and go there; None
+            where only the name of the version differs.
+    """
+
+    schema: Json | None = None
+    columns: Sequence[Json] | None = None
+    selectable: Sequence[str] = ()
+    converts: Conversion | None = None
+
+    def strategy(self, kind: Kind) -> Strategy:
+        """See `Parts`."""
+        status = "status" in kind.subresources
+        return Strategy(
+            generation=True,
+            generation_counts=True,
+            generation_status=not status,
+            status=status,
+            unconditional_update=False,
+        )
+
+    def rules(self, kind: Kind) -> Rules:
+        """See `Parts`."""
+        keep: dict[str, FieldFilter] = {}
+        if "status" in kind.subresources:
+            keep = {"": ALL_BUT_STATUS, "status": STATUS_ONLY}
+        scale = kind.subresources.get("scale")
+        checks = _scale_checks(None if scale is None else scale.replicas)
+        return Rules(
+            prepare_create=_without_status if keep else _as_it_is,
+            prepare_update=_metadata_stay,
+            validation=replace(checks, warnings=_finalizer_warnings),
+            metadata=MetadataChecks(updated=(0, 1), standard_finalizers=False),
+            keep=keep,
+        )
+
+    def printer(self, kind: Kind) -> Printer:
+        """See `Parts`; columns are about objects of this version."""
+        printer = custom_printer(self.columns)
+        if kind.stored is kind:
+            return printer
+        cells = printer.cells
+
+        def converted(obj: Shown, now: float) -> list[Any]:
+            return cells(kind.from_stored(dict(obj)), now)
+
+        return replace(printer, cells=converted)
+
+    def object_type(self, _: Kind) -> ObjectType:
+        """See `Parts`."""
+        return OpenType(self.schema)
+
+    def conversion(self, kind: Kind) -> Conversion:
+        """See `Parts`."""
+        plain = super().conversion(kind)
+        own = self.converts
+        if own is None:
+            return plain
+        return Conversion(
+            lambda obj: plain.to_stored(own.to_stored(obj)),
+            lambda obj: plain.from_stored(own.from_stored(obj)),
+        )
+
+    def selectors(self, kind: Kind) -> FieldSelectors:
+        """See `Parts`."""
+        names = tuple(path.removeprefix(".") for path in self.selectable)
+        supported = _METADATA if kind.namespaced else _METADATA[:1]
+        return FieldSelectors(
+            getters={name: _getter(kind, name) for name in names},
+            supported=(*supported, *names),
+            refusal=SHORT,
+        )
+
+
+def _getter(kind: Kind, name: str) -> Getter:
+    """Reads a field of the version from a stored object."""
+    get = at(name)
+    if kind.stored is kind:
+        return get
+    return lambda obj: get(kind.from_stored(dict(obj)))
+
+
+def _as_it_is(_new: Json, _context: Context) -> None:
+    pass
+
+
+def _without_status(new: Json, _context: Context) -> None:
+    new.pop("status", None)
+
+
+def _metadata_stay(new: Json, old: Json, _context: Context, subresource: str) -> None:
+    """A write of the status changes nothing else but who owns what."""
+    if subresource != "status":
+        return
+    meta = {key: value for key, value in old["metadata"].items() if key != "managedFields"}
+    if "managedFields" in new["metadata"]:
+        meta["managedFields"] = new["metadata"]["managedFields"]
+    new["metadata"] = meta
+
+
+def _scale_checks(paths: ScalePaths | None) -> Validation:
+    if paths is None:
+        return Validation()
+
+    def create(obj: Any, _path: str, causes: Causes) -> None:
+        check_replicas(obj, paths.wanted, causes)
+        status(obj, obj, causes)
+
+    def status(new: Json, _old: Json, causes: Causes) -> None:
+        check_replicas(new, paths.actual, causes)
+
+    def scaled(new: Json, _old: Json, causes: Causes) -> None:
+        create(new, "", causes)
+
+    return Validation(create=create, subresources={"status": status, "scale": scaled})
+
+
+def _finalizer_warnings(new: Json, old: Json | None) -> list[str]:
+    """Advice about finalizers that were not there before."""
+    before = set(_finalizers(old or {}))
+    return [
+        f"metadata.finalizers: {quote(text)}: {why}"
+        for text in sorted(set(_finalizers(new)) - before)
+        for why in _advice(text)
+    ]
+
+
+def _finalizers(obj: Mapping[str, Any]) -> Sequence[str]:
+    return (obj.get("metadata") or {}).get("finalizers") or ()
+
+
+def _advice(finalizer: str) -> list[str]:
+    found = list(qualified_name(finalizer))
+    if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
+        how = "finalizer name including a path (/)" if "." in finalizer else "finalizer name"
+        found.append(
+            f"prefer a domain-qualified {how} to avoid accidental conflicts with other "
+            "finalizer writers"
+        )
+    return found
