@@ -1,6 +1,6 @@
-"""Make ``cases/part2_*.json`` from a folder of recorded scenarios.
+"""Make ``cases/groups/*.json`` from a folder of recorded scenarios.
 
-    python tests/kinds/checks/part2_extract.py FOLDER
+    python tests/kinds/checks/make_group_cases.py FOLDER
 
 A case is one write of a kind outside the core groups: what was sent, what was stored before, and
 the causes with which kube-apiserver refused it (none when it did not).
@@ -131,11 +131,11 @@ def main(folder: Path) -> None:
     for path in sorted(folder.glob("*.json")):
         for group, case in cases_of(json.loads(path.read_text())):
             found.setdefault(group, []).append(case)
-    target = Path(__file__).with_name("cases")
+    target = Path(__file__).with_name("cases") / "groups"
     for group, cases in found.items():
         lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
         name = group.partition(".")[0]
-        (target / f"part2_{name}.json").write_text(f"[\n{lines}\n]\n")
+        (target / f"{name}.json").write_text(f"[\n{lines}\n]\n")
 
 
 if __name__ == "__main__":

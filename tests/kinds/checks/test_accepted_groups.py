@@ -14,8 +14,8 @@ from kubetrio.resources.validation import validate_create, validate_update
 from kubetrio.schema import builtin
 
 from .helpers import skip_without_engine
-from .part2_extract import GROUPS
-from .test_part2_recorded import CONTEXT, decoded, resource_of
+from .make_group_cases import GROUPS
+from .test_recorded_groups import CONTEXT, decoded, resource_of
 
 Json = dict[str, Any]
 

@@ -34,7 +34,7 @@ CONTEXT = Context(
 )
 CASES: list[Json] = [
     case
-    for path in sorted((Path(__file__).parent / "cases").glob("part2_*.json"))
+    for path in sorted((Path(__file__).parent / "cases/groups").glob("*.json"))
     for case in json.loads(path.read_text())
 ]
 # what a compiler of expressions says, or an estimator of their cost

@@ -11,7 +11,7 @@ import pytest
 from .helpers import Json, refused, resource, skip_without_engine
 
 CASES: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "cases" / "part2rules.json").read_text()
+    (Path(__file__).parent / "cases" / "unrecorded.json").read_text()
 )
 
 
