@@ -1,7 +1,7 @@
 """The admission chain: mutate in order, then validate (docs: "Admission control").
 
 A plugin handles the operations it names.  Mutation happens before the kind's own validation,
-validation behind it, so a plugin sees what will be stored.
+validation after it, so a plugin sees what will be stored.
 """
 
 from __future__ import annotations

@@ -295,7 +295,7 @@ def query_pairs(raw: str) -> list[tuple[str, str]]:
     """Names and values of a query, in order.
 
     Pairs that Go does not decode are as good as absent: a semicolon separates nothing for it, and a
-    percent sign has two digits behind it.  Nor does it read a query of more than so many
+    percent sign has two digits after it.  Nor does it read a query of more than so many
     (``urlmaxqueryparams`` of net/url): then there is none.
 
     Args:

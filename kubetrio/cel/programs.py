@@ -64,7 +64,7 @@ _NUL, _INSTEAD = "\0", "\ufffd"
 def _without_nul(value: Any) -> Any:
     """A JSON value with U+FFFD for NUL.
 
-    The engine cuts texts at a NUL, so that a policy would not see what comes behind it.
+    The engine cuts texts at a NUL, so that a policy would not see what comes after it.
     """
     if not isinstance(value, dict) or b"\\u0000" not in orjson.dumps(value):
         return value

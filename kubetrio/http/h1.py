@@ -56,7 +56,7 @@ class Upgrade(Exception):
     """The client wants another protocol.
 
     Args:
-        received: the request that asks for it, and every byte behind it.
+        received: the request that asks for it, and every byte after it.
     """
 
     def __init__(self, received: bytes) -> None:

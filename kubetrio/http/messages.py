@@ -129,7 +129,7 @@ class Message:
         return not self.complete
 
     def wire(self, *, without: bytes = b"") -> bytes:
-        """The head again, and what is behind it: for another server to read.
+        """The head again, and what comes after it: for another server to read.
 
         Args:
             without: name of a header that is left out.
@@ -367,7 +367,7 @@ class Parser:
             return  # a trailer must not pass for a header (RFC 9110, 6.5.1)
         message = self._current
         name = name.lower()
-        value = value.strip(BLANKS)  # llhttp leaves those behind it
+        value = value.strip(BLANKS)  # llhttp leaves those after it
         fields = message.raw_headers
         fields.append((name, value))
         if len(fields) > MAX_HEADERS:
@@ -396,7 +396,7 @@ class Parser:
         message.keep_alive = parser.should_keep_alive()
         message.upgrade = parser.should_upgrade() and message.method != "CONNECT"
         if not message.keep_alive or message.upgrade:
-            self._alike = None  # nothing comes behind it, whatever it is like
+            self._alike = None  # nothing comes after it, whatever it is like
         self._check(message)
         self.queue.append(message)
 

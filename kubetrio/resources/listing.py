@@ -203,7 +203,7 @@ def _of_revision(text: str, error: ValueError) -> str:
 def _pinned_key(resource: Kind, namespace: str, options: ListOptions) -> str:
     """The key of the only object that a selector leaves; empty when there may be more.
 
-    A list that goes on behind a token is about the whole collection.
+    A list that goes on after a token is about the whole collection.
     """
     selection = options.selection
     if selection is None or selection.fields is None or options.continue_token:

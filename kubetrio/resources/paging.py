@@ -196,7 +196,7 @@ class Pager:
 
 
 class RestOfList:
-    """The part of a large list behind its first page.
+    """The part of a large list after its first page.
 
     Args:
         pager: reads on, and encodes.

@@ -65,7 +65,7 @@ class WatchOptions:
 
     Args:
         prefix: key prefix or single key to watch.
-        start: revision behind which to begin; None sends the current state first.
+        start: revision after which to begin; None sends the current state first.
         begin_now: with a start of None: begin at the newest revision, without state.
         initial_bookmark: mark the end of the state with an annotated bookmark.
         not_older_than: wait for this revision before reading the state.

@@ -36,7 +36,7 @@ class Stamped(NamedTuple):
 
     Args:
         before: bytes in front of the revision.
-        after: bytes behind it.
+        after: bytes after it.
     """
 
     before: bytes
@@ -81,7 +81,7 @@ class Range:
         return cls(key, key + "\0")
 
     def after(self, key: str) -> Range:
-        """The part of this range behind a key."""
+        """The part of this range after a key."""
         return Range(max(self.start, key + "\0"), self.end)
 
     def __contains__(self, key: str) -> bool:
@@ -121,7 +121,7 @@ class RangeResult:
     Args:
         revision: the revision that was read.
         items: in key order.
-        more: whether the range holds further keys behind the last item.
+        more: whether the range holds further keys after the last item.
     """
 
     revision: Revision
@@ -138,7 +138,7 @@ class JoinResult:
         body: values without their first `skip` bytes, with the separator between them.
         count: number of values in `body`.
         last_key: key of the last of them, empty when there is none.
-        more: whether the range holds further keys behind it.
+        more: whether the range holds further keys after it.
     """
 
     revision: Revision
@@ -168,7 +168,7 @@ class StoreStatistics:
 
     Args:
         revision: newest revision.
-        compacted: newest compacted revision; history behind it is kept.
+        compacted: newest compacted revision; history after it is kept.
         commits: transactions committed since start.
         writes: revisions made since start.
         largest_batch: most writes that shared one transaction.
@@ -218,7 +218,7 @@ class Reading(Protocol):
             keys: the range.
             at: revision, None for the newest.
             limit: most keys; 0 for all.
-            max_bytes: bytes of values behind which the result ends; 0 for none.
+            max_bytes: bytes of values after which the result ends; 0 for none.
 
         Raises:
             Compacted: `at` is older than the history kept.
@@ -305,13 +305,13 @@ class History(Protocol):
 
     @property
     def compacted(self) -> Revision:
-        """Newest compacted revision: states at and events behind it may be asked for."""
+        """Newest compacted revision: states at it and events after it may be asked for."""
         ...
 
     async def events(
         self, *, after: Revision, keys: Range | None = None, max_bytes: int
     ) -> tuple[Sequence[Event], Revision]:
-        """Events behind a revision, oldest first, and the revision up to which they are complete.
+        """Events after a revision, oldest first, and the revision up to which they are complete.
 
         Stops after about `max_bytes` of values, at least one event.
 

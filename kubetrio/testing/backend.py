@@ -70,7 +70,7 @@ class Asked:
         target: path and query as they came.
         headers: names in lower case and values, in order.
         raw: the head as it came.
-        stream: what is behind it, and where answers go.
+        stream: what comes after it, and where answers go.
         certificate: common name of the client's certificate, if it showed one.
     """
 

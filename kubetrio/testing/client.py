@@ -57,7 +57,7 @@ class Answer:
 
     Args:
         head: status line and headers.
-        body: the bytes behind it, without framing.
+        body: the bytes after it, without framing.
     """
 
     head: Head

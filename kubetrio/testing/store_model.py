@@ -214,7 +214,7 @@ class MemoryStore:
     async def events(
         self, *, after: Revision, keys: Range | None = None, max_bytes: int
     ) -> tuple[Sequence[Event], Revision]:
-        """Events behind a revision; see `Store.events`."""
+        """Events after a revision; see `Store.events`."""
         if after < self._compacted:
             raise Compacted(after, self._compacted)
         found: list[Event] = []

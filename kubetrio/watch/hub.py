@@ -7,7 +7,7 @@ A watcher is in one of two states, moved between by synchronous code only:
 
     LIVE     it has had everything its group has; it is handed each batch without a task switch,
              for as long as its sink takes it;
-    LAGGING  its sink was full, or it has just begun; its own task pulls batches behind its cursor,
+    LAGGING  its sink was full, or it has just begun; its own task pulls batches from its cursor on,
              from the window or the store, and turns it LIVE when nothing is left.
 
 A watcher may also ask to pull every batch, because its sink has to wait before it can show one.  It
@@ -212,7 +212,7 @@ class Hub:
     def subscribe(
         self, prefix: str, cursor: Revision, sink: Sink, *, pulls: bool = False
     ) -> Watcher:
-        """Begin a watch behind a revision, lagging; close it with `unsubscribe`.
+        """Begin a watch after a revision, lagging; close it with `unsubscribe`.
 
         Args:
             prefix: a key prefix that ends with a slash, or a complete key.
@@ -394,7 +394,7 @@ class Hub:
         return None
 
     async def _read(self, keys: Range, cursor: Revision) -> tuple[Sequence[Entry], Revision]:
-        """Some entries of some keys behind a revision, and the revision up to which they go.
+        """Some entries of some keys after a revision, and the revision up to which they go.
 
         Raises:
             Compacted: the revision is older than the history kept.

@@ -17,25 +17,16 @@ ENTRY_OVERHEAD = 400  # bytes an entry costs beside its values
 
 
 class Entry:
-    """An event and what was derived from it, made once for all watchers.
+    """An event, as the window counts it.
 
     Args:
         event: the event of the store.
     """
 
-    __slots__ = ("derived", "event")
+    __slots__ = ("event",)
 
     def __init__(self, event: Event) -> None:
         self.event = event
-        self.derived: dict[object, object] = {}
-
-    def derive(self, key: object, make: Callable[[Event], T]) -> T:
-        """A value made from the event, once a key."""
-        try:
-            return self.derived[key]  # type: ignore[return-value]
-        except KeyError:
-            value = self.derived[key] = make(self.event)
-            return value
 
     @property
     def size(self) -> int:
@@ -73,7 +64,7 @@ class Window:
     """The ring.
 
     Args:
-        floor: newest revision before the window: events behind it are all here.
+        floor: newest revision before the window: events after it are all here.
         max_bytes: bound of what is kept.
     """
 
@@ -106,7 +97,7 @@ class Window:
             self._start = 0
 
     def after(self, revision: Revision, limit: int) -> Sequence[Entry] | None:
-        """Up to `limit` entries behind a revision; None when the window begins later."""
+        """Up to `limit` entries after a revision; None when the window begins later."""
         if revision < self.floor:
             return None
         index = max(self._start, bisect_right(self._revisions, revision))

@@ -11,8 +11,8 @@ from kubetrio.store.model import Event, EventType
 from kubetrio.watch.window import ENTRY_OVERHEAD, Batch, Entry, Window
 
 
-class Derived:
-    """Something that can be seen to be freed."""
+class Seen(Entry):
+    """An entry that can be seen to be freed."""
 
 
 def entry(revision: int, size: int = 10, previous: int | None = None) -> Entry:
@@ -29,15 +29,15 @@ def revisions(found: Sequence[Entry] | None) -> list[int] | None:
 
 
 def test_an_empty_window_knows_its_floor() -> None:
-    """Nothing is behind its floor; before it, it does not know."""
+    """Nothing is after its floor; before it, it does not know."""
     window = Window(7, 1000)
     assert window.after(7, 10) == []
     assert window.after(8, 10) == []
     assert window.after(6, 10) is None
 
 
-def test_entries_behind_a_cursor() -> None:
-    """Oldest first, as many as asked for; none behind the newest or in the future."""
+def test_entries_after_a_cursor() -> None:
+    """Oldest first, as many as asked for; none after the newest or in the future."""
     window = Window(7, 1 << 20)
     window.append(entries(8, 12))
     assert revisions(window.after(7, 10)) == [8, 9, 10, 11, 12]
@@ -56,7 +56,7 @@ def test_the_oldest_go_when_the_bound_is_passed() -> None:
 
 
 def test_an_entry_larger_than_the_window_is_not_kept() -> None:
-    """The window is empty then, behind that entry."""
+    """The window is empty then, after that entry."""
     window = Window(0, 1000)
     window.append([entry(1), entry(2, 2000)])
     assert (window.floor, len(window), window.bytes) == (2, 0, 0)
@@ -75,8 +75,8 @@ def test_both_values_of_an_event_count() -> None:
 def test_what_is_dropped_is_freed() -> None:
     """Not later, when the list shrinks: large values would add up."""
     window = Window(0, 10 * (ENTRY_OVERHEAD + 10))
-    old = entry(1)
-    freed = weakref.ref(old.derive("k", lambda _: Derived()))
+    old = Seen(entry(1).event)
+    freed = weakref.ref(old)
     window.append([old])
     del old
     window.append(entries(2, 20))
@@ -90,7 +90,7 @@ def test_what_is_dropped_is_freed() -> None:
     st.integers(0, 20_000),
 )
 def test_the_window_is_the_end_of_the_log(batches: list[list[int]], bound: int) -> None:
-    """Whatever comes, it holds all behind its floor, within its bound, and counts its bytes."""
+    """Whatever comes, it holds all after its floor, within its bound, and counts its bytes."""
     window = Window(0, bound)
     log: list[Entry] = []
     for sizes in batches:
@@ -111,19 +111,6 @@ def test_many_small_entries_do_not_pile_up() -> None:
         window.append([entry(revision)])
         assert len(window._entries) <= 1024 + 2 * len(window)
     assert revisions(window.after(9990, 100)) == list(range(9991, 10_000))
-
-
-def test_derived_values_are_made_once() -> None:
-    """Once a key, also where the value is None."""
-    made: list[str] = []
-    one = entry(1)
-
-    def make(name: str) -> None:
-        made.append(name)
-
-    for name in ("a", "b", "a", "b"):
-        assert one.derive(name, lambda _, name=name: make(name)) is None  # type: ignore[misc]
-    assert made == ["a", "b"]
 
 
 def test_batches_are_encoded_once_for_equal_watchers() -> None:

@@ -37,7 +37,7 @@ from kubetrio.store.sqlite.sync import FileSync
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
 GATHERED = 16  # writes that share a commit well enough, where nothing is synced
 TURNS_FROM = 6  # writers: to commit twice costs a few of them more than to wait for the disk
-FORGETS = 1.02  # by that the quickest sync grows in memory with each one behind it
+FORGETS = 1.02  # by that the quickest sync grows in memory with each one after it
 PATIENCE = 8  # rounds without a write, after which those who stayed behind go alone
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
 

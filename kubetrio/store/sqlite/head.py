@@ -1,7 +1,7 @@
 """The newest revision that was answered, noted beside the database while that is in use.
 
 SQLite opens a database whose write-ahead log is gone, or was cut off, with what was before it, and
-says nothing.  This note says what should be there.  It is written behind each commit and not
+says nothing.  This note says what should be there.  It is written after each commit and not
 synced: a killed process leaves the newest revision, and power loss perhaps an older one, which is
 never too new.  With ``durability=normal`` power loss may take commits that were noted; there the
 note counts only as long as the system has not been started anew.

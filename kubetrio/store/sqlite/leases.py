@@ -24,7 +24,7 @@ LOG = Log("kubetrio.store")
 AT_ONCE = 64  # leases in one transaction: about two milliseconds of the event loop
 EACH_S = 1.0  # so late a value may go, so that those that end together go together
 PAUSE = 3.0  # times what a step took: expiry leaves three quarters of the loop to requests
-AGAIN_S = 5.0  # behind a failure
+AGAIN_S = 5.0  # after a failure
 
 
 class Leases:

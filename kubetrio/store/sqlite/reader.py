@@ -28,8 +28,8 @@ PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
 NO_LIMIT = -1
 COUNTED_BACK = 1000  # revisions that are cheaper to look at than what they replaced
 MAPPED_BYTES = (1 << 31) - (1 << 16)  # of the file; SQLite takes no more (SQLITE_MAX_MMAP_SIZE)
-MAPPED_FROM = 256  # reads of one snapshot: behind a commit SQLite maps the file anew
-UNREAD = 64  # commits that nobody read behind, after which no snapshot is taken for those who might
+MAPPED_FROM = 256  # reads of one snapshot: after a commit SQLite maps the file anew
+UNREAD = 64  # commits without a read between, after which no snapshot is taken for those who might
 SNAPSHOT_KEPT = contextlib.nullcontext()
 
 
@@ -229,7 +229,7 @@ class Reader:
     def events(
         self, after: Revision, keys: Range | None, max_bytes: int
     ) -> tuple[list[Event], Revision]:
-        """Events behind a revision and how far they are complete.
+        """Events after a revision and how far they are complete.
 
         Raises:
             Compacted: history behind `after` is gone.

@@ -262,7 +262,7 @@ class SqliteStore:
     async def events(
         self, *, after: Revision, keys: Range | None = None, max_bytes: int
     ) -> tuple[Sequence[Event], Revision]:
-        """Events behind a revision; see `Store.events`."""
+        """Events after a revision; see `Store.events`."""
         return await self._here(
             lambda reader: reader.events(after, keys, min(max_bytes, EVENT_BYTES_INLINE))
         )

@@ -1,6 +1,6 @@
 """Making a file's bytes durable beside the event loop.
 
-What is written is in the hands of the system; it is on the disk behind a *sync*.  One is begun and
+What is written is in the hands of the system; it is on the disk after a *sync*.  One is begun and
 waited for apart, so that the event loop goes on in between.
 """
 

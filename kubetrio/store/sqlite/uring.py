@@ -1,6 +1,6 @@
 """Syncing a file by io_uring (Linux 5.6 and newer): the kernel's own threads wait for the disk.
 
-A thread of Python has to take the interpreter lock back behind each call, and an event loop that is
+A thread of Python has to take the interpreter lock back after each call, and an event loop that is
 busy pays for that with every system call it makes meanwhile.  Here one system call begins the sync,
 and an eventfd tells the event loop of its end.
 
