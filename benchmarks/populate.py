@@ -35,10 +35,11 @@ async def open_store(data_dir: Path) -> AsyncIterator[Store]:
         data_dir: what the server gets as `--data-dir`.
     """
     from kubetrio.env import Env
-    from kubetrio.store.sqlite import revisions
+    from kubetrio.store.sqlite.opening import open_store as opened
+    from kubetrio.store.sqlite.revisions import StoreConfig
 
-    config = revisions.StoreConfig(durability="normal", compact_interval_s=86_400)
-    async with revisions.open_store(data_dir, config, Env()) as store:
+    config = StoreConfig(durability="normal", compact_interval_s=86_400)
+    async with opened(data_dir, config, Env()) as store:
         yield store
 
 

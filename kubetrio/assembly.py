@@ -49,7 +49,8 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
-from kubetrio.store.sqlite.revisions import StoreConfig, open_store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.revisions import StoreConfig
 from kubetrio.watch.hub import Hub
 
 log = Log("kubetrio.server")

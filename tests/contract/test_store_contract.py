@@ -19,7 +19,8 @@ from kubetrio.store.errors import (
     RevisionMismatch,
 )
 from kubetrio.store.model import Event, EventType, KeyValue, Range, Revision, Stamped, Store
-from kubetrio.store.sqlite.revisions import StoreConfig, open_store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.revisions import StoreConfig
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
 
 ALL = Range("\x01", "\U0010ffff")

@@ -19,7 +19,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Event, KeyValue, Range, RangeResult, Stamped, Store
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
 from kubetrio.testing.environment import Gate, Hold, gated
 from kubetrio.testing.store_model import MemoryStore
 

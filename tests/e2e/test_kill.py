@@ -19,7 +19,8 @@ import trio
 
 from kubetrio.env import Env, seeded
 from kubetrio.store.model import Event, EventType, Range, Stamped
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
 
 WRITERS = 6
 KEYS_EACH = 20

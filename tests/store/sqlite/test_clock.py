@@ -15,7 +15,8 @@ from kubetrio.env import Env, seeded
 from kubetrio.store.model import Stamped
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.database import FILE_NAME
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

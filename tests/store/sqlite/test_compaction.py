@@ -19,7 +19,8 @@ from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.commits import INLINE_BYTES
 from kubetrio.store.sqlite.compaction import LARGEST_STEP, next_step
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
 from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
 
 T = TypeVar("T")

@@ -15,7 +15,8 @@ from kubetrio.groups import leaves
 from kubetrio.store.errors import StoreClosed, StoreUnavailable
 from kubetrio.store.model import Event, KeyValue, Range, Revision, Stamped
 from kubetrio.store.sqlite.errors import DatabaseUnusable, StoreBroken
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
 from kubetrio.store.sqlite.space import LOOKS_EACH_S
 from kubetrio.supervise import FIRST_PAUSE_S
 from kubetrio.testing.faults import ENOUGH, Faults, Lack

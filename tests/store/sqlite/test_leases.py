@@ -15,7 +15,8 @@ from kubetrio.store.model import Event, Range, Stamped
 from kubetrio.store.sqlite import leases
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import FILE_NAME, open_writer
-from kubetrio.store.sqlite.revisions import StoreConfig, open_store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.revisions import StoreConfig
 
 ALL = Range("\x01", "\U0010ffff")
 VALUE = Stamped(b"<", b">")

@@ -28,13 +28,13 @@ from kubetrio.store.sqlite import sync
 from kubetrio.store.sqlite.commits import INLINE_BYTES, MAX_BATCH
 from kubetrio.store.sqlite.database import FILE_NAME
 from kubetrio.store.sqlite.errors import DatabaseUnusable, DataDirectoryLocked, StoreBroken
+from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.reader import UNREAD, Reader
 from kubetrio.store.sqlite.revisions import (
     INLINE_KEYS,
     READERS,
     SqliteStore,
     StoreConfig,
-    open_store,
 )
 from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
 

@@ -13,8 +13,9 @@ from kubetrio.store.errors import StoreFull
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite import reserve
 from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.reserve import FILE_NAME
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig, open_store
+from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
 from kubetrio.store.sqlite.space import LOOKS_EACH_S, SAID_EACH_S
 from kubetrio.testing.environment import Fault, FaultyDisk
 

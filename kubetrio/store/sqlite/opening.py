@@ -1,0 +1,108 @@
+"""Open the SQLite store of a data directory, and close it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import trio
+
+from kubetrio.env import Env
+from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.head import Head, left_behind
+from kubetrio.store.sqlite.lock import DirectoryLock
+from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.sqlite.reserve import Reserve, size_for
+from kubetrio.store.sqlite.revisions import READERS, SqliteStore, StoreConfig
+from kubetrio.store.sqlite.space import Space
+from kubetrio.store.sqlite.sync import open_sync
+
+READ_CACHE_KIB = 16384  # inner pages of a million keys, and a bit
+LONG_READ_CACHE_KIB = 8192
+PROBE_CACHE_KIB = 64
+
+
+@asynccontextmanager
+async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIterator[SqliteStore]:
+    """Open the store of a data directory for as long as the block lasts.
+
+    Args:
+        directory: data directory; made when missing, mode 0700.
+        config: tunables.
+        env: clocks and threads.
+
+    Raises:
+        DataDirectoryLocked: another server has it.
+        DatabaseUnusable: foreign, corrupt or newer file.
+        StoreUnavailable: the disk is full or fails.
+        OSError: the directory cannot be written.
+    """
+    with ExitStack() as stack:
+        try:
+            store = _open(directory, config, env.for_storage(), stack)
+        except OSError as error:
+            error.filename = error.filename or directory  # what failed was asked by descriptor
+            raise
+        clean = False
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(store.run)
+                yield store
+                nursery.cancel_scope.cancel()
+            clean = True
+        finally:
+            store.close(clean=clean)
+
+
+def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> SqliteStore:
+    """Open the file; what is to be given back when the store is closed is left on the stack."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stack.callback(DirectoryLock(directory).release)
+    path = directory / database.FILE_NAME
+    file = path.resolve()  # SQLite keeps the log beside what a link leads to
+    log = file.with_name(file.name + "-wal")
+    reserve_bytes = size_for(file.parent, config.reserve_bytes)
+    # The log is copied into the file while half of the reserve has room for all of it.
+    if reserve_bytes:
+        pages = min(config.checkpoint_pages, reserve_bytes // 2 // database.PAGE_BYTES)
+        config = replace(config, checkpoint_pages=pages)
+    space = Space(Reserve(file.parent, reserve_bytes), file)
+    space.opening()
+    found = None if config.accept_data_loss else left_behind(directory)
+    while True:
+        try:
+            writer = database.open_writer(path, now_ms=int(env.now() * 1000), noted=found)
+            break
+        except DatabaseUnusable as error:
+            no_room = isinstance(error.__cause__, apsw.FullError | apsw.IOError)
+            if not no_room or not space.more():
+                raise
+    with ExitStack() as failed:
+        # Last of all: closing a file lets go of SQLite's locks on it.
+        failed.callback(space.closed)
+        failed.callback(writer.abandon)
+        synced = config.durability == "full"
+        head = Head(directory, synced=synced)
+        failed.callback(head.close, clean=False)
+        head.note(writer.revision)
+        sync = None
+        if synced:
+            sync = stack.enter_context(open_sync(log, env))
+        space.opened()
+        readers: list[Reader] = []
+        try:  # all that it will ever need: later there may be no descriptors
+            caches = (READ_CACHE_KIB, *[LONG_READ_CACHE_KIB] * READERS, PROBE_CACHE_KIB)
+            for place, cache in enumerate(caches):
+                readers.append(Reader(path, cache_kib=cache, maps=place == 0))
+                failed.callback(readers[-1].close)
+            copier = database.connect(path)
+            failed.callback(copier.close)
+        except apsw.Error as error:
+            raise database.unusable(path, "opened", error) from error
+        store = SqliteStore(directory, config, env, writer, readers, copier, sync, space, head)
+        failed.pop_all()
+    return store
