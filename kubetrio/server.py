@@ -42,7 +42,6 @@ from kubetrio.supervise import persevere
 __all__ = ["Server", "StartError", "open_server"]
 
 log = Log("kubetrio.server")
-WRITES_AGAIN_S = 1.0
 NEWEST_TLS = "VersionTLS13"
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlencode
 
 from kubetrio.admission.attributes import Operation
@@ -40,7 +39,6 @@ from kubetrio.resources import revising
 from kubetrio.schema import wellknown
 from kubetrio.schema.kind import Kind
 
-Object = dict[str, Any]
 WEBSOCKETS = "ExtendWebSocketsToKubelet"
 """What a kubelet declares that takes every WebSocket as it comes."""
 STREAM_SWITCHES = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))

@@ -5,7 +5,7 @@ Source: docs "API concepts" (patch), RFC 6902, RFC 7386.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -22,7 +22,6 @@ from kubetrio.wire import gojson, jsonwire, negotiate
 from kubetrio.wire.places import MAX_STRICT_ERRORS
 
 Object = dict[str, Any]
-Change = Callable[[Object | None], Awaitable[Object]]
 
 
 DECODING = "error decoding patch: "

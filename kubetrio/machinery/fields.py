@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 Requirement = tuple[str, str, str]
 """Field, operator (``=`` or ``!=``), value."""
@@ -18,26 +17,6 @@ Requirement = tuple[str, str, str]
 MOST_REQUIREMENTS = 1_000
 _operator = re.compile("!=|==|=")
 _ESCAPABLE = "\\,="
-
-
-class Resource(Protocol):
-    """What :func:`check` must know of a resource type."""
-
-    @property
-    def group(self) -> str:
-        """API group, empty for core."""
-
-    @property
-    def version(self) -> str:
-        """API version."""
-
-    @property
-    def resource(self) -> str:
-        """Plural name."""
-
-    @property
-    def kind(self) -> str:
-        """Kind name."""
 
 
 @dataclass(frozen=True, slots=True)

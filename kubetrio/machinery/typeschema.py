@@ -114,6 +114,3 @@ OPAQUE: TypeSchema = TypeSchema(
     kind=TypeKind.DEDUCED, map_type="atomic", load_element=lambda: OPAQUE
 )
 """The type of what has no schema and one owner, such as ``RawExtension``."""
-
-UNTYPED_SCALAR = TypeSchema(kind=TypeKind.SCALAR)
-"""Any scalar: int-or-string, quantities, times."""

@@ -17,7 +17,6 @@ from kubetrio.schema.structural_shapes import Shape, ShapeKind, Struct, struct
 Json = dict[str, Any]
 Change = Callable[[Json], None]
 
-JSON_STORED = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 MAX_DEPTH = 12  # schemas that contain themselves (JSONSchemaProps) are not followed for ever
 
 

@@ -344,10 +344,6 @@ class Progress(Protocol):
         ...
 
 
-class Watched(Reading, Progress, Protocol):
-    """State and what changes it: what caches are made of."""
-
-
 class ReadingAndWriting(Reading, Writing, Protocol):
     """State and compare and swap: what changes an object."""
 

@@ -60,11 +60,6 @@ Compile = Callable[[Expression], Sequence[str]]
 """A compiler: what is wrong with an expression."""
 
 
-def accept(_: Expression) -> Sequence[str]:
-    """The compiler that compiles nothing and accepts everything."""
-    return ()
-
-
 def compiled(
     compiler: Compile, expression: Expression, path: str, out: Causes, shown: str = ""
 ) -> None:

@@ -31,7 +31,6 @@ from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, re
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
 from kubetrio.schema import builtin
 
-_GROUP = "flowcontrol.apiserver.k8s.io"
 _TYPES = "io.k8s.api.flowcontrol.v1."
 _VERBS = (
     "create",

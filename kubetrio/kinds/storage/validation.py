@@ -51,7 +51,6 @@ from kubetrio.machinery.names_validation import (
     qualified_name,
 )
 
-_GROUP = "storage.k8s.io"
 _PARAMETERS_MAX = 512
 _BYTES_MAX = 256 * 1024
 _NODE_ID_MAX = 256

@@ -44,7 +44,6 @@ from kubetrio.kinds.common.webhooks import (
 from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, not_supported, required
 from kubetrio.machinery.names_validation import dns1123_subdomain, path_segment
 
-_GROUP = "admissionregistration.k8s.io"
 _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _SIDE_EFFECTS = (*_NO_SIDE_EFFECTS, "Some", "Unknown")
 _ACCEPTED_VERSIONS = frozenset({"v1", "v1beta1"})

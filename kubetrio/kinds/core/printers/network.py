@@ -14,14 +14,11 @@ from kubetrio.kinds.common.cells import (
     load_balancer,
     name,
     number,
-    optional,
     shortened,
     text,
 )
 from kubetrio.kinds.common.cells import labels as label_cell
 from kubetrio.schema.printing import Json
-
-SHOWN_HOSTS = 3
 
 
 def _external_ip(obj: Json) -> str:
@@ -76,26 +73,3 @@ def endpoints(obj: Json, now: float) -> list[Any]:
     # Subsets without a ready address print as nothing at all.
     cell = shortened(found) if found else "" if subsets else NONE
     return [name(obj), cell, age(obj, now)]
-
-
-def _ingress_hosts(rules: Any) -> str:
-    """Hosts of the rules; what is left out counts the rules, also those without a host."""
-    shown: list[str] = []
-    for rule in rules:
-        if len(shown) == SHOWN_HOSTS:
-            return f"{','.join(shown)} + {len(rules) - SHOWN_HOSTS} more..."
-        if text(rule, "host"):
-            shown.append(text(rule, "host"))
-    return ",".join(shown) or "*"
-
-
-def ingress(obj: Json, now: float) -> list[Any]:
-    """Name, Class, Hosts, Address, Ports, Age."""
-    return [
-        name(obj),
-        optional(field(obj, "spec", "ingressClassName"), NONE),
-        _ingress_hosts(items(obj, "spec", "rules")),
-        load_balancer(obj),
-        "80, 443" if items(obj, "spec", "tls") else "80",
-        age(obj, now),
-    ]

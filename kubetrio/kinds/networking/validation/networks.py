@@ -42,7 +42,6 @@ from kubetrio.machinery.names_validation import (
     path_segment,
 )
 
-_GROUP = "networking.k8s.io"
 _PORT = "must be between 1 and 65535, inclusive"
 _SIDES = (("ingress", "from"), ("egress", "to"))
 _POLICY_TYPES = ("Ingress", "Egress")

@@ -60,7 +60,6 @@ from kubetrio.machinery.fielderrors import (
 )
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
 
-_GROUP = "resource.k8s.io"
 _TYPES = "io.k8s.api.resource.v1."
 _REQUESTS_MAX = 32
 _CONSTRAINTS_MAX = 32
