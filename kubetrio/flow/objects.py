@@ -66,6 +66,9 @@ class ObjectCounts:
             await _count(dispatcher.store, prefix, found)
 
     def _follow(self, dispatcher: Dispatcher, prefix: str) -> _Collection:
+        former = self._collections.pop(prefix, None)
+        if former is not None:
+            former.unsubscribe()
         found = self._collections[prefix] = _Collection()
         found.unsubscribe = dispatcher.subscribe(prefix, found.note)
         return found
@@ -98,7 +101,8 @@ class ObjectCounts:
                     await _count(dispatcher.store, prefix, found)
                     if found.noted == before:
                         break
-                self._wanted.discard(prefix)
+                if self._collections.get(prefix) is found:  # else it was forgotten meanwhile
+                    self._wanted.discard(prefix)
             await self._woken.wait()
 
     def stored(self, prefix: str) -> Stored | Unsure:
