@@ -101,7 +101,7 @@ def _warm(run: Running, paths: tuple[str, ...]) -> None:
 
 def _sample(outcome: Outcome, scale: float, attack: Attack | None = None) -> Sample:
     """What was measured, as a row."""
-    watches = outcome.tally["watches"]
+    watches = outcome.tally.get("watches", 0)
     return Sample(
         value=outcome.grown_mb * 1e3 / watches if attack and attack.watches else outcome.grown_mb,
         p50_ms=outcome.attacked.p50_ms,

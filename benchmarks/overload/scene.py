@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks import levels, process, requests, tools
@@ -75,7 +75,7 @@ class Outcome:
     descriptors: tuple[int, int, int]
     cpu: float
     attack_s: float
-    tally: Counter[str]
+    tally: Mapping[str, int]
     kept: KeeperResult | None
 
     @property
@@ -154,7 +154,7 @@ def play(run: Running, script: Script) -> Outcome:
             descriptors=(files, most_files, process.descriptors(run.pids)),
             cpu=share,
             attack_s=lasted,
-            tally=tally,
+            tally=dict(tally),
             kept=kept,
         )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.overload.__main__ import main as attack
 from benchmarks.overload.catalog import ATTACKS, MIXED
 from benchmarks.rows_overload import MIXED_PARTIES, mixed
 
@@ -43,3 +44,15 @@ def test_an_attack_is_measured(name: str, tmp_path: Path, capsys: pytest.Capture
     assert sample["readyz_p99_ms"] is not None
     assert " 0 of " in sample["note"]
     capsys.readouterr()
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_a_long_attack_is_written_down(tmp_path: Path):
+    """With what attackers met and what the keeper saw, whether or not targets are met."""
+    result = tmp_path / "result.json"
+    times = ["--seconds", "6", "--calm", "1", "--back", "1", "--scale", "0.02"]
+    assert attack([*times, "--json", str(result), "--work-dir", str(tmp_path)]) in (0, 1)
+    written = json.loads(result.read_text())
+    assert written["tally"]["connections"] > 0
+    assert written["kept"]["problems"] == []
