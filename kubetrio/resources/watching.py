@@ -31,7 +31,7 @@ from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Event, EventType, KeyValue, Revision
 from kubetrio.watch.hub import Hub, Watcher
-from kubetrio.watch.window import Batch, Entry
+from kubetrio.watch.window import Batch
 
 BOOKMARK_INTERVAL_S = 60.0
 BOOKMARK_BEFORE_END_S = 2.0
@@ -113,7 +113,7 @@ async def _shown_events(
     made, failed = await as_far_as_possible(kind, values)
     return Batch(
         [
-            Entry(event._replace(value=value, previous=before[0] if before else None))
+            event._replace(value=value, previous=before[0] if before else None)
             for event, [value, *before] in zip(events, made, strict=False)
         ]
     ), failed
@@ -166,10 +166,9 @@ class Watch:
         self._wake.set()
 
     def _wire(self, batch: Batch, channel: Channel) -> bytes:
-        def encode(entries: Sequence[Entry]) -> bytes:
+        def encode(events: Sequence[Event]) -> bytes:
             payload = b"".join(
-                event_frame(entry.event, self._options.selection, self._encoder)
-                for entry in entries
+                event_frame(event, self._options.selection, self._encoder) for event in events
             )
             return channel.frame(payload) if payload else b""
 
@@ -270,10 +269,10 @@ class Watch:
         Where there is a selection, it looks at the state before, too.
         """
         looks_back = self._options.selection is not None
-        revisions = tuple(entry.event.revision for entry in batch.entries)
+        revisions = tuple(event.revision for event in batch.events)
         return await self._listing.conversions.get(
             (kind, looks_back, revisions),
-            partial(_shown_events, kind, [entry.event for entry in batch.entries], looks_back),
+            partial(_shown_events, kind, batch.events, looks_back),
         )
 
     async def _follow(self, channel: Channel, watcher: Watcher) -> None:

@@ -35,7 +35,7 @@ from typing import NoReturn, Protocol
 import trio
 
 from kubetrio.store.model import Event, History, Progress, Range, Revision
-from kubetrio.watch.window import Batch, Entry, Window
+from kubetrio.watch.window import Batch, Window
 
 WINDOW_BYTES = 16 * 1024 * 1024
 PULL_ENTRIES = 256
@@ -246,18 +246,17 @@ class Hub:
 
     def publish(self, events: Sequence[Event]) -> None:
         """Append one commit and hand it to live watchers, or see to it that it will be."""
-        entries = [Entry(event) for event in events]
-        self._window.append(entries)
+        self._window.append(events)
         before = self.revision
         self.progress(events[-1].revision)
         if not self._groups:
             return
-        concerned: dict[Group, list[Entry]] = {}
-        for entry in entries:
-            for prefix in prefixes(entry.event.key):
+        concerned: dict[Group, list[Event]] = {}
+        for event in events:
+            for prefix in prefixes(event.key):
                 group = self._groups.get(prefix)
                 if group is not None and not group.behind:
-                    concerned.setdefault(group, []).append(entry)
+                    concerned.setdefault(group, []).append(event)
         room = self._at_once
         for group, found in concerned.items():
             if self._running and len(group.watchers) > min(room, self._share(found)):
@@ -269,9 +268,9 @@ class Hub:
             # A sink that ends a watch while taking a batch changes the sets: iterate a copy.
             self._hand(tuple(group.watchers), Batch(found), self.revision)
 
-    def _share(self, entries: Sequence[Entry]) -> int:
+    def _share(self, events: Sequence[Event]) -> int:
         """How many watchers are handed such a batch in one go."""
-        size = sum(len(entry.event.value) for entry in entries)
+        size = sum(len(event.value) for event in events)
         return min(self._at_once, BYTES_AT_ONCE // max(size, 1))
 
     def _hand(self, watchers: Sequence[Watcher], batch: Batch, upto: Revision) -> None:
@@ -282,13 +281,13 @@ class Hub:
             batch: not empty.
             upto: the revision that they have come to with it.
         """
-        first = batch.entries[0].event.revision
+        first = batch.events[0].revision
         for watcher in watchers:
             if watcher.state is not WatcherState.LIVE:
                 continue
             mine = batch
             if watcher.cursor >= first:  # it pulled while its group was behind
-                rest = [item for item in batch.entries if item.event.revision > watcher.cursor]
+                rest = [event for event in batch.events if event.revision > watcher.cursor]
                 if not rest:
                     continue
                 mine = Batch(rest)
@@ -333,10 +332,10 @@ class Hub:
             self._leave_to_them(group)
             return
         upto = min(upto, self.revision)  # the store may be ahead of the stream
-        batch = Batch([entry for entry in found if entry.event.revision <= upto])
-        watchers, share = tuple(group.watchers), max(1, self._share(batch.entries))
+        batch = Batch([event for event in found if event.revision <= upto])
+        watchers, share = tuple(group.watchers), max(1, self._share(batch.events))
         for begin in range(0, len(watchers), share):
-            if batch.entries:
+            if batch.events:
                 self._hand(watchers[begin : begin + share], batch, upto)
             await trio.lowlevel.checkpoint()
         group.settled = upto
@@ -393,18 +392,18 @@ class Hub:
             watcher.state = WatcherState.LIVE
         return None
 
-    async def _read(self, keys: Range, cursor: Revision) -> tuple[Sequence[Entry], Revision]:
-        """Some entries of some keys after a revision, and the revision up to which they go.
+    async def _read(self, keys: Range, cursor: Revision) -> tuple[Sequence[Event], Revision]:
+        """Some events of some keys after a revision, and the revision up to which they go.
 
         Raises:
             Compacted: the revision is older than the history kept.
         """
-        entries = self._window.after(cursor, PULL_ENTRIES)
-        if entries is not None:
-            upto = entries[-1].event.revision if entries else self.revision
-            return [entry for entry in entries if entry.event.key in keys], upto
+        recent = self._window.after(cursor, PULL_ENTRIES)
+        if recent is not None:
+            upto = recent[-1].revision if recent else self.revision
+            return [event for event in recent if event.key in keys], upto
         # Who is far behind reads many pages: others get their turn between them.
         await trio.lowlevel.checkpoint()
-        events, upto = await self._store.events(after=cursor, keys=keys, max_bytes=PULL_BYTES)
+        found = await self._store.events(after=cursor, keys=keys, max_bytes=PULL_BYTES)
         self._from_store += 1
-        return [Entry(event) for event in events], upto
+        return found

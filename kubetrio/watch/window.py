@@ -1,7 +1,7 @@
 """Recent events in memory: a ring bounded in bytes, read by cursors.
 
-A watcher owns a revision (its cursor) and nothing else.  Behind the window it reads the store;
-behind compaction it is told so.  There is no third place for a watcher to be.
+A watcher owns a revision (its cursor) and nothing else.  Before the window it reads the store;
+where that was compacted it is told so.  There is no third place for a watcher to be.
 """
 
 from __future__ import annotations
@@ -13,50 +13,34 @@ from typing import TypeVar
 from kubetrio.store.model import Event, EventType, Revision
 
 T = TypeVar("T")
-ENTRY_OVERHEAD = 400  # bytes an entry costs beside its values
+EVENT_OVERHEAD = 400  # bytes an event costs beside its values
+_DROPPED = Event(0, "", EventType.DELETED, b"", None)
 
 
-class Entry:
-    """An event, as the window counts it.
-
-    Args:
-        event: the event of the store.
-    """
-
-    __slots__ = ("event",)
-
-    def __init__(self, event: Event) -> None:
-        self.event = event
-
-    @property
-    def size(self) -> int:
-        """Bytes it holds, about."""
-        previous = self.event.previous
-        return len(self.event.value) + (len(previous) if previous else 0) + ENTRY_OVERHEAD
-
-
-_DROPPED = Entry(Event(0, "", EventType.DELETED, b"", None))
+def held(event: Event) -> int:
+    """Bytes that the window holds for an event, about."""
+    return len(event.value) + len(event.previous or b"") + EVENT_OVERHEAD
 
 
 class Batch:
-    """Entries that go to a watcher together, with bytes shared by equal watchers.
+    """Events that go to a watcher together, with bytes shared by equal watchers.
 
     Args:
-        entries: in revision order.
+        events: in revision order.
     """
 
-    __slots__ = ("_encoded", "entries")
+    __slots__ = ("_encoded", "events")
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self.entries = entries
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
         self._encoded: dict[object, bytes] = {}
 
-    def encoded(self, key: object, encode: Callable[[Sequence[Entry]], bytes]) -> bytes:
+    def encoded(self, key: object, encode: Callable[[Sequence[Event]], bytes]) -> bytes:
         """The batch as bytes, encoded once for each key (representation, selector, framing)."""
         try:
             return self._encoded[key]
         except KeyError:
-            data = self._encoded[key] = encode(self.entries)
+            data = self._encoded[key] = encode(self.events)
             return data
 
 
@@ -71,34 +55,34 @@ class Window:
     def __init__(self, floor: Revision, max_bytes: int) -> None:
         self.floor = floor
         self._max_bytes = max_bytes
-        self._entries: list[Entry] = []
+        self._events: list[Event] = []
         self._revisions: list[Revision] = []
-        self._start = 0  # entries before it are dropped, removed from the lists now and then
+        self._start = 0  # events before it are dropped, removed from the lists now and then
         self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._entries) - self._start
+        return len(self._events) - self._start
 
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Add newer entries; the oldest go when the bound is passed."""
-        for entry in entries:
-            self._entries.append(entry)
-            self._revisions.append(entry.event.revision)
-            self.bytes += entry.size
-        while self.bytes > self._max_bytes and self._start < len(self._entries):
-            oldest = self._entries[self._start]
-            self.floor = oldest.event.revision
-            self.bytes -= oldest.size
-            self._entries[self._start] = _DROPPED  # the list shrinks later, the bytes go now
+    def append(self, events: Sequence[Event]) -> None:
+        """Add newer events; the oldest go when the bound is passed."""
+        for event in events:
+            self._events.append(event)
+            self._revisions.append(event.revision)
+            self.bytes += held(event)
+        while self.bytes > self._max_bytes and self._start < len(self._events):
+            oldest = self._events[self._start]
+            self.floor = oldest.revision
+            self.bytes -= held(oldest)
+            self._events[self._start] = _DROPPED  # the list shrinks later, the bytes go now
             self._start += 1
-        if self._start > 1024 and self._start * 2 > len(self._entries):
-            del self._entries[: self._start]
+        if self._start > 1024 and self._start * 2 > len(self._events):
+            del self._events[: self._start]
             del self._revisions[: self._start]
             self._start = 0
 
-    def after(self, revision: Revision, limit: int) -> Sequence[Entry] | None:
-        """Up to `limit` entries after a revision; None when the window begins later."""
+    def after(self, revision: Revision, limit: int) -> Sequence[Event] | None:
+        """Up to `limit` events after a revision; None when the window begins later."""
         if revision < self.floor:
             return None
         index = max(self._start, bisect_right(self._revisions, revision))
-        return self._entries[index : index + limit]
+        return self._events[index : index + limit]

@@ -49,7 +49,7 @@ class Received:
 
     def take(self, batch: Batch) -> None:
         self.batches.append(batch)
-        self.revisions += [entry.event.revision for entry in batch.entries]
+        self.revisions += [event.revision for event in batch.events]
 
 
 @pytest.fixture
@@ -294,7 +294,7 @@ async def test_the_window_is_pulled_in_pieces(store: MemoryStore, hub: Hub) -> N
     await catch_up(hub, hub.subscribe("a/", 0, sink), sink)
     await catch_up(hub, hub.subscribe("b/", 0, other), other)
     assert sink.revisions == [PULL_ENTRIES + 1, 3 * PULL_ENTRIES + 2]
-    assert max(len(batch.entries) for batch in other.batches) <= PULL_ENTRIES
+    assert max(len(batch.events) for batch in other.batches) <= PULL_ENTRIES
     assert len(other.revisions) == 3 * PULL_ENTRIES
 
 

@@ -166,8 +166,8 @@ class Client:
         assert self.watcher.state is WatcherState.LAGGING
 
     def take(self, batch: Batch) -> None:
-        assert batch.entries
-        self.received += [entry.event for entry in batch.entries]
+        assert batch.events
+        self.received += batch.events
 
 
 class World:

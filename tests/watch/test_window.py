@@ -8,24 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.store.model import Event, EventType
-from kubetrio.watch.window import ENTRY_OVERHEAD, Batch, Entry, Window
+from kubetrio.watch.window import EVENT_OVERHEAD, Batch, Window, held
 
 
-class Seen(Entry):
-    """An entry that can be seen to be freed."""
+class Value:
+    """Bytes that can be seen to be freed."""
+
+    def __len__(self) -> int:
+        return 10
 
 
-def entry(revision: int, size: int = 10, previous: int | None = None) -> Entry:
+def event(revision: int, size: int = 10, previous: int | None = None) -> Event:
     before = None if previous is None else b"y" * previous
-    return Entry(Event(revision, "k", EventType.UPDATED, b"x" * size, before))
+    return Event(revision, "k", EventType.UPDATED, b"x" * size, before)
 
 
-def entries(first: int, last: int, size: int = 10) -> list[Entry]:
-    return [entry(revision, size) for revision in range(first, last + 1)]
+def events(first: int, last: int, size: int = 10) -> list[Event]:
+    return [event(revision, size) for revision in range(first, last + 1)]
 
 
-def revisions(found: Sequence[Entry] | None) -> list[int] | None:
-    return None if found is None else [entry.event.revision for entry in found]
+def revisions(found: Sequence[Event] | None) -> list[int] | None:
+    return None if found is None else [each.revision for each in found]
 
 
 def test_an_empty_window_knows_its_floor() -> None:
@@ -36,10 +39,10 @@ def test_an_empty_window_knows_its_floor() -> None:
     assert window.after(6, 10) is None
 
 
-def test_entries_after_a_cursor() -> None:
+def test_events_after_a_cursor() -> None:
     """Oldest first, as many as asked for; none after the newest or in the future."""
     window = Window(7, 1 << 20)
-    window.append(entries(8, 12))
+    window.append(events(8, 12))
     assert revisions(window.after(7, 10)) == [8, 9, 10, 11, 12]
     assert revisions(window.after(9, 2)) == [10, 11]
     assert revisions(window.after(12, 10)) == []
@@ -48,38 +51,38 @@ def test_entries_after_a_cursor() -> None:
 
 def test_the_oldest_go_when_the_bound_is_passed() -> None:
     """The floor follows them, and the rest stays complete."""
-    window = Window(0, 3 * (ENTRY_OVERHEAD + 10))
-    window.append(entries(1, 5))
+    window = Window(0, 3 * (EVENT_OVERHEAD + 10))
+    window.append(events(1, 5))
     assert (window.floor, len(window)) == (2, 3)
     assert window.after(1, 10) is None
     assert revisions(window.after(2, 10)) == [3, 4, 5]
 
 
-def test_an_entry_larger_than_the_window_is_not_kept() -> None:
-    """The window is empty then, after that entry."""
+def test_an_event_larger_than_the_window_is_not_kept() -> None:
+    """The window is empty then, after that event."""
     window = Window(0, 1000)
-    window.append([entry(1), entry(2, 2000)])
+    window.append([event(1), event(2, 2000)])
     assert (window.floor, len(window), window.bytes) == (2, 0, 0)
     assert window.after(2, 10) == []
-    window.append([entry(3)])
+    window.append([event(3)])
     assert revisions(window.after(2, 10)) == [3]
 
 
 def test_both_values_of_an_event_count() -> None:
     """The bytes before a change are held as those after it."""
-    assert entry(1, 10).size == ENTRY_OVERHEAD + 10
-    assert entry(1, 10, 20).size == ENTRY_OVERHEAD + 30
-    assert entry(1, 10, 0).size == ENTRY_OVERHEAD + 10
+    assert held(event(1, 10)) == EVENT_OVERHEAD + 10
+    assert held(event(1, 10, 20)) == EVENT_OVERHEAD + 30
+    assert held(event(1, 10, 0)) == EVENT_OVERHEAD + 10
 
 
 def test_what_is_dropped_is_freed() -> None:
     """Not later, when the list shrinks: large values would add up."""
-    window = Window(0, 10 * (ENTRY_OVERHEAD + 10))
-    old = Seen(entry(1).event)
-    freed = weakref.ref(old)
-    window.append([old])
-    del old
-    window.append(entries(2, 20))
+    window = Window(0, 10 * (EVENT_OVERHEAD + 10))
+    value = Value()
+    freed = weakref.ref(value)
+    window.append([Event(1, "k", EventType.UPDATED, value, None)])  # type: ignore[arg-type]
+    del value
+    window.append(events(2, 20))
     gc.collect()
     assert freed() is None
 
@@ -92,33 +95,33 @@ def test_what_is_dropped_is_freed() -> None:
 def test_the_window_is_the_end_of_the_log(batches: list[list[int]], bound: int) -> None:
     """Whatever comes, it holds all after its floor, within its bound, and counts its bytes."""
     window = Window(0, bound)
-    log: list[Entry] = []
+    log: list[Event] = []
     for sizes in batches:
-        batch = [entry(len(log) + 1 + index, size) for index, size in enumerate(sizes)]
+        batch = [event(len(log) + 1 + index, size) for index, size in enumerate(sizes)]
         log += batch
         window.append(batch)
         kept = log[window.floor :]
-        assert window.bytes == sum(entry.size for entry in kept) <= bound
+        assert window.bytes == sum(map(held, kept)) <= bound
         assert len(window) == len(kept)
         assert window.after(window.floor, len(log)) == kept
         assert window.after(window.floor - 1, 1) is None
 
 
-def test_many_small_entries_do_not_pile_up() -> None:
+def test_many_small_events_do_not_pile_up() -> None:
     """The lists shrink with the window, in bounded time and space."""
-    window = Window(0, 100 * (ENTRY_OVERHEAD + 10))
+    window = Window(0, 100 * (EVENT_OVERHEAD + 10))
     for revision in range(1, 10_000):
-        window.append([entry(revision)])
-        assert len(window._entries) <= 1024 + 2 * len(window)
+        window.append([event(revision)])
+        assert len(window._events) <= 1024 + 2 * len(window)
     assert revisions(window.after(9990, 100)) == list(range(9991, 10_000))
 
 
 def test_batches_are_encoded_once_for_equal_watchers() -> None:
     """Once a key; another key is another encoding."""
-    batch = Batch(entries(1, 3))
+    batch = Batch(events(1, 3))
     calls: list[int] = []
 
-    def encode(found: Sequence[Entry]) -> bytes:
+    def encode(found: Sequence[Event]) -> bytes:
         calls.append(len(found))
         return b"%d" % len(calls)
 
