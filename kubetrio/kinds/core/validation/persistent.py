@@ -21,6 +21,7 @@ from kubetrio.kinds.common.checks import (
     table,
     union,
 )
+from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.differences import difference
 from kubetrio.kinds.common.formats import SUBDOMAIN
 from kubetrio.kinds.common.quantities import basic_quantity, positive_quantity
@@ -87,7 +88,7 @@ def _azure_file(source: Json, path: str, out: Causes) -> None:
 
 
 def _csi(source: Json, path: str, out: Causes) -> None:
-    sources.csi_driver_name(source.get("driver") or "", f"{path}.driver", out)
+    driver_name(source.get("driver") or "", f"{path}.driver", out)
     if not source.get("volumeHandle"):
         out.append(required(f"{path}.volumeHandle"))
     for name in _SECRETS:

@@ -20,8 +20,8 @@ from kubetrio.kinds.common.checks import (
     table,
 )
 from kubetrio.kinds.common.formats import LABEL, SUBDOMAIN, no_backsteps
-from kubetrio.machinery.fielderrors import invalid, not_supported, required, too_long
-from kubetrio.machinery.names_validation import byte_length, dns1123_subdomain
+from kubetrio.machinery.fielderrors import invalid, not_supported, required
+from kubetrio.machinery.names_validation import byte_length
 
 _HOST_PATH_TYPES = (
     "",
@@ -276,22 +276,6 @@ _AZURE_DISK = table(
     row("cachingMode", one_of("None", "ReadOnly", "ReadWrite")),
     row("kind", one_of("Dedicated", "Managed", "Shared")),
 )
-
-
-def csi_driver_name(value: str, path: str, out: Causes) -> None:
-    """Check the name of a CSI driver.
-
-    Args:
-        value: the name, maybe empty.
-        path: its path.
-        out: receives causes.
-    """
-    if not value:
-        out.append(required(path))
-        return
-    if byte_length(value) > 63:
-        out.append(too_long(path, 63))
-    out.extend(invalid(path, value, text) for text in dns1123_subdomain(value.lower()))
 
 
 RBD = _needs("monitors", "image")

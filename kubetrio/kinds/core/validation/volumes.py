@@ -21,6 +21,7 @@ from kubetrio.kinds.common.checks import (
     table,
     union,
 )
+from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.formats import FILE_MODE_BITS, descending, local_path
 from kubetrio.kinds.common.quantities import ZERO, amount_of
 from kubetrio.kinds.common.selectors import annotation_map, label_map, label_selector
@@ -94,7 +95,7 @@ def _downward(source: Json, path: str, out: Causes) -> None:
 
 
 def _csi(source: Json, path: str, out: Causes) -> None:
-    sources.csi_driver_name(source.get("driver") or "", f"{path}.driver", out)
+    driver_name(source.get("driver") or "", f"{path}.driver", out)
     if source.get("nodePublishSecretRef") is None:
         return
     name = member(source, "nodePublishSecretRef").get("name") or ""
