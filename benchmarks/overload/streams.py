@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import ssl
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableSequence
 
 import h2.config
 import h2.connection
@@ -118,6 +118,18 @@ class Client:
         self._sock.close()
 
 
+def _read_all(aim: Aim, held: MutableSequence[Client]) -> None:
+    """Read what came on each connection; those that the server ended are given up."""
+    for client in tuple(held):
+        with aim.mishaps():
+            try:
+                client.read()
+            except OSError:
+                held.remove(client)
+                client.close()
+                raise
+
+
 def _silent(aim: Aim, connections: int, path: str, token: str) -> Steps:
     """Streams on so many connections that grant nothing; the oldest is replaced at a pace."""
     held: deque[Client] = deque()
@@ -127,14 +139,7 @@ def _silent(aim: Aim, connections: int, path: str, token: str) -> Steps:
         while True:
             if full:
                 pace.wait()
-                for client in tuple(held):
-                    with aim.mishaps():
-                        try:
-                            client.read()
-                        except OSError:
-                            held.remove(client)
-                            client.close()
-                            raise
+                _read_all(aim, held)
                 if len(held) >= connections:
                     held.popleft().close()
             with aim.mishaps():
@@ -177,14 +182,7 @@ def stalled_watches(aim: Aim) -> Steps:
             pace.wait()
             writer.send(next(requests))
             writer.wait()
-            for client in tuple(held):
-                with aim.mishaps():
-                    try:
-                        client.read()
-                    except OSError:
-                        held.remove(client)
-                        client.close()
-                        raise
+            _read_all(aim, held)
             yield True
     finally:
         writer.close()
