@@ -20,6 +20,7 @@ from kubetrio import kubeconfig, pki
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.bootstrap.authorities import Trusted
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.client.client import LOOPBACK, Client
@@ -205,7 +206,7 @@ async def open_server(
         made = _certificates(config, env)
         _warn_of_exposed(config)
         tls = _tls(config, made)
-        authorities = (config.auth.client_ca_file or made.ca.cert).read_text(errors="replace")
+        trusted = Trusted((config.auth.client_ca_file or made.ca.cert).read_text(errors="replace"))
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:
@@ -222,7 +223,7 @@ async def open_server(
         raise StartError(f"cannot listen on {where}: {why}") from error
     port: int = listening.getsockname()[1]
     try:
-        async with open_core(config, env, parts, port, authorities) as core:
+        async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
             api.issuer = TokenIssuer(made.sa_key, config.auth.service_account_issuer)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
