@@ -21,7 +21,7 @@ from kubetrio.config.sni import NamedPair
 from kubetrio.config.suites import CURVES, INSECURE, SUITES, VERSIONS
 from kubetrio.http import openssl
 from kubetrio.http.clientcas import name_authorities
-from kubetrio.http.names import NameTable
+from kubetrio.http.servernames import NameTable
 from kubetrio.http.shown import Trust
 from kubetrio.logs import Log
 
