@@ -20,6 +20,7 @@ from kubetrio.assembly import Parts, StartError, State, build_api
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
 from kubetrio.env import Env
@@ -70,6 +71,7 @@ class Core:
             "service range": _default_range(self.config, api).run,
             "published authorities": _published(api, self.trusted).run,
             "objects of the server": partial(_write_later, self.state, store),
+            "changed files": api.reloader.run,
         }
         context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
         controllers = made(self.config.controllers, context, self.table)
@@ -161,13 +163,17 @@ async def bootstrap(
         now=api.env.now(),
     )
 
+    roles = DefaultRoles(api.registry, api.operations, api.informers)
+
     async def own_objects() -> None:
         await _default_range(config, api).keep()
         await objects.run()
         await _published(api, trusted).publish()
+        await roles.run()
 
     keeper: FlowConfig | None = None
     try:
+        await api.rbac.sync()
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()
         if await _written(own_objects, api.store):
