@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,13 +15,12 @@ from functools import partial
 
 import trio
 
-from kubetrio import kubeconfig, pki
+from kubetrio import kubeconfig, pki, tlsfiles
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.bootstrap.authorities import Trusted
 from kubetrio.bootstrap.lease import IdentityLease
-from kubetrio.bootstrap.objects import service_ip
 from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.composition import open_core
 from kubetrio.config import Config
@@ -35,7 +33,6 @@ from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
-from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
@@ -108,20 +105,15 @@ class Server:
         return kubeconfig.build(
             self.config.name,
             self.url,
-            self.pki.ca.cert.read_bytes(),
+            self.root_bundle(),
             self.pki.admin.cert.read_bytes(),
             self.pki.admin.key.read_bytes(),
+            tlsfiles.server_name(self.config, self.pki),
         )
 
-
-def _certificates(config: Config, env: Env) -> pki.Pki:
-    serving = config.serving
-    hosts = [serving.public_address, serving.bind_address, *serving.extra_hosts]
-    hosts.append(service_ip(config.services.ranges[0]))
-    made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
-    if made.issued:
-        log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
-    return made
+    def root_bundle(self) -> bytes:
+        """Authorities that verify what clients are shown, PEM, as for ``kube-root-ca.crt``."""
+        return tlsfiles.root_bundle(self.config, self.pki)
 
 
 def _warn_of_exposed(config: Config) -> None:
@@ -129,6 +121,7 @@ def _warn_of_exposed(config: Config) -> None:
     given = (
         config.auth.token_auth_file,
         config.serving.tls_private_key_file,
+        *(pair.key for pair in config.serving.tls_sni_cert_key),
         config.kubelet.client_key,
     )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
@@ -136,37 +129,6 @@ def _warn_of_exposed(config: Config) -> None:
         mend = exposed(path)
         if mend is not None:
             log.warning("others can use what holds secrets", path=str(path), mend=mend)
-
-
-def _tls(config: Config, made: pki.Pki) -> Security:
-    serving, chosen = made.serving, config.serving
-    if chosen.tls_cert_file is not None and chosen.tls_private_key_file is not None:
-        serving = pki.load_user_supplied(chosen.tls_cert_file, chosen.tls_private_key_file)
-    client_ca = config.auth.client_ca_file or made.ca.cert
-    for pair in chosen.tls_sni_cert_key:
-        try:
-            pki.load_user_supplied(pair.cert, pair.key, flag="--tls-sni-cert-key")
-        except pki.PkiError as error:
-            raise StartError(f"failed to load SNI cert and key: {error}") from error
-    try:
-        return Security(
-            TlsConfig(
-                certificate=serving.cert,
-                key=serving.key,
-                client_ca=client_ca,
-                oldest=chosen.tls_min_version,
-                suites=chosen.tls_cipher_suites,
-                curves=chosen.tls_curve_preferences,
-                named=chosen.tls_sni_cert_key,
-                http2=not chosen.disable_http2,
-            )
-        )
-    except ValueError as error:
-        raise StartError(str(error)) from error
-    except OSError as error:
-        flag = "" if config.auth.client_ca_file is None else "--client-ca-file "
-        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-        raise StartError(f"cannot use {flag}{client_ca}: {why or error}") from error
 
 
 def _connection_limits(config: Config) -> ConnectionLimits:
@@ -203,10 +165,10 @@ async def open_server(
     except OSError as error:
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
-        made = _certificates(config, env)
+        made = tlsfiles.own_certificates(config, env)
         _warn_of_exposed(config)
-        tls = _tls(config, made)
-        trusted = Trusted((config.auth.client_ca_file or made.ca.cert).read_text(errors="replace"))
+        tls = tlsfiles.security(config, made)
+        trusted = Trusted(tls.authorities[0].decode(errors="replace"))
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:
@@ -237,8 +199,11 @@ async def open_server(
             listener = Listener(listening, tls, api.handle, h1, env, bridge, limits)
             api.metrics.gathered.add(partial(connection_families, listener.peers))
             api.metrics.gathered.add(tls.trust.families)
+            tlsfiles.watch(api, config, tls, trusted)
+            renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
                 await core.keep(nursery)
+                nursery.start_soon(persevere, renew, "certificates", name="certificates")
                 nursery.start_soon(
                     persevere, partial(give_back, env.run_blocking), "heap", name="heap"
                 )

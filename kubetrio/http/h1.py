@@ -36,7 +36,7 @@ from kubetrio.http.messages import (
     head,
     split_target,
 )
-from kubetrio.http.shown import ShownCertificate, current
+from kubetrio.http.shown import ShownCertificate, certificate_of, current
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import (
@@ -101,6 +101,7 @@ class Connection:
         self._date = date
         self._peer = peer
         self._certificate = certificate
+        self._shown = certificate_of(certificate)
         self._parser = Parser(config.max_head_bytes, config.max_body_bytes)
         self._closing = False
         self.phase = Phase.IDLE
@@ -208,6 +209,7 @@ class Connection:
             current(self._certificate),
             message.complete,
         )
+        request.shown = self._shown
         if self._identified is not None:
             request.identified = self._known
         request.gone = self._peer_closed
