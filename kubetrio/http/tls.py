@@ -178,6 +178,8 @@ class Security:
         for pem in believed:
             context.load_verify_locations(cadata=_text(pem))
         context.verify_mode = ssl.CERT_OPTIONAL
+        # Constraints of host names are not for the names of users, as in Go.
+        context.hostname_checks_common_name = False
         # Each certificate of the file counts, as in Go, not only those that signed themselves.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         files = (self.config.client_ca, self.config.front_proxy_ca)

@@ -361,6 +361,7 @@ def names(*each: str) -> x509.SubjectAlternativeName:
         (make("bob", LIMITED, CLIENT, names("a.good.test")), (LIMITED,), "bob"),
         (make("bob", LIMITED, CLIENT, names("a.bad.test")), (LIMITED,), "unusable"),
         (make("bob", LIMITED, CLIENT), (LIMITED,), "bob"),
+        (make("bob.bad.test", LIMITED, CLIENT), (LIMITED,), "bob.bad.test"),
     ],
 )
 def test_whom_a_certificate_names(
