@@ -23,7 +23,13 @@ KNOWN = ((3, 11), (3, 15))
 _SET_GROUPS_LIST = 92
 _SET_SESSION_CACHE = 44
 _NO_CACHE = 0
+_SET_MOST_CERTIFICATES = 51
+MOST_CERTIFICATES = 32 * 1024
+"""Bytes of all certificates that a client sends: OpenSSL takes 0.1 ms to read each."""
 _VERIFY_PEER = 1
+LONGEST_CHAIN = 10
+"""Certificates between a client's and its authority: each costs a signature to verify, also those
+of strangers."""
 _Verify = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 
 _failures: dict[int, int] = {}  # address of the ``_ssl._SSLSocket``: what was wrong first
@@ -48,6 +54,8 @@ def _loaded(file: str) -> ctypes.CDLL | None:
         found.SSL_CTX_ctrl.argtypes = [pointer, ctypes.c_int, ctypes.c_long, ctypes.c_char_p]
         found.SSL_CTX_set_verify.restype = None
         found.SSL_CTX_set_verify.argtypes = [pointer, ctypes.c_int, _Verify]
+        found.SSL_CTX_set_verify_depth.restype = None
+        found.SSL_CTX_set_verify_depth.argtypes = [pointer, ctypes.c_int]
         found.SSL_load_client_CA_file.restype = pointer
         found.SSL_load_client_CA_file.argtypes = [ctypes.c_char_p]
         found.SSL_add_file_cert_subjects_to_stack.argtypes = [pointer, ctypes.c_char_p]
@@ -109,6 +117,8 @@ def let_in(context: ssl.SSLContext) -> bool:
         return False
     found.SSL_CTX_ctrl(address, _SET_SESSION_CACHE, _NO_CACHE, None)
     found.SSL_CTX_set_verify(address, _VERIFY_PEER, _noted)
+    found.SSL_CTX_set_verify_depth(address, LONGEST_CHAIN)
+    found.SSL_CTX_ctrl(address, _SET_MOST_CERTIFICATES, MOST_CERTIFICATES, None)
     return True
 
 

@@ -372,6 +372,44 @@ def test_whom_a_certificate_names(
 
 
 @needs_openssl
+@pytest.mark.parametrize(
+    ("between", "who"), [(openssl.LONGEST_CHAIN, "bob"), (openssl.LONGEST_CHAIN + 1, "unusable")]
+)
+def test_chains_are_bounded(tmp_path: Path, between: int, who: str) -> None:
+    """A longer one is not followed, so that strangers cannot have signatures verified at will."""
+    chain = [ROOT]
+    for number in range(between):
+        chain.append(make(f"between-{number}", chain[-1], ca=True))
+    leaf = make("bob", chain[-1], CLIENT).write(tmp_path, *reversed(chain[1:]))
+    assert worth(secured(tmp_path), leaf) == who
+
+
+@needs_openssl
+@pytest.mark.parametrize("newest", [V12, V13])
+def test_a_crowd_of_certificates_ends_the_handshake(tmp_path: Path, newest: ssl.TLSVersion) -> None:
+    """Reading them takes the time of everybody else."""
+    number = openssl.MOST_CERTIFICATES // len(ROOT.cert.public_bytes(form.Encoding.DER)) + 1
+    leaf = ALICE.write(tmp_path, *[ROOT] * number)
+    with pytest.raises(ssl.SSLError):
+        worth(secured(tmp_path), leaf, newest)
+
+
+@needs_openssl
+def test_proxies_are_told_from_users(tmp_path: Path) -> None:
+    """Each by authorities of their own, of which both are asked for in one handshake."""
+    proxies = tmp_path / "proxies.pem"
+    write_atomic(proxies, STRANGER.pem)
+    security = secured(tmp_path, front_proxy_ca=proxies)
+    front = make("front", STRANGER, CLIENT).write(tmp_path)
+    for shows, user, proxy in ((ALICE.write(tmp_path), "alice", False), (front, "unusable", True)):
+        assert worth(security, shows) == user
+        _, theirs = handshake(security.context, client(shows=shows))
+        found = shown_by(theirs, security.trust, NOW.timestamp)  # type: ignore[arg-type]
+        assert found is not None
+        assert found.proxy() is proxy
+
+
+@needs_openssl
 def test_each_certificate_of_the_file_is_an_authority(tmp_path: Path) -> None:
     """Also one that somebody else signed, as in Go."""
     bob = make("bob", BETWEEN, CLIENT).write(tmp_path)
