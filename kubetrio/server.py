@@ -129,6 +129,7 @@ def _warn_of_exposed(config: Config) -> None:
         config.auth.token_auth_file,
         config.serving.tls_private_key_file,
         config.kubelet.client_key,
+        config.encryption.provider_config,
     )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
     for path in [config.data_dir, *own, *filter(None, given)]:

@@ -222,17 +222,6 @@ ADMISSION = (
 )
 
 PROTECTION = (
-    Refused(
-        "encryption-provider-config",
-        "objects are not encrypted in the data directory",
-        "encrypt the file system of --data-dir, and leave the flag out",
-    ),
-    Refused(
-        "encryption-provider-config-automatic-reload",
-        "objects are not encrypted in the data directory",
-        fine=("false",),
-        switch=True,
-    ),
     Refused("tls-cipher-suites", "the cipher suites of TLS are fixed", IN_FRONT),
     Refused("tls-curve-preferences", "the curves of TLS are fixed", IN_FRONT),
     Refused("tls-sni-cert-key", "there is one serving certificate", "give it all names"),

@@ -376,7 +376,7 @@ class Lifecycle:
             options.warn(advice)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)
-        value = await options.work(_finish_changed, stored_type, new, old, remove)
+        value = await options.work(_finish_changed, stored_type, new, old, remove, current.stale)
         if value is None:
             return Written(current.value, created=False)
         if options.dry_run:
@@ -486,11 +486,18 @@ def _finish_new(stored_type: Kind, obj: Object, write: Callable[[Object], T]) ->
     return write(obj)
 
 
-def _finish_changed(stored_type: Kind, new: Object, old: Object, remove: bool) -> Stamped | None:
-    """A changed object that was admitted, as it is stored; None if that is what it was before."""
+def _finish_changed(
+    stored_type: Kind, new: Object, old: Object, remove: bool, stale: bool
+) -> Stamped | None:
+    """A changed object that was admitted, as it is stored; None if that is what it was before.
+
+    What is stored in a way that is left behind (an old key) is written again all the same.
+    """
     _as_stored(stored_type, new)
     new["metadata"] = order_metadata(new["metadata"])
-    return None if not remove and unchanged(new, old) else stamp(new)
+    if remove or not unchanged(new, old):
+        return stamp(new)
+    return stamp(old) if stale else None
 
 
 def _as_stored(stored_type: Kind, obj: Object) -> None:
