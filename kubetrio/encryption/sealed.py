@@ -15,6 +15,7 @@ Source: k8s.io/apiserver/pkg/storage/etcd3/store.go, which calls its transformer
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
@@ -346,13 +347,15 @@ class EncryptingStore:
                 keys, skip=skip, separator=separator, at=at, limit=limit, max_bytes=max_bytes
             )
         page = await self.range(keys, at=at, limit=limit, max_bytes=max_bytes)
-        items = page.items
+        sizes = itertools.accumulate(len(item.value) for item in page.items)
+        fit = max(1, sum(size <= max_bytes for size in sizes))
+        items = page.items[:fit]
         return JoinResult(
             page.revision,
             separator.join(item.value[skip:] for item in items),
             len(items),
             items[-1].key if items else "",
-            page.more,
+            page.more or len(items) < len(page.items),
         )
 
     async def count(self, keys: Range, *, at: Revision | None = None) -> int:
