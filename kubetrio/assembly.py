@@ -17,7 +17,7 @@ from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
-from kubetrio.api.health import Check, Health
+from kubetrio.api.health import HOOK, Check, Health
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
@@ -362,14 +362,16 @@ def health_checks(
 
     health.add("ping", lambda: None)
     health.add("log", lambda: None)
+    if encryption is not None and encryption.checked:
+        health.add("kms-providers", encryption.unhealthy, ["healthz", "readyz"])
     # This server talks to itself without a connection, so no certificate of one can expire.
     health.add("loopback-serving-certificate", lambda: None, ["healthz", "livez"])
     health.add("etcd", storage(limits.healthcheck_timeout_s))
     ready = storage(limits.readycheck_timeout_s)
     health.add("etcd-readiness", ready, ["readyz"])
-    if encryption is not None and encryption.checked:
-        health.add("kms-providers", encryption.unhealthy, ["healthz", "readyz"])
     health.add("informer-sync", bootstrapped, ["readyz"])
+    if encryption is not None and encryption.reloads:
+        health.add(f"{HOOK}start-encryption-provider-config-automatic-reload", bootstrapped)
     health.add_hooks(bootstrapped, {"storage-readiness": ready})
     health.add("storage-space", space, ["readyz"])
     health.add("shutdown", stopping, ["readyz"])

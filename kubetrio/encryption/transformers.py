@@ -168,8 +168,12 @@ class Providers:
         return not self._choices[0].prefix
 
     def reported(self, report: Report) -> Providers:
-        """The same, with somebody who counts."""
-        return Providers(self._choices, self._unknown, report)
+        """The same, with somebody who counts, also the choice of a key within a provider."""
+        choices = [
+            Prefixed(prefix, inner.reported(report) if isinstance(inner, Providers) else inner)
+            for prefix, inner in self._choices
+        ]
+        return Providers(choices, self._unknown, report)
 
     def seal(self, path: bytes, nonce: bytes, size: int) -> Seal:
         """See `Transformer.seal`."""
