@@ -293,13 +293,17 @@ class Envelope:
         async with self._probing:
             if trio.current_time() < self._answer_until:
                 return self._answer
+            answer: TransformError | None = None
             try:
                 await self._probe()
-                self._answer, good_s = None, HEALTHY_FOR_S
             except TransformError as error:
-                self._answer, good_s = error, FAILING_FOR_S
+                answer = error
+            good_s = HEALTHY_FOR_S if answer is None else FAILING_FOR_S
             self._answer_until = trio.current_time() + good_s
-            return self._answer
+            # Who asks again meanwhile is told why the call failed, and no more, as there.
+            failed = answer and answer.__cause__
+            self._answer = failed if isinstance(failed, TransformError) else answer
+            return answer
 
     async def _probe(self) -> None:
         try:

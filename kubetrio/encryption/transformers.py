@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kubetrio.env import monotonic
-from kubetrio.store.errors import StoreError
+from kubetrio.store.errors import Unreadable
 
 ENCRYPTED = b"k8s:enc:"
 """What all encrypted values begin with, and no others: JSON begins with a brace."""
 NO_PREFIX = "no matching prefix found"
 
 
-class TransformError(StoreError):
+class TransformError(Unreadable):
     """A value that cannot be encrypted or decrypted; the text is kube-apiserver's.
 
     Args:

@@ -47,7 +47,13 @@ from kubetrio.resources.writes import Allocator, DeleteOptions, Target, WriteOpt
 from kubetrio.schema.kind import Kind, Strategy
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.rules import Context
-from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
+from kubetrio.store.errors import (
+    KeyExists,
+    KeyMissing,
+    RevisionMismatch,
+    StoreError,
+    Unreadable,
+)
 from kubetrio.store.model import KeyValue, ReadingAndWriting, Stamped
 
 Object = dict[str, Any]
@@ -223,7 +229,10 @@ class Lifecycle:
         # Whether or not the name was made from it.
         generated = bool(meta.get("generateName"))
         error = already_exists(resource.group_resource, name, generated=generated)
-        found = await self._store.get(resource.key(target.namespace, name))
+        try:
+            found = await self._store.get(resource.key(target.namespace, name))
+        except Unreadable:
+            return error
         if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
             error.message = f"object is being deleted: {error.message}"
         return error

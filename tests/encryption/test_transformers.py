@@ -102,7 +102,7 @@ def test_another_key_reads_nothing(name: str) -> None:
 def test_a_value_is_bound_to_its_key_in_the_store(name: str) -> None:
     """One that was copied to another object is refused."""
     stored = sealed(MAKERS[name](KEY), b"value")
-    with pytest.raises(TransformError, match="^cipher: message authentication failed$"):
+    with pytest.raises(TransformError, match=r"^cipher: message authentication failed$"):
         MAKERS[name](KEY).open(stored, b"/registry/secrets/default/two", {})
 
 
@@ -187,7 +187,7 @@ def test_the_same_prefix_with_another_key() -> None:
 
 def test_plain_values_without_identity() -> None:
     """They are refused, as an attacker may have put them there."""
-    with pytest.raises(TransformError, match="^no matching prefix found$"):
+    with pytest.raises(TransformError, match=r"^no matching prefix found$"):
         Providers([Prefixed(b"a:", Gcm(KEY))]).open(b"{}", PATH, {})
 
 
@@ -204,7 +204,9 @@ def test_identity_in_front_lets_others_read() -> None:
     providers = Providers([Prefixed(b"", Identity()), gcm])
     assert providers.writes_plain
     assert providers.open(stored, PATH, {}) == (b"value", True)
-    with pytest.raises(TransformError, match="^identity transformer tried to read encrypted data$"):
+    with pytest.raises(
+        TransformError, match=r"^identity transformer tried to read encrypted data$"
+    ):
         Identity().open(stored, PATH, {})
 
 
