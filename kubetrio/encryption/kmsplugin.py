@@ -19,7 +19,7 @@ from kubetrio.encryption import kmsmessages
 from kubetrio.encryption.transformers import TransformError
 from kubetrio.env import monotonic
 
-INSTALL: Final = "pip install 'kubetrio[kms]'"
+INSTALL: Final = "install it in a checkout with pip install '.[kms]'"
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024  # what grpc-go takes
 Latency = Callable[[str, str, float], None]
 """Hears of each call: its method, its status in gRPC's words, and seconds."""
