@@ -290,7 +290,10 @@ def test_without_grpcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("kubetrio.encryption.providers.available", lambda: False)
     file = tmp_path / "file"
     file.write_text(_config("unix:///x"))
-    with pytest.raises(EncryptionConfigError, match=r"needs grpcio: install it in a checkout with pip install '\.\[kms\]'"):
+    with pytest.raises(
+        EncryptionConfigError,
+        match=r"needs grpcio: install it in a checkout with pip install '\.\[kms\]'",
+    ):
         build(read(file, reload=False), lambda _: envelope(Answers(Plugin())), lambda _: unreported)
 
 
