@@ -30,6 +30,7 @@ from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupResource
 from kubetrio.resources.objects import restamp
 from kubetrio.store.model import Store
+from kubetrio.supervise import persevere
 
 LOG = Log("kubetrio.encryption")
 
@@ -118,7 +119,8 @@ class Encryption:
                     await envelope.healthy()  # so that values can be read at once
                 self._follow(self.transforms)
                 if self.reloads:
-                    nursery.start_soon(self._reload, name="encryption configuration")
+                    name = "encryption configuration"
+                    nursery.start_soon(persevere, self._reload, name, name=name)
                 yield self._store
             finally:
                 nursery.cancel_scope.cancel()
@@ -134,7 +136,8 @@ class Encryption:
             with scope:
                 async with trio.open_nursery() as nursery:
                     for envelope in transforms.envelopes:
-                        nursery.start_soon(envelope.run, name=f"KMS provider {envelope.name}")
+                        name = f"KMS provider {envelope.name}"
+                        nursery.start_soon(persevere, envelope.run, name, name=name)
 
         self._nursery.start_soon(follow, name="KMS providers")
 

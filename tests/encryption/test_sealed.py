@@ -18,6 +18,7 @@ from kubetrio.config.encryption import Encryption as Flags
 from kubetrio.encryption.note import NOTE
 from kubetrio.store.model import EventType, Range
 from kubetrio.testing.client import Client
+from kubetrio.testing.kms import Plugin, serving
 from kubetrio.testing.server import InProcess, in_memory, open_api
 
 HEAD = "kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\nresources:\n"
@@ -52,7 +53,9 @@ def serve(tmp_path: Path) -> Serve:
     """Opens a server on one data directory, with some rules or without any."""
 
     @asynccontextmanager
-    async def opened(*rules: str, reload: bool = False) -> AsyncIterator[tuple[InProcess, Client]]:
+    async def opened(
+        *rules: str, reload: bool = False, seed: int = 3
+    ) -> AsyncIterator[tuple[InProcess, Client]]:
         config: Config = in_memory(tmp_path / "data")
         config = replace(config, storage=replace(config.storage, compact_interval_s=0.0))
         if rules:
@@ -60,7 +63,7 @@ def serve(tmp_path: Path) -> Serve:
             file.write_text(HEAD + "".join(rules))
             flags = Flags(provider_config=file, automatic_reload=reload)
             config = replace(config, encryption=flags)
-        async with open_api(seed=3, config=config) as server, server.connect() as client:
+        async with open_api(seed=seed, config=config) as server, server.connect() as client:
             yield server, client
 
     return opened
@@ -343,3 +346,42 @@ async def test_a_watch_that_meets_what_cannot_be_decrypted(serve: Serve, tmp_pat
         answer = await client.request("GET", f"{SECRETS}?watch=1&timeoutSeconds=5")
         assert b'{"type":"ERROR","object":{"kind":"Status"' in answer.body
         assert b"unable to transform key" in answer.body
+
+
+async def test_a_plugin_keeps_the_key(serve: Serve, tmp_path: Path) -> None:
+    """Over a restart, with a plugin on a socket; one that fails shows in the health checks."""
+    plugin = Plugin()
+    with serving(plugin, tmp_path / "kms.sock") as endpoint:
+        kms = f"- kms: {{apiVersion: v2, name: plug, endpoint: '{endpoint}'}}"
+        async with serve(rule("secrets", kms)) as (_, client):
+            made = await client.request("POST", SECRETS, json=secret("one"))
+            assert made.status == 201
+            assert rows(tmp_path, "one")[0].startswith(b"k8s:enc:kms:v2:plug:")
+            assert WORDS.encode() not in stored(tmp_path)
+        async with serve(rule("secrets", kms), seed=4) as (_, client):
+            assert (await client.request("GET", f"{SECRETS}/one")).json() == made.json()
+            assert (
+                "[+]kms-providers ok"
+                in (await client.request("GET", "/readyz?verbose")).body.decode()
+            )
+        plugin.failing = "out of order"
+        async with serve(rule("secrets", kms), seed=5) as (_, client):
+            got = await client.request("GET", f"{SECRETS}/one")
+            why = "Internal error occurred: got unexpected nil transformer"
+            assert (got.status, got.json()["message"]) == (500, why)
+            health = await client.request("GET", "/healthz/kms-providers")
+            assert health.status == 500
+            assert b"kms-provider-0: rpc error: code = Unavailable" in health.body
+            assert (await client.request("GET", "/livez")).status == 200
+    assert "Decrypt" in plugin.calls
+
+
+async def test_a_dry_run_writes_nothing_again(serve: Serve, tmp_path: Path) -> None:
+    """A dry run of a replacement writes nothing, stale or not."""
+    async with serve(rule("secrets", provider("aescbc", "a"))) as (_, client):
+        await client.request("POST", SECRETS, json=secret("one"))
+    async with serve(rule("secrets", provider("aescbc", "b", "a"))) as (_, client):
+        found = (await client.request("GET", f"{SECRETS}/one")).json()
+        dry = await client.request("PUT", f"{SECRETS}/one?dryRun=All", json=found)
+        assert dry.json()["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
+        assert len(rows(tmp_path, "one")) == 1
