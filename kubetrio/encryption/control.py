@@ -17,12 +17,13 @@ from typing import Final, NoReturn
 import trio
 
 from kubetrio.encryption.configuration import EncryptionConfigError, Kms
+from kubetrio.encryption.folders import Folders
 from kubetrio.encryption.kms import Envelope
 from kubetrio.encryption.kmsplugin import GrpcService, Latency, Service
 from kubetrio.encryption.metrics import EncryptionMetrics
 from kubetrio.encryption.note import noted_folders
 from kubetrio.encryption.providers import Transforms, build, read
-from kubetrio.encryption.sealed import EncryptingStore, Folders
+from kubetrio.encryption.sealed import EncryptingStore
 from kubetrio.encryption.transformers import TransformError
 from kubetrio.env import Env
 from kubetrio.kinds.builtin import registry

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kubetrio.encryption.aes import Gcm
-from kubetrio.encryption.sealed import EncryptingStore, Folders, Reopen
+from kubetrio.encryption.folders import Folders
+from kubetrio.encryption.sealed import EncryptingStore, Reopen
 from kubetrio.encryption.transformers import Identity, Prefixed, Providers
 from kubetrio.env import Env
 from kubetrio.machinery.names import GroupResource
