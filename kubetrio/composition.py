@@ -16,7 +16,7 @@ import trio
 
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.pipeline import Pipeline
-from kubetrio.assembly import Parts, StartError, State, build_api
+from kubetrio.assembly import Parts, StartError, State, build_api, encrypted, encryption_of
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
@@ -106,9 +106,13 @@ async def open_core(
         chosen(config.controllers, table)
     except UnknownController as error:
         raise StartError(f"--controllers: {error}") from error
-    async with parts.open_store(config, env) as store:
+    encryption = encryption_of(config, env)
+    async with (
+        parts.open_store(config, env) as engine,
+        encrypted(encryption, engine, env) as store,
+    ):
         state, trusted = State(), trusted or Trusted()
-        api = build_api(config, env, store, state, port, parts)
+        api = build_api(config, env, store, state, port, parts, encryption)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
             keeper = await bootstrap(config, api, state, port, trusted)

@@ -123,6 +123,7 @@ def _warn_of_exposed(config: Config) -> None:
         config.serving.tls_private_key_file,
         *(pair.key for pair in config.serving.tls_sni_cert_key),
         config.kubelet.client_key,
+        config.encryption.provider_config,
     )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
     for path in [config.data_dir, *own, *filter(None, given)]:

@@ -222,17 +222,6 @@ ADMISSION = (
 
 PROTECTION = (
     Refused(
-        "encryption-provider-config",
-        "objects are not encrypted in the data directory",
-        "encrypt the file system of --data-dir, and leave the flag out",
-    ),
-    Refused(
-        "encryption-provider-config-automatic-reload",
-        "objects are not encrypted in the data directory",
-        fine=("false",),
-        switch=True,
-    ),
-    Refused(
         "max-connection-bytes-per-sec", "the speed of connections is not bounded", fine=("", "0")
     ),
     Refused(

@@ -33,6 +33,8 @@ WRONG: dict[str, list[Any]] = {
     "storage.event_ttl_s": [-1, None],
     "storage.healthcheck_timeout_s": [0, "2s"],
     "storage.readycheck_timeout_s": [-1, None],
+    "encryption.provider_config": ["e.yaml"],
+    "encryption.automatic_reload": ["true", 1, True],
     "serving.bind_address": ["[::1]", "127.0.0.1:6443", "a b", None],
     "serving.secure_port": [-1, 65536, "6443", True, 1.0],
     "serving.advertise_address": ["https://x", "300.1.1.1", None],

@@ -40,7 +40,6 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
 @pytest.mark.parametrize(
     "argument",
     [
-        "--encryption-provider-config=e.yaml",
         "--audit-policy-file=p.yaml",
         "--audit-log-path=-",
         "--audit-log-compress",
