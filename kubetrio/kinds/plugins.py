@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kubetrio.admission.chain import Chain, Plugin
 from kubetrio.admission.lookup import Lookup
+from kubetrio.admission.measures import Measures
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.admissionregistration.policies.plugins import (
@@ -21,6 +22,13 @@ from kubetrio.kinds.admissionregistration.policies.surroundings import (
     BINDINGS,
     Authorize,
     Surroundings,
+)
+from kubetrio.kinds.admissionregistration.webhooks.hooks import MUTATING, VALIDATING
+from kubetrio.kinds.admissionregistration.webhooks.plugins import (
+    Hooking,
+    MutatingAdmissionWebhook,
+    Reach,
+    ValidatingAdmissionWebhook,
 )
 from kubetrio.kinds.certificates.admission import CertificateSubjectRestriction
 from kubetrio.kinds.core.admission.classes import DefaultIngressClass, DefaultStorageClass
@@ -56,6 +64,7 @@ class Around:
         namespaces: knows what admission asks of namespaces.
         quotas: charged for what is written.
         surroundings: the same for admission policies.
+        hooking: the same for admission webhooks.
     """
 
     lookup: Lookup
@@ -63,6 +72,7 @@ class Around:
     namespaces: Namespaces
     quotas: StoredQuotas
     surroundings: Surroundings
+    hooking: Hooking
 
 
 class Row(NamedTuple):
@@ -94,7 +104,9 @@ PLUGINS: tuple[Row, ...] = (
     Row(lambda around: NodeDeclaredFeatureValidator(around.lookup)),
     Row(lambda around: PodResizeValidator(around.lookup)),
     Row(lambda around: MutatingAdmissionPolicy(around.surroundings), tuple(BINDINGS)),
+    Row(lambda around: MutatingAdmissionWebhook(around.hooking), (MUTATING,)),
     Row(lambda around: ValidatingAdmissionPolicy(around.surroundings), tuple(BINDINGS.values())),
+    Row(lambda around: ValidatingAdmissionWebhook(around.hooking), (VALIDATING,)),
     Row(lambda around: ResourceQuota(around.lookup, around.quotas), ("resourcequotas",)),
 )
 
@@ -104,6 +116,7 @@ def admission(
     registry: LiveRegistry,
     authorize: Authorize,
     quotas: StoredQuotas,
+    reach: Reach,
     more: Sequence[Plugin] = (),
 ) -> Chain:
     """The chain of a server.
@@ -113,11 +126,13 @@ def admission(
         registry: what is served.
         authorize: the server's authorizers.
         quotas: charged for what is written.
+        reach: calls webhooks.
         more: plugins of an embedder; one that has the name of a row takes its place, others are
             asked before the last row, which charges for what the others let through.
     """
     lookup = Lookup(informers, tuple(sorted({name for row in PLUGINS for name in row.looks_up})))
     objects = ObjectCache(informers.dispatcher)
+    measures = Measures()
     around = Around(
         lookup=lookup,
         objects=objects,
@@ -126,10 +141,18 @@ def admission(
         surroundings=Surroundings(
             lookup=lookup, cache=objects, authorize=authorize, registry=registry
         ),
+        hooking=Hooking(
+            lookup=lookup,
+            objects=objects,
+            authorize=authorize,
+            registry=registry,
+            measures=measures,
+            reach=reach,
+        ),
     )
     named = {plugin.name: plugin for plugin in more}
     own = [row.make(around) for row in PLUGINS]
     names = {plugin.name for plugin in own}
     chosen = [named.get(plugin.name, plugin) for plugin in own]
     chosen[-1:-1] = [plugin for name, plugin in named.items() if name not in names]
-    return Chain(chosen)
+    return Chain(chosen, measures)
