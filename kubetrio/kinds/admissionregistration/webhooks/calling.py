@@ -141,7 +141,7 @@ class Caller:
     async def _answer(
         self, place: Place, url: str, what: str, review: bytes, timeout_s: float
     ) -> Answer:
-        from kubetrio.outgoing.client import AnswerTooLarge, CallError
+        from kubetrio.outgoing.client import CallError
 
         headers = (
             ("Content-Type", "application/json"),
@@ -165,10 +165,8 @@ class Caller:
                     most_bytes=MOST_BYTES,
                     connect_to=connect_to,
                 )
-            except AnswerTooLarge as error:
-                raise NoReview(str(error)) from None
             except CallError as error:
-                raise NoReview(str(error)) from None
+                raise NoReview(_cut_off(str(error), what)) from None
             wait = answer.headers.get("retry-after", "")
             if again == RETRIES or not (
                 (answer.status == _BUSY or answer.status >= 500) and wait.isdigit()
@@ -176,3 +174,12 @@ class Caller:
                 return answer
             await trio.sleep(min(int(wait), timeout_s))
         raise AssertionError("the last attempt returns")
+
+
+def _cut_off(text: str, what: str) -> str:
+    """What is said of a failed call; Go's client has other words for a body that ends too early."""
+    if text.removeprefix(what) != "unexpected EOF":
+        return text
+    return (
+        "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
+    )
