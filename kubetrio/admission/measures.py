@@ -50,7 +50,14 @@ class Measures:
         self._excluded: Counter[Labels] = Counter()
 
     def called(
-        self, name: str, kind: str, operation: Operation, *, code: int, rejected: bool, took_s: float
+        self,
+        name: str,
+        kind: str,
+        operation: Operation,
+        *,
+        code: int,
+        rejected: bool,
+        took_s: float,
     ) -> None:
         """Count one call of a webhook.
 
@@ -68,7 +75,7 @@ class Measures:
         self.webhooks[name, kind, operation.value, refused].observe(took_s)
 
     def rejected(self, name: str, kind: str, operation: Operation, *, why: str, code: int) -> None:
-        """Count one refusal: ``calling_webhook_error``, ``apiserver_internal_error``, ``no_error``."""
+        """Count one refusal: ``no_error`` if it is the webhook's own, else whose error it was."""
         self._rejections[name, kind, operation.value, why, str(min(code, LARGEST_CODE))] += 1
 
     def failed_open(self, name: str, kind: str) -> None:
@@ -90,7 +97,9 @@ class Measures:
         conditions = ("name", "kind", "type", "operation")
         yield from _histograms("step_admission_duration_seconds", _STEP, step, self.steps)
         named = ("name", *step)
-        yield from _histograms("controller_admission_duration_seconds", _PLUGIN, named, self.plugins)
+        yield from _histograms(
+            "controller_admission_duration_seconds", _PLUGIN, named, self.plugins
+        )
         yield from _histograms("webhook_admission_duration_seconds", _WEBHOOK, named, self.webhooks)
         yield from _histograms(
             "match_condition_evaluation_seconds", _CONDITION, conditions, self.conditions

@@ -124,7 +124,9 @@ class Outgoing:
         import httpx2
 
         parts = urlsplit(url)
-        sent = [("User-Agent", AGENT), ("Accept-Encoding", "identity"), *headers]
+        sent = [("Accept-Encoding", "identity"), *headers]
+        if not any(name.lower() == "user-agent" for name, _ in headers):
+            sent.append(("User-Agent", AGENT))
         if connect_to is not None:
             host, port = connect_to
             sent.append(("Host", parts.netloc))

@@ -420,9 +420,14 @@ class Lifecycle:
     # ------------------------------------------------------------------ delete
 
     async def delete(
-        self, target: Target, options: DeleteOptions, who: WriteOptions
+        self, target: Target, options: DeleteOptions, who: WriteOptions | None
     ) -> tuple[Object, bool]:
         """Delete an object, or begin to.
+
+        Args:
+            target: the object.
+            options: how.
+            who: who deletes, and how; None where admission was asked about what led to it.
 
         Returns:
             Its last state and whether it is gone now.

@@ -1,4 +1,4 @@
-"""A webhook to be called: HTTP/1.1 over TLS with connections that stay open, as bad as a test likes."""
+"""A webhook to be called: HTTP/1.1 over TLS, connections that stay open, as bad as a test likes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,9 @@ class HookServer:
             await stream.do_handshake()
             subject = (stream.getpeercert() or {}).get("subject", ())
             names = dict(pair for part in subject for pair in part)
-            while (asked := await FakeBackend.read(stream, names.get("commonName", ""))) is not None:
+            while (
+                asked := await FakeBackend.read(stream, names.get("commonName", ""))
+            ) is not None:
                 body = await asked.body()
                 called = Called(asked, json.loads(body) if body else {})
                 self.calls.append(called)

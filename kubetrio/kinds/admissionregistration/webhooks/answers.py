@@ -116,7 +116,10 @@ def _failure(status: int, content_type: str, body: bytes) -> tuple[str, int]:
     if status in _TEXTS:
         return _TEXTS[status], status
     if status >= 500:
-        return f"an error on the server ({quote(text)}) has prevented the request from succeeding", status
+        return (
+            f"an error on the server ({quote(text)}) has prevented the request from succeeding",
+            status,
+        )
     return (
         f"the server responded with the status code {status} but did not return more information",
         status,

@@ -202,11 +202,13 @@ class Asker:
         except CallFailed as error:
             code, rejected = error.code, not hook.ignored
             if not rejected:
-                log.warning(f"Failed calling webhook, failing open {hook.name}: {error}")
+                log.warning(
+                    "Failed calling webhook, failing open", webhook=hook.name, err=str(error)
+                )
                 measures.failed_open(hook.name, self._kind)
                 self._note_open(call, attributes)
                 return
-            log.warning(f"Failed calling webhook, failing closed {hook.name}: {error}")
+            log.warning("Failed calling webhook, failing closed", webhook=hook.name, err=str(error))
             self._count(hook, operation, "calling_webhook_error", code)
             raise internal_error(str(error)) from None
         except Refused as error:
@@ -288,7 +290,7 @@ class Asker:
             if key.count("/") == 1 and not qualified_name(key):
                 attributes.annotations[key] = value
             else:
-                log.warning(f"audit annotation {quote(key)} of webhook {hook.name} has no valid key")
+                log.warning("audit annotation has no valid key", webhook=hook.name, key=key)
         if response.warnings:
             attributes.warn(response.warnings)
 

@@ -89,7 +89,8 @@ def _by_url(url: str, bundle: bytes, credentials: Credentials) -> Place:
 
 
 def _path(path: str) -> str:
-    return path if path.startswith("/") else f"/{path}"
+    """A path as Go's client joins it: without empty elements, and no slash at its end."""
+    return "/" + "/".join(part for part in path.split("/") if part)
 
 
 def _trusting(target: Target, url: str, bundle: bytes) -> Target:

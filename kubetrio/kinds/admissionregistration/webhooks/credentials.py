@@ -28,8 +28,8 @@ class Credentials:
     """Who the server is to each webhook.
 
     Args:
-        users: by the name that a kubeconfig gives them: a host with its port, ``*.`` and the rest of
-            a host, or ``*``.
+        users: by the name that a kubeconfig gives them: a host with its port, ``*.`` and the rest
+            of a host, or ``*``.
         default: of its current context, None without one.
     """
 
@@ -102,9 +102,7 @@ def from_file(path: Path) -> Credentials:
         raise CredentialsError(f"{path}: {' '.join(str(error).split())}") from error
     if not isinstance(config, dict):
         raise CredentialsError(f"{path}: no kubeconfig")
-    users = {
-        name: _user(entry, path, name) for name, entry in _named(config, "user", path).items()
-    }
+    users = {name: _user(entry, path, name) for name, entry in _named(config, "user", path).items()}
     context = _named(config, "context", path).get(config.get("current-context") or "", {})
     return Credentials(users, users.get(context.get("user") or ""))
 

@@ -166,15 +166,21 @@ class _Patching:
             return
         if self.before is None:
             raise internal_error(
-                f"admission webhook {quote(hook.name)} attempted to modify the object, which is not "
-                "supported for this operation"
+                f"admission webhook {quote(hook.name)} attempted to modify the object, which is "
+                "not supported for this operation"
             )
         if response.patch_type != JSON_PATCH:
             why = f"unsupported patch type {quote(response.patch_type)}"
             raise CallFailed(hook, why, UNAVAILABLE)
         size = len(response.patch) + len(orjson.dumps(self.before, default=str))
         after, self.changed = await off_loop(
-            self.outside, size, _patched, self.before, operations, self.attributes, self.call.matched
+            self.outside,
+            size,
+            _patched,
+            self.before,
+            operations,
+            self.attributes,
+            self.call.matched,
         )
         self._note(operations)
         if self.changed:
@@ -222,4 +228,3 @@ def _keep_owners(attributes: Attributes, before: Any) -> None:
     except InvalidManagedFields as error:
         attributes.warn([_INVALID_OWNERS + str(error)])
         attributes.obj["metadata"]["managedFields"] = before
-

@@ -86,7 +86,10 @@ def _words(doc: Any, operation: Object) -> str:
         case "add":
             holder, key = _holder(doc, path)
             if holder is None:
-                return f"add operation does not apply: doc is missing path: {quote(shown)}: missing value"
+                return (
+                    "add operation does not apply: doc is missing path: "
+                    f"{quote(shown)}: missing value"
+                )
             return f"error in add for path: '{shown}': {_item(holder, key)}"
         case "remove":
             holder, key = _holder(doc, path)
@@ -99,7 +102,9 @@ def _words(doc: Any, operation: Object) -> str:
         case "replace":
             holder, key = _holder(doc, path)
             if holder is None:
-                return f"replace operation does not apply: doc is missing path: {shown}: missing value"
+                return (
+                    f"replace operation does not apply: doc is missing path: {shown}: missing value"
+                )
             return f"replace operation does not apply: doc is missing key: {shown}: missing value"
         case "move":
             return _moved(doc, shown, source if isinstance(source, str) else "")

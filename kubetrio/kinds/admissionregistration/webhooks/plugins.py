@@ -80,7 +80,7 @@ class Hooking:
         reach = self.reach
         resolve = reach.resolve_service
         if resolve is None:
-            resolve = Services(self.objects, self.registry, reach.env.rng).resolve
+            resolve = Services(self.objects, self.registry, reach.env).resolve
         caller = Caller(reach.outgoing, resolve, reach.env)
         return Outside(caller=caller, measures=self.measures, authorize=self.authorize)
 

@@ -1,7 +1,7 @@
 """Where a Service of a webhook is: an endpoint of it, else its cluster IP.
 
-kube-apiserver dials the cluster IP, or an endpoint with ``--enable-aggregator-routing``.  Cluster IPs
-need a proxy on the machine of the server, and where kubetrio runs there often is none; so an
+kube-apiserver dials the cluster IP, or an endpoint with ``--enable-aggregator-routing``.  Cluster
+IPs need a proxy on the machine of the server, and where kubetrio runs there often is none; so an
 endpoint that is ready is taken where there is one.
 
 Source: docs "Dynamic Admission Control" (service reference), "EndpointSlices"; the texts are those
@@ -11,10 +11,10 @@ of kube-apiserver's resolver.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from random import Random
 from typing import Any
 
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.env import Env
 from kubetrio.machinery.gotext import quote
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.wellknown import CORE_SERVICES, SLICES
@@ -40,13 +40,13 @@ class Services:
     Args:
         objects: reads them.
         registry: knows their keys.
-        rng: chooses among endpoints.
+        env: chooses among endpoints.
     """
 
-    def __init__(self, objects: ObjectCache, registry: LiveRegistry, rng: Random) -> None:
+    def __init__(self, objects: ObjectCache, registry: LiveRegistry, env: Env) -> None:
         self._objects = objects
         self._registry = registry
-        self._rng = rng
+        self._env = env
 
     async def resolve(self, namespace: str, name: str, port: int) -> Address:
         """The address and port to dial.
@@ -104,4 +104,4 @@ class Services:
                 for endpoint in each.get("endpoints") or ()
                 if (endpoint.get("conditions") or {}).get("ready") is not False
             ]
-        return self._rng.choice(found) if found else None
+        return self._env.rng.choice(found) if found else None
