@@ -92,7 +92,7 @@ class Measures:
         self._excluded[name, "webhook", kind, operation.value] += 1
 
     def families(self) -> Iterable[Metric]:
-        """What a scrape shows; families without a series are left out."""
+        """What a scrape shows."""
         step = ("type", "operation", "rejected")
         conditions = ("name", "kind", "type", "operation")
         yield from _histograms("step_admission_duration_seconds", _STEP, step, self.steps)
@@ -147,7 +147,7 @@ def _histograms(
     name: str, text: str, labels: Labels, rows: Mapping[Labels, Histogram]
 ) -> Iterable[Metric]:
     waiting = [row for row in rows.items() if any(row[1].counts)]
-    for start in range(0, len(waiting), PART_HISTOGRAMS):
+    for start in range(0, max(len(waiting), 1), PART_HISTOGRAMS):
         family = HistogramMetricFamily(_PREFIX + name, text, labels=labels)
         for values, histogram in waiting[start : start + PART_HISTOGRAMS]:
             family.add_metric(values, histogram.cumulative(), histogram.total)
@@ -161,5 +161,4 @@ def _counters(name: str, text: str, labels: Labels, rows: Mapping[Labels, int]) 
         family = Metric(_PREFIX + name, text, "unknown")
     for values, count in list(rows.items()):
         family.add_sample(_PREFIX + name, dict(zip(labels, values, strict=True)), float(count))
-    if family.samples:
-        yield family
+    yield family

@@ -103,19 +103,25 @@ async def test_patches_that_do_not_apply(
 UNREAD = {
     "bad": (
         raw(b"nope"),
-        "received undecodable patch in webhook response: invalid character 'o' in literal null "
-        "(expecting 'u')",
+        (
+            "received undecodable patch in webhook response: invalid character 'o' in literal null "
+            "(expecting 'u')"
+        ),
     ),
     "object": (
         raw(b"{}"),
-        "received undecodable patch in webhook response: json: cannot unmarshal object into Go "
-        "value of type jsonpatch.Patch",
+        (
+            "received undecodable patch in webhook response: json: cannot unmarshal object into Go "
+            "value of type jsonpatch.Patch"
+        ),
     ),
     "kind": (raw(b'[{"op":"add"}]', "Merge"), 'unsupported patch type "Merge"'),
     "no patch": (
         raw(b""),
-        "received invalid webhook response: webhook returned response.patchType but not "
-        "response.patch",
+        (
+            "received invalid webhook response: webhook returned response.patchType but not "
+            "response.patch"
+        ),
     ),
 }
 
