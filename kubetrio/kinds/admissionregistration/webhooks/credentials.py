@@ -45,6 +45,10 @@ class Credentials:
         return self._users.get("*") or self._default or ANONYMOUS
 
 
+NOBODY = Credentials()
+"""Of a server that no file gives credentials."""
+
+
 def _names(host: str) -> Iterator[str]:
     """The names of users that stand for a host, the nearest first."""
     name, _, port = host.rpartition(":")
@@ -53,6 +57,28 @@ def _names(host: str) -> Iterator[str]:
         steps = each.split(".")
         for skipped in range(1, len(steps)):
             yield "*." + ".".join(steps[skipped:])
+
+
+def credentials_in(data: bytes | None) -> Credentials:
+    """The credentials that the text of a plugin's configuration names.
+
+    Args:
+        data: a ``WebhookAdmissionConfiguration`` as JSON or YAML; None without one.
+
+    Raises:
+        CredentialsError: it is none, or the file that it names cannot be used.
+    """
+    if data is None:
+        return NOBODY
+    import yaml
+
+    try:
+        found = yaml.safe_load(data)
+    except (yaml.YAMLError, ValueError) as error:
+        raise CredentialsError(" ".join(str(error).split())) from error
+    if not isinstance(found, dict):
+        raise CredentialsError("a WebhookAdmissionConfiguration is an object")
+    return credentials_of(found)
 
 
 def credentials_of(configuration: Object | None) -> Credentials:
@@ -66,7 +92,7 @@ def credentials_of(configuration: Object | None) -> Credentials:
         CredentialsError: it is none, or the file that it names cannot be used.
     """
     if configuration is None:
-        return Credentials()
+        return NOBODY
     version, kind = configuration.get("apiVersion"), configuration.get("kind")
     if version not in VERSIONS or kind not in KINDS:
         raise CredentialsError(f'no kind "{kind}" is registered for version "{version}"')
@@ -78,7 +104,7 @@ def credentials_of(configuration: Object | None) -> Credentials:
         )
     file = configuration.get("kubeConfigFile") or ""
     if not file:
-        return Credentials()
+        return NOBODY
     if not isinstance(file, str) or not file.startswith("/"):
         raise CredentialsError(
             f'kubeConfigFile: Invalid value: "{file}": must be an absolute file path'

@@ -6,7 +6,7 @@ Until then nothing of it is imported, and a write costs one look at an empty map
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kubetrio.admission.attributes import Attributes, Operation
@@ -16,7 +16,7 @@ from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.admission.plugin import Base
 from kubetrio.env import Env
 from kubetrio.kinds.admissionregistration.policies.surroundings import Authorize
-from kubetrio.kinds.admissionregistration.webhooks.credentials import Credentials
+from kubetrio.kinds.admissionregistration.webhooks.credentials import NOBODY, Credentials
 from kubetrio.kinds.admissionregistration.webhooks.hooks import (
     MUTATING,
     VALIDATING,
@@ -28,7 +28,7 @@ from kubetrio.outgoing.client import Outgoing
 from kubetrio.schema.registry import LiveRegistry
 
 if TYPE_CHECKING:
-    from kubetrio.kinds.admissionregistration.webhooks.asking import Asker, Outside
+    from kubetrio.kinds.admissionregistration.webhooks.asking import Outside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +39,11 @@ class Reach:
         outgoing: makes calls.
         env: identities of calls, chance among endpoints, threads.
         resolve_service: finds Services; None for `Services`.
-        credentials: who the server is to webhooks, by name of the plugin.
     """
 
     outgoing: Outgoing
     env: Env
     resolve_service: ResolveService | None = None
-    credentials: dict[str, Credentials] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,27 +82,22 @@ class Hooking:
         caller = Caller(reach.outgoing, resolve, reach.env)
         return Outside(caller=caller, measures=self.measures, authorize=self.authorize)
 
-    def asker(self, name: str, source: HookSource, outside: Outside, *, mutating: bool) -> Asker:
-        """What asks the webhooks of a plugin."""
-        from kubetrio.kinds.admissionregistration.webhooks.asking import Asker
-
-        credentials = self.reach.credentials.get(name) or Credentials()
-        return Asker(outside, source, credentials, mutating=mutating)
-
 
 class ValidatingAdmissionWebhook(Base):
     """Refuses what webhooks refuse.
 
     Args:
         hooking: the server.
+        credentials: who that is to webhooks; see `credentials_in`.
     """
 
     name = "ValidatingAdmissionWebhook"
     operations = frozenset(Operation)
     about_own = False
 
-    def __init__(self, hooking: Hooking) -> None:
+    def __init__(self, hooking: Hooking, credentials: Credentials = NOBODY) -> None:
         self._hooking = hooking
+        self._credentials = credentials
         self._source = hooking.source(VALIDATING)
         self._validate: Callable[[Attributes], Any] | None = None
 
@@ -117,10 +110,11 @@ class ValidatingAdmissionWebhook(Base):
         if self._source.idle or exempt(attributes) or not await self._source.hooks():
             return
         if self._validate is None:
+            from kubetrio.kinds.admissionregistration.webhooks.asking import Asker
             from kubetrio.kinds.admissionregistration.webhooks.validating import ValidatingWebhooks
 
             outside = self._hooking.outside()
-            asker = self._hooking.asker(self.name, self._source, outside, mutating=False)
+            asker = Asker(outside, self._source, self._credentials, mutating=False)
             self._validate = ValidatingWebhooks(asker).validate
         await self._validate(attributes)
 
@@ -130,14 +124,16 @@ class MutatingAdmissionWebhook(Base):
 
     Args:
         hooking: the server.
+        credentials: who that is to webhooks; see `credentials_in`.
     """
 
     name = "MutatingAdmissionWebhook"
     operations = frozenset(Operation)
     about_own = False
 
-    def __init__(self, hooking: Hooking) -> None:
+    def __init__(self, hooking: Hooking, credentials: Credentials = NOBODY) -> None:
         self._hooking = hooking
+        self._credentials = credentials
         self._source = hooking.source(MUTATING)
         self._mutate: Callable[[Attributes], Any] | None = None
 
@@ -150,9 +146,10 @@ class MutatingAdmissionWebhook(Base):
         if self._source.idle or exempt(attributes) or not await self._source.hooks():
             return
         if self._mutate is None:
+            from kubetrio.kinds.admissionregistration.webhooks.asking import Asker
             from kubetrio.kinds.admissionregistration.webhooks.mutating import MutatingWebhooks
 
             outside = self._hooking.outside()
-            asker = self._hooking.asker(self.name, self._source, outside, mutating=True)
+            asker = Asker(outside, self._source, self._credentials, mutating=True)
             self._mutate = MutatingWebhooks(outside, asker).mutate
         await self._mutate(attributes)

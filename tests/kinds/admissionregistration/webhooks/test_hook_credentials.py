@@ -10,6 +10,7 @@ import yaml
 from kubetrio.kinds.admissionregistration.webhooks.credentials import (
     Credentials,
     CredentialsError,
+    credentials_in,
     credentials_of,
     from_file,
 )
@@ -96,6 +97,14 @@ def test_bad_files(tmp_path: Path, text: str) -> None:
         from_file(path)
 
 
+@pytest.mark.parametrize("data", [b"[", b"5", b"- a", b"kind: X\n"])
+def test_bad_texts(data: bytes) -> None:
+    """The text of a configuration that is none is refused."""
+    with pytest.raises(CredentialsError):
+        credentials_in(data)
+
+
 def test_without_a_configuration() -> None:
     """The server is nobody in particular."""
+    assert credentials_in(None).of("a:443") == Target(url="")
     assert credentials_of(None).of("a:443") == Target(url="")
