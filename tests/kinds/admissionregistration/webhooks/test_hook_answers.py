@@ -45,8 +45,8 @@ UNREAD = [
         JSON,
         b"garbage",
         (
-            "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value "
-            f"of type {STRUCT}"
+            "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go "
+            f"value of type {STRUCT}"
         ),
     ),
     (
@@ -54,8 +54,8 @@ UNREAD = [
         JSON,
         b"[]",
         (
-            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value "
-            f"of type {STRUCT}"
+            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go "
+            f"value of type {STRUCT}"
         ),
     ),
     (
@@ -87,8 +87,8 @@ UNREAD = [
         JSON,
         review({"allowed": "yes"}),
         (
-            "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of "
-            "type bool"
+            "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed "
+            "of type bool"
         ),
     ),
     (
