@@ -36,6 +36,8 @@ from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
+from kubetrio.kinds.admissionregistration.webhooks.services import ResolveService
 from kubetrio.kinds.builtin import registry as builtin_registry
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
@@ -92,6 +94,8 @@ class Parts:
             its place.
         controllers: rows beside those of the server's own table; one with the name of one of these
             takes its place.
+        resolve_service: finds the address and port that stand for a Service of a webhook: takes its
+            namespace, its name and its port; None for an endpoint of it, else its cluster IP.
         open_store: opens the store for as long as a block lasts.
     """
 
@@ -99,6 +103,7 @@ class Parts:
     authorizers: Sequence[authorization.Authorizer] = ()
     admission: Sequence[Plugin] = ()
     controllers: Mapping[str, Controllers] = field(default_factory=dict)
+    resolve_service: ResolveService | None = None
     open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = sqlite_store
 
 
@@ -271,6 +276,12 @@ def build_api(
         ]
     )
     quotas = StoredQuotas(store, registry, env)
+    outgoing = Outgoing(env)
+    reach = Reach(outgoing=outgoing, env=env, resolve_service=parts.resolve_service)
+    chain = admission(
+        informers, registry, authorizer.authorize, quotas, rbac, reach, parts.admission
+    )
+    metrics.gathered.add(chain.measures.families)
     api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
@@ -290,7 +301,7 @@ def build_api(
             Lifecycle(
                 store,
                 registry,
-                admission(informers, registry, authorizer.authorize, quotas, rbac, parts.admission),
+                chain,
                 env,
                 allocators(informers.dispatcher, registry, env, config.services.ranges),
                 allow_privileged=config.admission.allow_privileged,
@@ -310,7 +321,7 @@ def build_api(
         metrics=metrics,
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
-        outgoing=Outgoing(env),
+        outgoing=outgoing,
         reloader=Reloader(env),
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),

@@ -35,6 +35,7 @@ from kubetrio.supervise import persevere
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
+CLOSING_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +120,18 @@ async def open_core(
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
                 nursery.start_soon(persevere, counting, "object counts", name="object counts")
-            yield Core(
-                config=config,
-                api=api,
-                state=state,
-                flow_config=keeper,
-                table=table,
-                trusted=trusted,
-            )
+            try:
+                yield Core(
+                    config=config,
+                    api=api,
+                    state=state,
+                    flow_config=keeper,
+                    table=table,
+                    trusted=trusted,
+                )
+            finally:
+                with trio.move_on_after(CLOSING_S, shield=True):
+                    await api.outgoing.close()
             nursery.cancel_scope.cancel()
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlencode
 
 from kubetrio.admission.attributes import Operation
@@ -45,8 +46,30 @@ STREAM_SWITCHES = (("stdin", "input"), ("stdout", "output"), ("stderr", "error")
 """Query parameters here and at the kubelet."""
 
 
+def connect_options(request: Request, resource: Kind) -> dict[str, Any]:
+    """The options of a connection as admission sees them, such as ``PodExecOptions``."""
+    info, query = request.info, request.query
+    kind = resource.subresources[info.subresource].kind.kind
+    found: dict[str, Any] = {"kind": kind, "apiVersion": "v1"}
+    if info.subresource == "proxy":
+        path = info.path.partition(f"/{info.name}/proxy")[2]
+        return {**found, "path": path} if path else found
+    if info.subresource == "portforward":
+        ports = [int(each) for each in request.query_list("ports") if each.isdecimal()]
+        return {**found, "ports": ports} if ports else found
+    for name, _ in STREAM_SWITCHES:
+        if truthy(query.get(name, "0")):
+            found[name] = True
+    if query.get("container"):
+        found["container"] = query["container"]
+    if info.subresource == "exec" and (command := list(request.query_list("command"))):
+        found["command"] = command
+    return found
+
+
 async def _admit(api: Api, request: Request, resource: Kind) -> None:
-    await admit(api, request, resource, dict(request.query), operation=Operation.CONNECT)
+    wanted = connect_options(request, resource)
+    await admit(api, request, resource, wanted, operation=Operation.CONNECT)
 
 
 # ---------------------------------------------------------------------- streams

@@ -244,11 +244,13 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
         )
     if causes:
         raise invalid(GroupKind("meta.k8s.io", kind), "", causes)
+    given = {"dryRun": dry, "fieldManager": manager, "fieldValidation": validation}
     return WriteOptions(
         user=request.user,
         dry_run=bool(dry),
         field_manager=manager or default_manager(request),
         warn=request.warn,
+        said={name: value for name, value in given.items() if value},
     )
 
 

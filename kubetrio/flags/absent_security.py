@@ -25,7 +25,9 @@ PRESENT_PLUGINS = (
     "NodeDeclaredFeatureValidator",
     "PodResizeValidator",
     "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
     "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
     "ResourceQuota",
 )
 """Admission plugins that are always on; a test compares them with the chain."""
@@ -51,8 +53,6 @@ ABSENT_PLUGINS = (
     "DenyServiceExternalIPs",
     "PodGroupWorkloadExists",
     "JobValidation",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionWebhook",
     "AlwaysDeny",
 )
 """Admission plugins of kube-apiserver that are not here; to switch them off asks for nothing."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kubetrio.admission.chain import Chain, Plugin
 from kubetrio.admission.lookup import Lookup
+from kubetrio.admission.measures import Measures
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.admissionregistration.policies.plugins import (
@@ -21,6 +22,13 @@ from kubetrio.kinds.admissionregistration.policies.surroundings import (
     BINDINGS,
     Authorize,
     Surroundings,
+)
+from kubetrio.kinds.admissionregistration.webhooks.hooks import MUTATING, VALIDATING
+from kubetrio.kinds.admissionregistration.webhooks.plugins import (
+    Hooking,
+    MutatingAdmissionWebhook,
+    Reach,
+    ValidatingAdmissionWebhook,
 )
 from kubetrio.kinds.certificates.admission import CertificateSubjectRestriction
 from kubetrio.kinds.core.admission.classes import DefaultIngressClass, DefaultStorageClass
@@ -58,6 +66,7 @@ class Around:
         namespaces: knows what admission asks of namespaces.
         quotas: charged for what is written.
         surroundings: the same for admission policies.
+        hooking: the same for admission webhooks.
     """
 
     lookup: Lookup
@@ -65,6 +74,7 @@ class Around:
     namespaces: Namespaces
     quotas: StoredQuotas
     surroundings: Surroundings
+    hooking: Hooking
 
 
 class Row(NamedTuple):
@@ -96,7 +106,9 @@ PLUGINS: tuple[Row, ...] = (
     Row(lambda around: NodeDeclaredFeatureValidator(around.lookup)),
     Row(lambda around: PodResizeValidator(around.lookup)),
     Row(lambda around: MutatingAdmissionPolicy(around.surroundings), tuple(BINDINGS)),
+    Row(lambda around: MutatingAdmissionWebhook(around.hooking), (MUTATING,)),
     Row(lambda around: ValidatingAdmissionPolicy(around.surroundings), tuple(BINDINGS.values())),
+    Row(lambda around: ValidatingAdmissionWebhook(around.hooking), (VALIDATING,)),
     Row(lambda around: ResourceQuota(around.lookup, around.quotas), ("resourcequotas",)),
 )
 
@@ -107,6 +119,7 @@ def admission(
     authorize: Authorize,
     quotas: StoredQuotas,
     rbac: Rbac,
+    reach: Reach,
     more: Sequence[Plugin] = (),
 ) -> Chain:
     """The chain of a server.
@@ -117,11 +130,13 @@ def admission(
         authorize: the server's authorizers.
         quotas: charged for what is written.
         rbac: knows what users may grant.
+        reach: calls webhooks.
         more: plugins of an embedder; one that has the name of a row takes its place, others are
             asked before the last row, which charges for what the others let through.
     """
     lookup = Lookup(informers, tuple(sorted({name for row in PLUGINS for name in row.looks_up})))
     objects = ObjectCache(informers.dispatcher)
+    measures = Measures()
     around = Around(
         lookup=lookup,
         objects=objects,
@@ -129,6 +144,14 @@ def admission(
         quotas=quotas,
         surroundings=Surroundings(
             lookup=lookup, cache=objects, authorize=authorize, registry=registry
+        ),
+        hooking=Hooking(
+            lookup=lookup,
+            objects=objects,
+            authorize=authorize,
+            registry=registry,
+            measures=measures,
+            reach=reach,
         ),
     )
     named = {plugin.name: plugin for plugin in more}
@@ -138,4 +161,4 @@ def admission(
     chosen[-1:-1] = [plugin for name, plugin in named.items() if name not in names]
     # No plugin, and so never switched off: a storage of kube-apiserver does this.
     chosen.append(EscalationCheck(rbac, authorize))
-    return Chain(chosen)
+    return Chain(chosen, measures)

@@ -62,6 +62,8 @@ T = TypeVar("T")
 
 GENERATE_ATTEMPTS = 8
 CLEARED_ON_CREATE = (
+    "uid",
+    "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "selfLink",
@@ -150,6 +152,14 @@ class Lifecycle:
         """
         meta = obj.setdefault("metadata", {})
         identity.place(target, meta)
+        clear_system_fields(obj)
+        place = target._replace(name=meta.get("name") or "", subresource="")
+        attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
+        await self._admission.mutate(attributes)
+        drop_repeated_owners(obj, options.warn, admitted=True)
+        meta = obj["metadata"]
+        if attributes.repeat:
+            identity.place(target, meta)
         generated = not meta.get("name") and bool(meta.get("generateName"))
         prefix = meta.get("generateName") or ""
         for attempt in range(GENERATE_ATTEMPTS):
@@ -157,7 +167,7 @@ class Lifecycle:
             if generated:
                 meta["name"] = self._generated(prefix, target)
             try:
-                return await self._create_once(target, obj, options)
+                return await self._create_once(target, attributes, obj, options)
             except KeyExists as error:
                 if not generated or attempt + 1 == GENERATE_ATTEMPTS:
                     raise await self._exists(target, meta) from error
@@ -166,18 +176,16 @@ class Lifecycle:
                 raise translate(error, group_resource, meta.get("name") or "") from error
         raise AssertionError("the last attempt returns or raises")
 
-    async def _create_once(self, target: Target, obj: Object, options: WriteOptions) -> Written:
+    async def _create_once(
+        self, target: Target, attributes: Attributes, obj: Object, options: WriteOptions
+    ) -> Written:
+        """Store a new object that has a name, after admission that mutates."""
         resource = target.resource
         stored_type = resource.stored
         strategy = stored_type.strategy
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
-        clear_system_fields(obj)
-        place = target._replace(name=meta.get("name") or "", subresource="")
-        attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
-        await self._admission.mutate(attributes)
-        drop_repeated_owners(obj, options.warn, admitted=True)
         if strategy.generation:
             meta["generation"] = 1
         if strategy.unnamed and not meta.get("name"):
@@ -199,6 +207,7 @@ class Lifecycle:
         causes = None if options.own else await self._looked_up(target, obj, None)
         if advice := await options.work(self._check_new, target, obj, causes):
             options.warn(advice)  # before those of admission, and of a write it refuses too
+        attributes.name = meta["name"]
         await self._admission.validate(attributes)
         key = resource.key(target.namespace, meta["name"])
         if options.dry_run:
@@ -420,9 +429,14 @@ class Lifecycle:
     # ------------------------------------------------------------------ delete
 
     async def delete(
-        self, target: Target, options: DeleteOptions, who: WriteOptions
+        self, target: Target, options: DeleteOptions, who: WriteOptions | None
     ) -> tuple[Object, bool]:
         """Delete an object, or begin to.
+
+        Args:
+            target: the object.
+            options: how.
+            who: who deletes, and how; None where admission was asked about what led to it.
 
         Returns:
             Its last state and whether it is gone now.
@@ -528,11 +542,12 @@ def _attributes(
         resource=target.resource,
         subresource=target.subresource,
         namespace=target.namespace,
-        name=target.name,
+        name="" if options.of_collection else target.name,
         user=options.user,
         obj=new,
         old=old,
         dry_run=options.dry_run,
+        options=options.said,
         warn=options.warn,
         own=options.own,
     )
