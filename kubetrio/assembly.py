@@ -12,6 +12,7 @@ import trio
 
 from kubetrio import pki
 from kubetrio.admission.chain import Plugin
+from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
@@ -35,9 +36,10 @@ from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.builtin import registry as builtin_registry
+from kubetrio.kinds.core.admission.existence import NamespaceMaker
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
-from kubetrio.kinds.plugins import admission
+from kubetrio.kinds.plugins import Server, admission
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills
@@ -193,7 +195,7 @@ def build_api(
         parts: what an embedder adds.
 
     Raises:
-        StartError: the token file cannot be used.
+        StartError: the token file, or the configuration of admission plugins, cannot be used.
     """
     hub = Hub(store)
     informers = SharedInformerFactory(store)
@@ -221,6 +223,21 @@ def build_api(
         ]
     )
     quotas = StoredQuotas(store, registry, env)
+    outgoing, namespaces = Outgoing(env), NamespaceMaker(registry)
+    around = Server(
+        informers=informers,
+        registry=registry,
+        authorize=authorizer.authorize,
+        quotas=quotas,
+        outgoing=outgoing,
+        provide=namespaces.provide,
+        env=env,
+        config=config.admission,
+    )
+    try:
+        chain = admission(around, rbac, parts.admission)
+    except ConfigurationError as error:
+        raise StartError(f"failed to apply admission: {error}") from error
     api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
@@ -239,7 +256,7 @@ def build_api(
             Lifecycle(
                 store,
                 registry,
-                admission(informers, registry, authorizer.authorize, quotas, rbac, parts.admission),
+                chain,
                 env,
                 allocators(informers.dispatcher, registry, env, config.services.ranges),
                 allow_privileged=config.admission.allow_privileged,
@@ -259,11 +276,12 @@ def build_api(
         metrics=metrics,
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
-        outgoing=Outgoing(env),
+        outgoing=outgoing,
         reloader=Reloader(env),
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
+    namespaces.operations = api.operations
     if RequestLog.wanted():
         api.request_log = RequestLog()
         if isinstance(api.flow, PriorityAndFairness):

@@ -12,7 +12,6 @@ from typing import Any
 
 import orjson
 
-
 from kubetrio.schema.structural_shapes import Field, Shape, ShapeKind, Struct
 from kubetrio.schema.structural_strict import Walk
 from kubetrio.wire import yamlwire
@@ -23,7 +22,10 @@ Object = dict[str, Any]
 
 GROUP = "apiserver.config.k8s.io"
 OLD_GROUP = "apiserver.k8s.io"
-UNVERSIONED = {"imagePolicy": "ImagePolicyWebhook", "podNodeSelectorPluginConfig": "PodNodeSelector"}
+UNVERSIONED = {
+    "imagePolicy": "ImagePolicyWebhook",
+    "podNodeSelectorPluginConfig": "PodNodeSelector",
+}
 """Members of files that are no AdmissionConfiguration but that of one plugin, and which."""
 
 
@@ -47,7 +49,7 @@ class _Declared(Struct):
         self._members = members
 
     @property
-    def fields(self) -> dict[str, Field]:  # type: ignore[override]
+    def fields(self) -> dict[str, Field]:
         """Members by JSON name."""
         return {
             name: Field(name, shape, pointer=False, omit=True, place=name)
@@ -248,9 +250,14 @@ def _entry(plugin: Object, path: Path) -> tuple[str, bytes | None, Path | None]:
     file = plugin.get("path")
     return (
         plugin.get("name") or "",
-        None if inline is None else orjson.dumps(inline, option=orjson.OPT_SORT_KEYS),
+        None if inline is None else orjson.dumps(inline, _number, orjson.OPT_SORT_KEYS),
         path.parent / file if file else None,
     )
+
+
+def _number(value: Any) -> orjson.Fragment:
+    """A number with a fraction, as it was written."""
+    return orjson.Fragment(value.text)
 
 
 def _is_other(data: bytes) -> bool:
@@ -271,5 +278,3 @@ def aggregate(texts: Sequence[str]) -> str:
     """Several errors as Go's aggregate prints them: each once."""
     unique = list(dict.fromkeys(texts))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
-
-

@@ -27,7 +27,7 @@ class Admission(Section):
     enable_plugins: tuple[str, ...] = flag(
         "enable-admission-plugins", PLUGINS, (),
         "admission plugins that are on beside those that are by default; may be repeated",
-        more="See [admission plugins](admission.md).",
+        more="See [admission](compatibility.md#admission).",
     )  # fmt: skip
     disable_plugins: tuple[str, ...] = flag(
         "disable-admission-plugins", PLUGINS, (),

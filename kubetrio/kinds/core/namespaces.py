@@ -26,11 +26,13 @@ class Namespaces:
 
     Args:
         informers: of the server.
+
+    Attributes:
         defaults: the policy of namespaces that say nothing of it.
     """
 
-    def __init__(self, informers: SharedInformerFactory, defaults: Policy = UNLABELLED) -> None:
-        self._defaults = defaults
+    def __init__(self, informers: SharedInformerFactory) -> None:
+        self.defaults: Policy = UNLABELLED
         self._store = informers.store
         self._informer = informers.informer(PREFIX)
         self._known: dict[str, _Known] = {}
@@ -74,5 +76,5 @@ class Namespaces:
         labels = (obj.get("metadata") or {}).get("labels") or {}
         return _Known(
             phase=str((obj.get("status") or {}).get("phase", "Active")),
-            policy=policy_of(labels, self._defaults),
+            policy=policy_of(labels, self.defaults),
         )

@@ -10,7 +10,12 @@ from collections.abc import Awaitable, Callable
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.kinds.core.admission.lifecycle import NAMESPACES, NamespacePhase
-from kubetrio.machinery.status import ApiError, not_found
+from kubetrio.machinery.status import ApiError, internal_error, not_found
+from kubetrio.resources.operations import Operations
+from kubetrio.resources.own import OWN
+from kubetrio.resources.writes import Target
+from kubetrio.schema.registry import LiveRegistry
+from kubetrio.schema.structural_scheme import scheme_of
 
 Provide = Callable[[str], Awaitable[None]]
 """Makes a namespace; raises `ApiError`, also when it is there already."""
@@ -76,3 +81,29 @@ class NamespaceAutoProvision(Base):
             if error.reason == "Forbidden":
                 raise
             raise denied(attributes, str(error)) from error
+
+
+class NamespaceMaker:
+    """Makes namespaces for the server, as soon as it can write.
+
+    Args:
+        registry: knows the kind.
+    """
+
+    def __init__(self, registry: LiveRegistry) -> None:
+        self._registry = registry
+        self.operations: Operations | None = None
+
+    async def provide(self, name: str) -> None:
+        """Make one.
+
+        Raises:
+            ApiError: it is there already, or cannot be made.
+        """
+        if self.operations is None:
+            raise internal_error("not yet ready to handle request")
+        kind = self._registry.resources["", "v1", "namespaces"]
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        body = scheme_of("").decode(kind.group_version_kind, body, [], {})
+        kind.rules.default(body)
+        await self.operations.create(Target(kind, "", name), body, OWN)

@@ -162,11 +162,10 @@ def _forbidden_labels(obj: Object, old: Object) -> str:
                 continue
             domain, slash, _ = label.partition("/")
             domain = domain if slash else ""
-            if _within(domain, RESTRICTED):
+            own = label in OWN_LABELS or any(_within(domain, one) for one in OWN_DOMAINS)
+            reserved = _within(domain, "kubernetes.io") or _within(domain, "k8s.io")
+            if _within(domain, RESTRICTED) or (reserved and not own):
                 yield label
-            elif label not in OWN_LABELS and not any(_within(domain, own) for own in OWN_DOMAINS):
-                if _within(domain, "kubernetes.io") or _within(domain, "k8s.io"):
-                    yield label
 
     return ", ".join(sorted(found()))
 

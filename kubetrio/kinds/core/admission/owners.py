@@ -20,6 +20,7 @@ from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
 
 Object = dict[str, Any]
+NIL = "<nil>"
 
 
 class OwnerReferencesPermissionEnforcement(Base):
@@ -67,7 +68,7 @@ class OwnerReferencesPermissionEnforcement(Base):
                 raise denied(
                     attributes,
                     "cannot set an ownerRef on a resource you can't delete: "
-                    f"{verdict.reason}, <nil>",
+                    f"{verdict.reason}, {verdict.error or NIL}",
                 )
         blocked_before = {owner["uid"] for owner in old if owner.get("blockOwnerDeletion")}
         blocking = [
@@ -88,7 +89,7 @@ class OwnerReferencesPermissionEnforcement(Base):
                 raise denied(
                     attributes,
                     "cannot set blockOwnerDeletion if an ownerReference refers to a resource "
-                    f"you can't set finalizers on: {verdict.reason}, <nil>",
+                    f"you can't set finalizers on: {verdict.reason}, {verdict.error or NIL}",
                 )
         if not found:
             version, kind = owner["apiVersion"], owner["kind"]

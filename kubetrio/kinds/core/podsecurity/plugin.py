@@ -200,12 +200,11 @@ class PodSecurity(Base):
             if standard.level != PRIVILEGED
             and (PREFIX + mode in labels or f"{PREFIX}{mode}-version" in labels)
         )
-        attributes.warn(
-            [
-                f"namespace {quote(attributes.name)} is exempt from Pod Security, "
-                f"and the policy ({said}) will be ignored"
-            ]
+        text = (
+            f"namespace {quote(attributes.name)} is exempt from Pod Security, "
+            f"and the policy ({said}) will be ignored"
         )
+        attributes.warn([text])
 
     async def _existing(self, namespace: str, standard: Standard) -> list[str]:
         """What to say of pods that were there before a namespace's standard."""

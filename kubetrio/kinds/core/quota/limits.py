@@ -21,7 +21,15 @@ from kubetrio.admission.configuration import (
     of_type_meta,
 )
 from kubetrio.admission.plugin import denied
-from kubetrio.kinds.core.quota.usage import ZERO, Scope, concerned, in_scope, scope_of, scopes_of, usage
+from kubetrio.kinds.core.quota.usage import (
+    ZERO,
+    Scope,
+    concerned,
+    in_scope,
+    scope_of,
+    scopes_of,
+    usage,
+)
 from kubetrio.machinery import fielderrors
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
@@ -126,10 +134,7 @@ def check_covered(
     if needed:
         raise denied(attributes, f"insufficient quota to consume: {','.join(sorted(needed))}")
     covered = {
-        scope[0]
-        for quota in quotas
-        for scope in scopes_of(quota)
-        if in_scope(resource, obj, scope)
+        scope[0] for quota in quotas for scope in scopes_of(quota) if in_scope(resource, obj, scope)
     }
     wanting = [
         f"{{{name} {operator} [{' '.join(values)}]}}"

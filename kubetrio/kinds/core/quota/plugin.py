@@ -120,9 +120,7 @@ class ResourceQuota(Base):
             quotas = [quota for quota in found if quota["metadata"]["name"] in failed]
         raise conflict(QUOTAS, failed[0], OBJECT_MODIFIED)
 
-    def _check_covered(
-        self, attributes: Attributes, obj: Object, quotas: Sequence[Object]
-    ) -> None:
+    def _check_covered(self, attributes: Attributes, obj: Object, quotas: Sequence[Object]) -> None:
         """Refuse what needs a quota that is not there.
 
         Raises:
