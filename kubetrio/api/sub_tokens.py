@@ -163,7 +163,8 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     }
     # What a request leaves open is filled in behind admission: for kubelets it makes a difference.
     await admit(api, request, resource, shown, dry_run=chosen.dry_run)
-    shown["spec"] = ordered(SPEC, {**shown["spec"], "audiences": audiences})
+    spec["audiences"] = audiences
+    shown["spec"] = ordered(SPEC, spec)
     reference = spec.get("boundObjectRef")
     bound = await _bound(api, request, reference) if reference else {}
     for_this_api = set(audiences) <= set(api.config.audiences)

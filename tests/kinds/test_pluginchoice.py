@@ -80,8 +80,8 @@ def test_what_is_off_by_default() -> None:
         (
             {"only_plugins": ("Foo",), "enable_plugins": ("PodSecurity",)},
             (
-                "[admission-control and enable-admission-plugins/disable-admission-plugins flags are "
-                'mutually exclusive, admission-control plugin "Foo" is unknown]'
+                "[admission-control and enable-admission-plugins/disable-admission-plugins flags "
+                'are mutually exclusive, admission-control plugin "Foo" is unknown]'
             ),
         ),
         ({"enable_plugins": (",",)}, 'enable-admission-plugins plugin "" is unknown'),

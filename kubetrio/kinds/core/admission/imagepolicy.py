@@ -35,6 +35,7 @@ NOTES = "imagepolicywebhook.image-policy.k8s.io/"  # of the audit log
 PASSED_ON = ".image-policy.k8s.io/"  # in names of annotations that the webhook is told
 FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
 REMEMBERED = 1024  # answers
+UNUSABLE = "the answer of the webhook is no ImageReview"
 TIMEOUT_S = 30.0
 ATTEMPTS = 5
 FACTOR, JITTER = 1.5, 0.2  # of the time between attempts
@@ -294,13 +295,18 @@ def _review_of(answer: Answer) -> Review:
     said = (value.get("apiVersion", VERSION), value.get("kind", "ImageReview"))
     if said != (VERSION, "ImageReview"):
         raise ReviewError(f'no kind "{said[1]}" is registered for version "{said[0]}"')
-    status = value.get("status") or {}
-    notes = status.get("auditAnnotations") or {} if isinstance(status, dict) else None
+    status = {} if value.get("status") is None else value["status"]
+    if not isinstance(status, dict):
+        raise ReviewError(UNUSABLE)
+    allowed, reason, notes = (
+        status.get(name) or default
+        for name, default in (("allowed", False), ("reason", ""), ("auditAnnotations", {}))
+    )
     if (
-        not isinstance(notes, dict)
-        or not isinstance(status.get("allowed", False), bool)
-        or not isinstance(status.get("reason", ""), str)
+        not isinstance(allowed, bool)
+        or not isinstance(reason, str)
+        or not isinstance(notes, dict)
         or not all(isinstance(one, str) for one in notes.values())
     ):
-        raise ReviewError("the answer of the webhook is no ImageReview")
-    return Review(status.get("allowed", False), status.get("reason", ""), notes)
+        raise ReviewError(UNUSABLE)
+    return Review(allowed, reason, notes)
