@@ -298,10 +298,9 @@ def _review_of(answer: Answer) -> Review:
     status = {} if value.get("status") is None else value["status"]
     if not isinstance(status, dict):
         raise ReviewError(UNUSABLE)
-    allowed, reason, notes = (
-        status.get(name) or default
-        for name, default in (("allowed", False), ("reason", ""), ("auditAnnotations", {}))
-    )
+    allowed: Any = status.get("allowed") or False
+    reason: Any = status.get("reason") or ""
+    notes: Any = status.get("auditAnnotations") or {}
     if (
         not isinstance(allowed, bool)
         or not isinstance(reason, str)
