@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -14,7 +15,6 @@ import trio
 
 from kubetrio import pki
 from kubetrio.config import Admission, Config, Serving
-from kubetrio.http.serve import TlsConfig, tls_context
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import open_api
 
@@ -71,10 +71,8 @@ async def running(
 ) -> AsyncIterator[tuple[Webhook, Client]]:
     """A webhook and a server that asks it."""
     webhook = Webhook(respond)
-    context = tls_context(
-        TlsConfig(certificate=made.serving.cert, key=made.serving.key, client_ca=made.ca.cert)
-    )
-    context.set_alpn_protocols(["http/1.1"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(made.serving.cert, made.serving.key)
     async with trio.open_nursery() as nursery:
         listeners = await nursery.start(
             partial(trio.serve_ssl_over_tcp, webhook.serve, 0, context, host="127.0.0.1")
