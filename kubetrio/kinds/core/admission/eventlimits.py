@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from kubetrio.admission.attributes import Attributes, Operation
@@ -32,6 +33,7 @@ from kubetrio.schema.structural_shapes import Shape, ShapeKind
 Object = dict[str, Any]
 EVENTS = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
 REMEMBERED = 4096  # buckets of a limit that says nothing of it
+LONG = 256  # characters; longer keys are remembered by their hash
 _GROUP = "eventratelimit.admission.k8s.io"
 
 
@@ -148,6 +150,8 @@ class Buckets:
     def take(self, key: str) -> bool:
         """Take a token, if there is one."""
         limit, now = self._limit, self._now()
+        if len(key) > LONG:  # clients write parts of keys, and many of them are remembered
+            key = sha256(key.encode("utf-8", "replace")).hexdigest()
         tokens, at = self._known.pop(key, (float(limit.burst), now))
         tokens = min(float(limit.burst), tokens + max(0.0, now - at) * limit.qps)
         enough = tokens >= 1.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ NOTES = "imagepolicywebhook.image-policy.k8s.io/"  # of the audit log
 PASSED_ON = ".image-policy.k8s.io/"  # in names of annotations that the webhook is told
 FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
 REMEMBERED = 1024  # answers
+LARGE = 16 * 1024  # characters; larger ones are not
 UNUSABLE = "the answer of the webhook is no ImageReview"
 TIMEOUT_S = 30.0
 ATTEMPTS = 5
@@ -129,6 +131,11 @@ class Review(NamedTuple):
     reason: str
     notes: dict[str, str]
 
+    @property
+    def size(self) -> int:
+        """Characters that it takes to remember."""
+        return len(self.reason) + sum(len(key) + len(text) for key, text in self.notes.items())
+
 
 class ReviewError(Exception):
     """The webhook failed; the text says how."""
@@ -200,7 +207,7 @@ class ImagePolicyWebhook(Base):
             raise denied(attributes, why)
 
     async def _review(self, spec: Object) -> Review:
-        key = orjson.dumps(spec)
+        key = sha256(orjson.dumps(spec)).digest()  # pods with many images have long ones
         known = self._known.get(key)
         if known is not None:
             if known[0] > self._env.now():
@@ -209,7 +216,7 @@ class ImagePolicyWebhook(Base):
             del self._known[key]
         review = await self._ask(spec)
         seconds = self._chosen.allow_s if review.allowed else self._chosen.deny_s
-        if seconds:
+        if seconds and review.size <= LARGE:
             self._known[key] = (self._env.now() + seconds, review)
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)

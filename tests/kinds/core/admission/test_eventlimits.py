@@ -36,3 +36,15 @@ def test_a_flood_of_keys_is_forgotten() -> None:
         assert not buckets.take("kept")
     assert len(buckets) == 10
     assert buckets.take("0")
+
+
+def test_long_keys_are_not_kept() -> None:
+    """They count as others do, by their hash."""
+    buckets = Buckets(Limit("SourceAndObject", qps=1, burst=1), lambda: 0.0)
+    long = "x" * 1_000_000
+    assert [buckets.take(long), buckets.take(long), buckets.take(long + "y")] == [
+        True,
+        False,
+        True,
+    ]
+    assert max(map(len, buckets._known)) <= 256

@@ -168,6 +168,15 @@ async def test_answers_that_are_not_remembered(certificates: pki.Pki, tmp_path: 
         assert len(hook.asked) == 3
 
 
+async def test_large_answers_are_not_remembered(certificates: pki.Pki, tmp_path: Path) -> None:
+    """A webhook that says much is asked again: a thousand such answers would fill the memory."""
+    answer = review(False, reason="x" * 100_000)
+    async with running(certificates, tmp_path, lambda _: answer) as (hook, client):
+        for _ in range(2):
+            assert (await client.request("POST", PODS, json=pod())).status == 403
+        assert len(hook.asked) == 2
+
+
 @pytest.mark.parametrize(
     ("answer", "attempts"),
     [
