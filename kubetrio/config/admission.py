@@ -8,11 +8,6 @@ from typing import ClassVar
 from kubetrio.config.flag import Section, flag, section
 from kubetrio.config.kinds import BOOLEAN, FILE, INT64, PLUGINS
 
-DEPRECATED = (
-    "Use --enable-admission-plugins or --disable-admission-plugins instead. "
-    "Will be removed in a future version."
-)
-
 
 @section
 class Admission(Section):

@@ -226,6 +226,10 @@ PLUGINS: tuple[Row, ...] = (
     Row("ResourceQuota", _resource_quota, ("resourcequotas",)),
     _off("AlwaysDeny", optional.always_deny),
 )
+DEPRECATED = (
+    "Flag --admission-control has been deprecated, Use --enable-admission-plugins or "
+    "--disable-admission-plugins instead. Will be removed in a future version."
+)
 LAST = "ResourceQuota"
 """Before it those of embedders are asked: it charges for what the others let through."""
 
@@ -261,6 +265,8 @@ def admission(server: Server, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
         ConfigurationError: flags or files of admission make no sense.
     """
     names = enabled(server.config, more)
+    if server.config.only_plugins:
+        log.warning(DEPRECATED)
     try:
         configurations = read(server.config.plugin_config_file, names)
     except ConfigurationError as error:

@@ -165,6 +165,10 @@ async def test_the_log_says_which_plugins_there_are(
         pass
     order = "admission controller(s) successfully in the following order:"
     assert [record.getMessage() for record in caplog.records] == [
+        (
+            "Flag --admission-control has been deprecated, Use --enable-admission-plugins or "
+            "--disable-admission-plugins instead. Will be removed in a future version."
+        ),
         f"Loaded 1 mutating {order} LimitRanger.",
         f"Loaded 3 validating {order} LimitRanger,PodSecurity,JobValidation.",
     ]
