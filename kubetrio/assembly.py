@@ -13,6 +13,7 @@ import trio
 
 from kubetrio import pki
 from kubetrio.admission.chain import Plugin
+from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
@@ -39,9 +40,10 @@ from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
 from kubetrio.kinds.admissionregistration.webhooks.services import ResolveService
 from kubetrio.kinds.builtin import registry as builtin_registry
+from kubetrio.kinds.core.admission.existence import NamespaceMaker
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
-from kubetrio.kinds.plugins import admission
+from kubetrio.kinds.plugins import Server, admission
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills
@@ -248,7 +250,7 @@ def build_api(
         encryption: how the store is encrypted, if it is.
 
     Raises:
-        StartError: the token file cannot be used.
+        StartError: the token file, or the configuration of admission plugins, cannot be used.
     """
     hub = Hub(store)
     informers = SharedInformerFactory(store)
@@ -276,11 +278,22 @@ def build_api(
         ]
     )
     quotas = StoredQuotas(store, registry, env)
-    outgoing = Outgoing(env)
-    reach = Reach(outgoing=outgoing, env=env, resolve_service=parts.resolve_service)
-    chain = admission(
-        informers, registry, authorizer.authorize, quotas, rbac, reach, parts.admission
+    outgoing, namespaces = Outgoing(env), NamespaceMaker(registry)
+    around = Server(
+        informers=informers,
+        registry=registry,
+        authorize=authorizer.authorize,
+        quotas=quotas,
+        outgoing=outgoing,
+        reach=Reach(outgoing=outgoing, env=env, resolve_service=parts.resolve_service),
+        provide=namespaces.provide,
+        env=env,
+        config=config.admission,
     )
+    try:
+        chain = admission(around, rbac, parts.admission)
+    except ConfigurationError as error:
+        raise StartError(f"failed to apply admission: {error}") from error
     metrics.gathered.add(chain.measures.families)
     api = Pipeline(
         config=ApiConfig(
@@ -326,6 +339,7 @@ def build_api(
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
+    namespaces.operations = api.operations
     if RequestLog.wanted():
         api.request_log = RequestLog()
         if isinstance(api.flow, PriorityAndFairness):

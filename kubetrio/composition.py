@@ -14,6 +14,7 @@ from functools import partial
 
 import trio
 
+from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, build_api, encrypted, encryption_of
@@ -27,6 +28,7 @@ from kubetrio.env import Env
 from kubetrio.groups import leaves
 from kubetrio.informers.workqueue import queue_families
 from kubetrio.kinds.networking.servicerange import DefaultServiceRange
+from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
 from kubetrio.store.errors import StoreError
@@ -98,8 +100,8 @@ async def open_core(
         trusted: whom it believes; nobody when None.
 
     Raises:
-        StartError: the store takes no writes, the token file cannot be used, or a controller is
-            named that is not there.
+        StartError: the store takes no writes, the token file cannot be used, or a controller or
+            an admission plugin is named that is not there.
         StoreError: the data directory is in use, foreign or damaged.
     """
     table = {**TABLE, **parts.controllers}
@@ -107,6 +109,10 @@ async def open_core(
         chosen(config.controllers, table)
     except UnknownController as error:
         raise StartError(f"--controllers: {error}") from error
+    try:
+        enabled(config.admission, parts.admission)
+    except ConfigurationError as error:
+        raise StartError(str(error)) from error
     encryption = encryption_of(config, env)
     async with (
         parts.open_store(config, env) as engine,

@@ -154,7 +154,6 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     seconds = spec["expirationSeconds"]
     meta.update(name=info.name, namespace=info.namespace, uid=uid)
     meta["creationTimestamp"] = format_time(now)
-    spec["audiences"] = audiences
     check_life(seconds)
     shown = {
         "kind": TOKEN_REQUEST.kind,
@@ -162,7 +161,10 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         "metadata": ordered(META, meta),
         "spec": ordered(SPEC, spec),
     }
+    # What a request leaves open is filled in behind admission: for kubelets it makes a difference.
     await admit(api, request, resource, shown, dry_run=chosen.dry_run)
+    spec["audiences"] = audiences
+    shown["spec"] = ordered(SPEC, spec)
     reference = spec.get("boundObjectRef")
     bound = await _bound(api, request, reference) if reference else {}
     for_this_api = set(audiences) <= set(api.config.audiences)

@@ -1,9 +1,10 @@
 """The configuration of a server: frozen values, each field declared once with its flag."""
 
+from kubetrio.config.admission import Admission
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.flag import ConfigError
 from kubetrio.config.network import Kubelet, Services
-from kubetrio.config.requests import Admission, FlowControl, Requests
+from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.root import Config
 from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage

@@ -109,6 +109,35 @@ def _whole(text: str) -> int:
         raise ValueError(f"invalid int value: {text!r}") from None
 
 
+def _int64(text: str) -> int:
+    value = _whole(text)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"invalid int64 value: {text!r}")
+    return value
+
+
+def _listed(text: str) -> str:
+    """A text that `csv` reads: what is quoted may have commas."""
+    csv(text)
+    return text
+
+
+def csv(text: str) -> tuple[str, ...]:
+    """What is between commas, as pflag's lists have it: spaces count, and quotes may be used.
+
+    Raises:
+        ValueError: a quote that does not end.
+    """
+    if '"' not in text:
+        return tuple(text.split(",")) if text else ()
+    import csv as reader  # rarely needed
+
+    try:
+        return tuple(next(reader.reader([text], strict=True), ()))
+    except reader.Error as error:
+        raise ValueError(f"invalid list {text!r}: {error}") from None
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names between commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
@@ -183,6 +212,11 @@ def _is_count(value: object) -> str:
 def _is_port(value: Any) -> str:
     fits = not _is_count(value) and value <= MAX_PORT
     return "" if fits else f"is no whole number between 0 and {MAX_PORT}"
+
+
+def _is_int64(value: object) -> str:
+    fits = isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+    return "" if fits else "is no whole number of 64 bits"
 
 
 def _word(value: object) -> bool:
@@ -296,11 +330,15 @@ SECONDS = Kind(
     show=lambda value: f"{value:g}",
 )
 COUNT = Kind(placeholder="N", parse=_whole, check=_is_count)
+INT64 = Kind(placeholder="N", parse=_int64, check=_is_int64)
 LEVEL = COUNT._replace(placeholder="LEVEL")
 PORT = Kind(placeholder="PORT", parse=_port, check=_is_port)
 NAME = Kind(placeholder="NAME", parse=str, check=_is_name)
 ADDRESS = Kind(placeholder="IP", parse=str, check=_is_address)
 HOSTS = Kind(placeholder="HOST", parse=str, check=_are(_is_host), show=",".join, repeated=True)
+PLUGINS = Kind(
+    placeholder="NAME,...", parse=_listed, check=_are(_is_text), show=",".join, repeated=True
+)
 ISSUER = Kind(placeholder="URL", parse=str, check=_is_issuer, once=True)
 AUDIENCES = Kind(placeholder="LIST", parse=names, check=_are(_is_audience), show=",".join)
 TEXT_LIST = Kind(placeholder="LIST", parse=texts, check=_are(_is_text), show=",".join, once=True)

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
+from kubetrio.config.admission import Admission
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.network import Kubelet, Services
-from kubetrio.config.requests import Admission, FlowControl, Requests
+from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage
 

@@ -8,55 +8,6 @@ from __future__ import annotations
 
 from kubetrio.flags.absence import Absent, Ignored, Refused
 
-PRESENT_PLUGINS = (
-    "NamespaceLifecycle",
-    "LimitRanger",
-    "TaintNodesByCondition",
-    "PodSecurity",
-    "Priority",
-    "DefaultTolerationSeconds",
-    "DefaultStorageClass",
-    "StorageObjectInUseProtection",
-    "PersistentVolumeClaimResize",
-    "RuntimeClass",
-    "CertificateSubjectRestriction",
-    "DefaultIngressClass",
-    "PodTopologyLabels",
-    "NodeDeclaredFeatureValidator",
-    "PodResizeValidator",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-    "ResourceQuota",
-)
-"""Admission plugins that are always on; a test compares them with the chain."""
-
-ABSENT_PLUGINS = (
-    "AlwaysAdmit",
-    "NamespaceAutoProvision",
-    "NamespaceExists",
-    "LimitPodHardAntiAffinityTopology",
-    "ServiceAccount",
-    "NodeRestriction",
-    "AlwaysPullImages",
-    "ImagePolicyWebhook",
-    "PodNodeSelector",
-    "PodTolerationRestriction",
-    "EventRateLimit",
-    "ExtendedResourceToleration",
-    "PodGroupProtection",
-    "OwnerReferencesPermissionEnforcement",
-    "CertificateApproval",
-    "CertificateSigning",
-    "ClusterTrustBundleAttest",
-    "DenyServiceExternalIPs",
-    "PodGroupWorkloadExists",
-    "JobValidation",
-    "AlwaysDeny",
-)
-"""Admission plugins of kube-apiserver that are not here; to switch them off asks for nothing."""
-
 OTHER_WAYS = "give users client certificates or --token-auth-file, and leave the flag out"
 OWN_KEY = "leave the flag out, and find the keys as sa.key and sa.pub in --cert-dir"
 
@@ -192,34 +143,6 @@ AUTHORIZATION = (
     ),
 )
 
-ADMISSION = (
-    Refused(
-        "enable-admission-plugins",
-        "admission plugins that are not there",
-        "leave them out",
-        among=PRESENT_PLUGINS,
-    ),
-    Refused(
-        "disable-admission-plugins",
-        "admission plugins that cannot be switched off, or that nobody knows",
-        "leave them out",
-        among=ABSENT_PLUGINS,
-    ),
-    Refused(
-        "admission-control",
-        "the plugins that are there and their order are fixed",
-        "leave the flag out; --enable-admission-plugins may name plugins that are there",
-    ),
-    Refused("admission-control-config-file", "no file configures admission plugins"),
-    *(
-        Refused(name, "pods tolerate failing nodes for 300 seconds", fine=("", "300"))
-        for name in (
-            "default-not-ready-toleration-seconds",
-            "default-unreachable-toleration-seconds",
-        )
-    ),
-)
-
 PROTECTION = (
     Refused(
         "max-connection-bytes-per-sec", "the speed of connections is not bounded", fine=("", "0")
@@ -233,7 +156,6 @@ PROTECTION = (
 ROWS: tuple[Absent, ...] = (
     *AUTHENTICATION,
     *AUTHORIZATION,
-    *ADMISSION,
     *AUDIT,
     *PROTECTION,
 )
