@@ -23,6 +23,8 @@ from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.keys import KeyFileError
+from kubetrio.auth.owntokens import OwnTokens, service_account_keys
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
@@ -37,6 +39,7 @@ from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.builtin import registry as builtin_registry
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
+from kubetrio.kinds.core.tokensecrets import last_used_labels
 from kubetrio.kinds.plugins import admission
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills
@@ -198,9 +201,15 @@ def build_api(
     registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
     address = f"{bracketed(config.serving.public_address)}:{port}"
     health = health_checks(state, store, config.storage)
+    try:
+        keys = service_account_keys(config)
+    except KeyFileError as error:
+        raise StartError(str(error)) from error
     pages = Pages(
-        issuer=config.auth.service_account_issuer,
-        public_key=config.pki_dir / "sa.pub",
+        issuer=config.auth.service_account_issuers[0],
+        jwks_uri=config.service_accounts.jwks_uri or f"https://{address}/openid/v1/jwks",
+        keys=keys,
+        run_blocking=env.run_blocking,
         flags={
             row.flag.name or row.path: row.flag.kind.show(value) for row, value in values(config)
         },
@@ -218,6 +227,20 @@ def build_api(
         ]
     )
     quotas = StoredQuotas(store, registry, env)
+    operations = Operations(
+        Lifecycle(
+            store,
+            registry,
+            admission(informers, registry, authorizer.authorize, quotas, env, parts.admission),
+            env,
+            allocators(informers.dispatcher, registry, env, config.services.ranges),
+            allow_privileged=config.admission.allow_privileged,
+            times_to_live={"event-ttl": config.storage.event_ttl_s},
+        ),
+        env,
+    )
+    label_used = last_used_labels(operations, registry)
+    tokens = OwnTokens(config, keys, informers.dispatcher, registry, env, label_used)
     api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
@@ -225,6 +248,8 @@ def build_api(
             audiences=config.auth.audiences,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
+            longest_token_s=int(config.service_accounts.max_expiration_s),
+            extend_tokens=config.service_accounts.extend_expiration,
         ),
         env=env,
         registry=registry,
@@ -232,19 +257,12 @@ def build_api(
         hub=hub,
         informers=informers,
         listing=Listing(store, hub),
-        operations=Operations(
-            Lifecycle(
-                store,
-                registry,
-                admission(informers, registry, authorizer.authorize, quotas, parts.admission),
-                env,
-                allocators(informers.dispatcher, registry, env, config.services.ranges),
-                allow_privileged=config.admission.allow_privileged,
-                times_to_live={"event-ttl": config.storage.event_ttl_s},
-            ),
-            env,
+        operations=operations,
+        authenticator=Authenticator(
+            [_tokens(config), *tokens.authenticators],
+            audiences=config.auth.audiences,
+            anonymous=config.auth.anonymous_auth,
         ),
-        authenticator=Authenticator(_tokens(config), anonymous=config.auth.anonymous_auth),
         authorizer=authorizer,
         quotas=quotas,
         documents=Documents(registry, health, metrics, address, pages, env.now),
@@ -260,7 +278,8 @@ def build_api(
             api.flow.leave = api.request_log.leaving(api.flow.leave)
     _gather(metrics, store, hub)
     metrics.gathered.add(api.authenticator.attempts.families)
-    metrics.gathered.add(lambda: cache_families(_fills(api)))
+    metrics.gathered.add(tokens.families)
+    metrics.gathered.add(lambda: cache_families((*_fills(api), *tokens.fills())))
     _observe_flow(api)
     return api
 

@@ -19,7 +19,8 @@ import trio
 from kubetrio import kubeconfig, pki
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
-from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.auth.keys import KeyFileError
+from kubetrio.auth.owntokens import token_issuer
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.client.client import LOOPBACK, Client
@@ -128,6 +129,7 @@ def _warn_of_exposed(config: Config) -> None:
     given = (
         config.auth.token_auth_file,
         config.serving.tls_private_key_file,
+        config.service_accounts.signing_key_file,
         config.kubelet.client_key,
     )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
@@ -192,10 +194,11 @@ async def open_server(
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
         made = _certificates(config, env)
+        issuer = token_issuer(config, made.sa_key)
         _warn_of_exposed(config)
         context = _tls(config, made)
         authorities = (config.auth.client_ca_file or made.ca.cert).read_text(errors="replace")
-    except pki.PkiError as error:
+    except (pki.PkiError, KeyFileError) as error:
         raise StartError(str(error)) from error
     try:
         listening = bind(config.serving.bind_address, config.serving.secure_port)
@@ -209,7 +212,7 @@ async def open_server(
     try:
         async with open_core(config, env, parts, port, authorities) as core:
             api = core.api
-            api.issuer = TokenIssuer(made.sa_key, config.auth.service_account_issuer)
+            api.issuer = issuer
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(api.handle, write_timeout_s=h1.write_timeout_s, env=env)
             limits = _connection_limits(config)

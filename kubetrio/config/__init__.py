@@ -5,6 +5,7 @@ from kubetrio.config.flag import ConfigError
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import Admission, FlowControl, Requests
 from kubetrio.config.root import Config
+from kubetrio.config.serviceaccounts import ServiceAccounts
 from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage
 
@@ -16,6 +17,7 @@ __all__ = [
     "FlowControl",
     "Kubelet",
     "Requests",
+    "ServiceAccounts",
     "Services",
     "Serving",
     "Storage",

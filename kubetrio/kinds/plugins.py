@@ -5,13 +5,14 @@ Source: the order of kube-apiserver's default plugins (docs "Admission Control i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kubetrio.admission.chain import Chain, Plugin
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.admissionregistration.policies.plugins import (
     MutatingAdmissionPolicy,
@@ -32,6 +33,7 @@ from kubetrio.kinds.core.admission.noderesources import (
 )
 from kubetrio.kinds.core.admission.protection import StorageObjectInUseProtection
 from kubetrio.kinds.core.admission.resizing import PersistentVolumeClaimResize
+from kubetrio.kinds.core.admission.serviceaccounts import ServiceAccount
 from kubetrio.kinds.core.admission.tolerations import (
     DefaultTolerationSeconds,
     TaintNodesByCondition,
@@ -56,6 +58,7 @@ class Around:
         namespaces: knows what admission asks of namespaces.
         quotas: charged for what is written.
         surroundings: the same for admission policies.
+        env: clocks and randomness.
     """
 
     lookup: Lookup
@@ -63,6 +66,7 @@ class Around:
     namespaces: Namespaces
     quotas: StoredQuotas
     surroundings: Surroundings
+    env: Env
 
 
 class Row(NamedTuple):
@@ -80,6 +84,7 @@ class Row(NamedTuple):
 PLUGINS: tuple[Row, ...] = (
     Row(lambda around: NamespaceLifecycle(around.namespaces.phase)),
     Row(lambda around: LimitRanger(around.lookup), ("limitranges",)),
+    Row(lambda around: ServiceAccount(around.objects, around.env)),
     Row(lambda _: TaintNodesByCondition()),
     Row(lambda around: PodSecurity(around.namespaces.policy, around.objects)),
     Row(lambda around: Priority(around.lookup), ("priorityclasses",)),
@@ -99,11 +104,18 @@ PLUGINS: tuple[Row, ...] = (
 )
 
 
+DEFAULT_OFF: Mapping[str, str] = {
+    ServiceAccount.name: "no controller makes the account that pods get when they name none",
+}
+"""Plugins that are on in kube-apiserver and not here, each with the reason."""
+
+
 def admission(
     informers: SharedInformerFactory,
     registry: LiveRegistry,
     authorize: Authorize,
     quotas: StoredQuotas,
+    env: Env,
     more: Sequence[Plugin] = (),
 ) -> Chain:
     """The chain of a server.
@@ -113,6 +125,7 @@ def admission(
         registry: what is served.
         authorize: the server's authorizers.
         quotas: charged for what is written.
+        env: clocks and randomness.
         more: plugins of an embedder; one that has the name of a row takes its place, others are
             asked before the last row, which charges for what the others let through.
     """
@@ -126,10 +139,15 @@ def admission(
         surroundings=Surroundings(
             lookup=lookup, cache=objects, authorize=authorize, registry=registry
         ),
+        env=env,
     )
     named = {plugin.name: plugin for plugin in more}
     own = [row.make(around) for row in PLUGINS]
     names = {plugin.name for plugin in own}
-    chosen = [named.get(plugin.name, plugin) for plugin in own]
+    chosen = [
+        named.get(plugin.name, plugin)
+        for plugin in own
+        if plugin.name in named or plugin.name not in DEFAULT_OFF
+    ]
     chosen[-1:-1] = [plugin for name, plugin in named.items() if name not in names]
     return Chain(chosen)
