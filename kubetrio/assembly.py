@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import trio
@@ -41,9 +41,12 @@ from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
 from kubetrio.kinds.core.tokensecrets import last_used_labels
 from kubetrio.kinds.plugins import admission
+from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills
 from kubetrio.metrics import Metrics, cache_families, gauge, object_families
+from kubetrio.outgoing.client import Outgoing
+from kubetrio.reloading import Reloader
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.operations import Operations
@@ -217,13 +220,13 @@ def build_api(
         git_version=GIT_VERSION,
         health=health,
     )
+    rbac = Rbac(informers)
     authorizer = authorization.Chain(
         [
             authorization.Masters(),
             *parts.authorizers,
-            authorization.bootstrap_paths(builtin.load("bootstrap")),
-            authorization.basic_user(builtin.load("bootstrap")),
             authorization.kubelet_admins(builtin.load("bootstrap")),
+            rbac,
         ]
     )
     quotas = StoredQuotas(store, registry, env)
@@ -231,7 +234,9 @@ def build_api(
         Lifecycle(
             store,
             registry,
-            admission(informers, registry, authorizer.authorize, quotas, env, parts.admission),
+            admission(
+                informers, registry, authorizer.authorize, quotas, rbac, env, parts.admission
+            ),
             env,
             allocators(informers.dispatcher, registry, env, config.services.ranges),
             allow_privileged=config.admission.allow_privileged,
@@ -264,11 +269,14 @@ def build_api(
             anonymous=config.auth.anonymous_auth,
         ),
         authorizer=authorizer,
+        rbac=rbac,
         quotas=quotas,
         documents=Documents(registry, health, metrics, address, pages, env.now),
         metrics=metrics,
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
+        outgoing=Outgoing(env),
+        reloader=Reloader(env),
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
@@ -279,6 +287,7 @@ def build_api(
     _gather(metrics, store, hub)
     metrics.gathered.add(api.authenticator.attempts.families)
     metrics.gathered.add(tokens.families)
+    metrics.gathered.add(api.reloader.families)
     metrics.gathered.add(lambda: cache_families((*_fills(api), *tokens.fills())))
     _observe_flow(api)
     return api
@@ -376,7 +385,7 @@ def _tokens(config: Config) -> StaticTokens:
         raise StartError(f"--token-auth-file: {error}") from error
     for warning in tokens.warnings:
         log.warning(warning)
-    return tokens
+    return replace(tokens, audiences=config.auth.audiences)
 
 
 def bracketed(address: str) -> str:

@@ -89,7 +89,7 @@ class BootstrapTokens:
             audiences: for one of which it must be.
         """
         match = _TOKEN.fullmatch(token)
-        common = tuple(one for one in self._audiences if one in audiences)
+        common = tuple(one for one in audiences if one in self._audiences)
         if match is None or not common:
             return None
         return run(self._judge(match[1], match[2], common))

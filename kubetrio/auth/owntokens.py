@@ -65,18 +65,20 @@ def token_issuer(config: Config, own_key: Path) -> TokenIssuer:
 
 
 def _warn_of_short_lives(longest_s: float) -> None:
-    begins, text = "service-account-extend-token-expiration is true, ", duration_text(longest_s)
+    begins, text = "service-account-extend-token-expiration is true", duration_text(longest_s)
     if longest_s < WARN_AFTER_S:
-        log.warning(
-            f"{begins}in order to correctly trigger safe transition logic, "
+        told = (
+            f"{begins}, in order to correctly trigger safe transition logic, "
             f"service-account-max-token-expiration must be set longer than {WARN_AFTER_S} seconds "
             f"(currently {text})"
         )
+        log.warning(told)
     if longest_s < EXTENSION_S:
-        log.warning(
-            f"{begins}enabling tokens valid up to {EXTENSION_S} seconds, which is longer than "
+        told = (
+            f"{begins}, enabling tokens valid up to {EXTENSION_S} seconds, which is longer than "
             f"service-account-max-token-expiration set to {text}"
         )
+        log.warning(told)
 
 
 def _read(flag: str, load: Callable[[], object]) -> None:

@@ -16,7 +16,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kubetrio.machinery.identity import UserInfo
 
@@ -29,6 +29,26 @@ _BASE64URL = re.compile("[A-Za-z0-9_-]*")
 
 _QUOTE = b'"'
 _COMMA = b","
+
+
+class Found(NamedTuple):
+    """Whose a good token is.
+
+    Args:
+        user: without ``system:authenticated``.
+        audiences: of those that were asked for, the ones it is for.
+        expires: wall clock time from which on it is not good, seconds; None for no such time.
+        lasting: whether it is good for as long as the server runs.
+        annotations: what the audit log says of its use, by key.
+        warnings: what the answer says of it.
+    """
+
+    user: UserInfo
+    audiences: tuple[str, ...] = ()
+    expires: float | None = None
+    lasting: bool = False
+    annotations: Mapping[str, str] = {}
+    warnings: tuple[str, ...] = ()
 
 
 class TokenFileError(ValueError):
@@ -114,14 +134,25 @@ class StaticTokens:
     Args:
         users: SHA-256 digest of a token -> its user.
         warnings: oddities of the file that do not stop the server, for the log.
+        audiences: of this server's API, for which they all are; empty for whatever is asked for.
     """
 
     users: Mapping[bytes, UserInfo]
     warnings: tuple[str, ...] = ()
+    audiences: tuple[str, ...] = ()
+    name: ClassVar[str] = "token file"
 
-    def lookup(self, token: bytes) -> UserInfo | None:
-        """The user of a token, without ``system:authenticated``, or None when it is unknown."""
-        return self.users.get(sha256(token).digest())
+    def authenticate_token(self, token: bytes, audiences: tuple[str, ...]) -> Found | None:
+        """Whose token it is, if that is asked for an audience of this API."""
+        user = self.users.get(sha256(token).digest())
+        if user is None:
+            return None
+        common = audiences
+        if self.audiences:
+            common = tuple(one for one in audiences if one in self.audiences)
+            if not common:
+                return None
+        return Found(user, common, lasting=True)
 
 
 def parse_token_file(data: bytes, path: str) -> StaticTokens:

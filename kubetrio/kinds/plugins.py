@@ -44,6 +44,8 @@ from kubetrio.kinds.core.podsecurity.plugin import PodSecurity
 from kubetrio.kinds.core.quota.plugin import ResourceQuota
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.node.admission import RuntimeClass
+from kubetrio.kinds.rbac.authorizer import Rbac
+from kubetrio.kinds.rbac.escalation import EscalationCheck
 from kubetrio.kinds.scheduling.admission import Priority
 from kubetrio.schema.registry import LiveRegistry
 
@@ -115,6 +117,7 @@ def admission(
     registry: LiveRegistry,
     authorize: Authorize,
     quotas: StoredQuotas,
+    rbac: Rbac,
     env: Env,
     more: Sequence[Plugin] = (),
 ) -> Chain:
@@ -125,6 +128,7 @@ def admission(
         registry: what is served.
         authorize: the server's authorizers.
         quotas: charged for what is written.
+        rbac: knows what users may grant.
         env: clocks and randomness.
         more: plugins of an embedder; one that has the name of a row takes its place, others are
             asked before the last row, which charges for what the others let through.
@@ -150,4 +154,6 @@ def admission(
         if plugin.name in named or plugin.name not in DEFAULT_OFF
     ]
     chosen[-1:-1] = [plugin for name, plugin in named.items() if name not in names]
+    # No plugin, and so never switched off: a storage of kube-apiserver does this.
+    chosen.append(EscalationCheck(rbac, authorize))
     return Chain(chosen)

@@ -32,13 +32,18 @@ class UserInfo:
         name: user name, such as ``kubernetes-admin`` or ``system:serviceaccount:ns:name``.
         uid: identifier that survives a rename; empty when the credentials carry none.
         groups: group names in the order the credentials give them.
-        extra: further attributes, each a list of texts; not part of the hash.
+        extra: further attributes, each a list of texts.
     """
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        # All pods of a Deployment have one name and uid, and differ in what is extra.
+        extra = frozenset(self.extra.items()) if self.extra else None
+        return hash((self.name, self.uid, self.groups, extra))
 
 
 ANONYMOUS = UserInfo("system:anonymous", groups=(UNAUTHENTICATED,))
@@ -78,6 +83,24 @@ def authenticated(user: UserInfo) -> UserInfo:
     return replace(user, groups=(*user.groups, AUTHENTICATED))
 
 
+class SelectorRequirement(NamedTuple):
+    """One requirement of a selector, as authorizers see it.
+
+    Args:
+        key: of a label, or name of a field.
+        operator: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``; of fields only the first two.
+        values: what it is compared with.
+    """
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+Selection = tuple[SelectorRequirement, ...]
+"""Requirements that all hold."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
     """The question put to an authorizer.
@@ -95,6 +118,8 @@ class Attributes:
         resource_request: whether the path names a resource; if not, only ``user``, ``verb`` and
             ``path`` count.
         path: URL path without query.
+        field_selector: what fields of the objects are restricted to; None for no restriction.
+        label_selector: the same of labels.
     """
 
     user: UserInfo
@@ -107,6 +132,8 @@ class Attributes:
     name: str = ""
     resource_request: bool = True
     path: str = ""
+    field_selector: Selection | None = None
+    label_selector: Selection | None = None
 
 
 class Decision(Enum):
@@ -118,7 +145,14 @@ class Decision(Enum):
 
 
 class Verdict(NamedTuple):
-    """A decision and why; the reason of a refusal is shown to the client."""
+    """A decision and why; the reason of a refusal is shown to the client.
+
+    Args:
+        decision: what it is.
+        reason: why.
+        error: what went wrong while it was made; empty for nothing.
+    """
 
     decision: Decision
     reason: str = ""
+    error: str = ""
