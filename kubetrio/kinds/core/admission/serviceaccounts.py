@@ -87,7 +87,7 @@ def with_token(spec: Object, generated: str) -> Object:
     mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
     changed: Object = {}
     for member in ("initContainers", "containers"):
-        containers = []
+        containers: list[Object] = []
         for one in spec.get(member) or ():
             mounts = one.get("volumeMounts") or []
             # Whoever mounts something there has no need of it.
