@@ -21,6 +21,7 @@ from kubetrio.machinery.identity import ANONYMOUS, UNUSABLE, UserInfo, authentic
 from kubetrio.machinery.status import unauthorized
 from kubetrio.machinery.waiting import Walk, run
 
+BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
 KNOWN_HEADERS = 1024
 KNOWN_BYTES = 4096  # of one header: blanks count, and a client may send many
 
@@ -236,8 +237,8 @@ class Authenticator:
             if found is not None:
                 notes.update(found.annotations)
                 return Reviewed(found, annotations=notes)
-        text = f"[{', '.join(errors)}]" if len(errors) > 1 else "".join(errors)
-        return Reviewed(None, text, notes)
+        told = dict.fromkeys((BAD_TOKEN, *errors))
+        return Reviewed(None, f"[{', '.join(told)}]" if errors else BAD_TOKEN, notes)
 
     def review(self, token: bytes, audiences: tuple[str, ...]) -> Reviewed | Awaitable[Reviewed]:
         """Whose token it is, for whom it is asked (TokenReview).

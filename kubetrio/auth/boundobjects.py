@@ -16,6 +16,7 @@ import orjson
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.remembered import Remembered
 from kubetrio.machinery.timestamps import parse_time
+from kubetrio.schema.wellknown import SECRETS
 
 INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
 LAST_USED = "kubernetes.io/legacy-token-last-used"
@@ -65,7 +66,7 @@ def seen(value: bytes) -> Seen:
     return Seen(
         meta["uid"],
         deleted,
-        refs=frozenset(one.get("name") or "" for one in obj.get("secrets") or ()),
+        refs=frozenset(one.get("name") or "" for one in obj.get(SECRETS) or ()),
         token=sha256(_decoded(data["token"])).digest() if "token" in data else b"",
         invalid=bool(labels.get(INVALID_SINCE)),
         last_used=labels.get(LAST_USED) or "",

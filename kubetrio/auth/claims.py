@@ -32,7 +32,7 @@ LEGACY_ISSUER = "kubernetes/serviceaccount"
 """The ``iss`` claim of tokens in Secrets."""
 
 LEGACY = "kubernetes.io/serviceaccount/"
-_COMPACT = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_COMPACT = re.compile(rb"[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _FURTHEST = 1 << 53  # whole numbers of JSON beyond are not exact
 
 
@@ -136,6 +136,7 @@ def verified(token: bytes, keys: KeySet) -> dict[str, Any]:
 
     Raises:
         BadSignature: none of the keys has signed it.
+        BadClaims: the payload is no JSON object, or has a member twice.
     """
     head, body, _ = token.split(b".")
     try:
@@ -152,8 +153,10 @@ def verified(token: bytes, keys: KeySet) -> dict[str, Any]:
         raise BadSignature("go-jose/go-jose: error in cryptographic primitive")
     try:
         return _strict(_decoded(body))
+    except _Twice as error:
+        raise BadClaims(str(error)) from None
     except ValueError:
-        raise BadSignature("invalid claims") from None
+        raise BadClaims("invalid claims") from None
 
 
 def _signed(token: bytes, key: VerifyingKey) -> bool:
@@ -189,10 +192,16 @@ def _registry(algorithms: tuple[str, ...]) -> Any:
     return Registry(algorithms=algorithms, strict_check_header=False)
 
 
+class _Twice(ValueError):
+    """A member comes twice; the text says which."""
+
+
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("duplicate key")
+        names = [name for name, _ in pairs]
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise _Twice(f"json: duplicate key '{twice}' in object")
     return found
 
 
@@ -252,7 +261,7 @@ def claims_from(payload: Mapping[str, Any]) -> Claims:
     if private is None:
         private = {}
     if not isinstance(private, dict):
-        raise BadClaims("invalid claims")
+        raise _mismatch(private, "serviceaccount.kubernetes")
     return Claims(
         **common,
         namespace=_text(private, "namespace"),
@@ -264,12 +273,23 @@ def claims_from(payload: Mapping[str, Any]) -> Claims:
     )
 
 
+_NUMBER = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
+_AUDIENCE = "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
+_GO_NAMES = {bool: "bool", dict: "object", float: "number", int: "number", list: "array"}
+
+
+def _mismatch(value: Any, wanted: str) -> BadClaims:
+    """A claim is of another type, as Go says it."""
+    found = _GO_NAMES.get(type(value), "string")
+    return BadClaims(f"json: cannot unmarshal {found} into Go value of type {wanted}")
+
+
 def _text(holder: Mapping[str, Any], name: str) -> str:
     found = holder.get(name)
     if found is None:
         return ""
     if not isinstance(found, str):
-        raise BadClaims("invalid claims")
+        raise _mismatch(found, "string")
     return found
 
 
@@ -278,9 +298,9 @@ def _date(holder: Mapping[str, Any], name: str) -> int | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise BadClaims("invalid claims")
+        raise BadClaims(_NUMBER)
     if not -_FURTHEST <= found <= _FURTHEST:  # which infinity is not, and what is no number neither
-        raise BadClaims("invalid claims")
+        raise BadClaims(_NUMBER)
     return int(found)
 
 
@@ -291,7 +311,7 @@ def _audiences(payload: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(found, str):
         return (found,)
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise BadClaims("invalid claims")
+        raise BadClaims(_AUDIENCE)
     return tuple(found)
 
 
@@ -300,5 +320,5 @@ def _ref(private: Mapping[str, Any], name: str) -> Ref | None:
     if found is None:
         return None
     if not isinstance(found, dict):
-        raise BadClaims("invalid claims")
+        raise _mismatch(found, "serviceaccount.ref")
     return Ref(_text(found, "name"), _text(found, "uid"))

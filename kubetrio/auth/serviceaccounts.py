@@ -290,6 +290,8 @@ class ServiceAccountTokens:
             raise BadCredentials(str(error), notes.annotations) from None
         too_old = now - LEEWAY_S
         namespace, ref = claims.namespace, claims.account
+        if not ref.name:
+            raise BadCredentials("resource name may not be empty")
         account = yield from self._seen(SERVICE_ACCOUNTS, namespace, ref.name)
         if account is None:
             raise BadCredentials(f"{SERVICE_ACCOUNTS} {quote(ref.name)} not found")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from inspect import isawaitable
 from pathlib import Path
@@ -383,7 +383,7 @@ async def test_the_key_says_which_algorithm_it_is_for(world: World, algorithm: A
         "AA",
     ):
         await world.refused(f"{signed}.{signature}")
-    assert await world.ask(f"{signed}.") is None  # no compact form at all
+    await world.refused(f"{signed}.")
 
 
 async def test_headers_that_change_how_to_read_are_refused(world: World) -> None:
@@ -463,25 +463,36 @@ async def test_rotated_keys(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- claims
 
 
+NUMBER = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
+AUDIENCE = "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
+TYPE = "json: cannot unmarshal {} into Go value of type {}"
+TWICE = "json: duplicate key '{}' in object"
+EXP = f'"exp":{NOW + 3600}'
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("old", "new", "told"),
     [
-        lambda text: text.replace('"aud":', '"aud":["x"],"aud":'),
-        lambda text: text.replace('"namespace":"ns"', '"namespace":"ns","namespace":"other"'),
-        lambda text: text.replace('"exp":', '"exp":1,"exp":'),
-        lambda text: text.replace(f'"exp":{NOW + 3600}', '"exp":"never"'),
-        lambda text: text.replace(f'"exp":{NOW + 3600}', '"exp":true'),
-        lambda text: text.replace(f'"exp":{NOW + 3600}', '"exp":1e300'),
-        lambda text: text.replace(f'"exp":{NOW + 3600}', '"exp":999999999999999999'),
-        lambda text: text.replace('"aud":["api"]', '"aud":["api",5]'),
-        lambda text: text.replace('"aud":["api"]', '"aud":null'),
-        lambda text: text.replace('"sub":"', '"sub":5,"x":"'),
-        lambda text: text.replace('"name":"a"', '"name":["a"]'),
-        lambda text: text.replace('"kubernetes.io":{', '"kubernetes.io":[],"x":{'),
+        ('"aud":', '"aud":["x"],"aud":', TWICE.format("aud")),
+        ('"namespace":"ns"', '"namespace":"ns","namespace":"x"', TWICE.format("namespace")),
+        ('"exp":', '"exp":1,"exp":', TWICE.format("exp")),
+        (EXP, '"exp":"never"', NUMBER),
+        (EXP, '"exp":true', NUMBER),
+        (EXP, '"exp":1e300', NUMBER),
+        (EXP, '"exp":999999999999999999', NUMBER),
+        ('"aud":["api"]', '"aud":["api",5]', AUDIENCE),
+        ('"aud":["api"]', '"aud":null', AUDIENCE),
+        ('"sub":"', '"sub":5,"x":"', TYPE.format("number", "string")),
+        ('"name":"a"', '"name":["a"]', TYPE.format("array", "string")),
+        (
+            '"kubernetes.io":{',
+            '"kubernetes.io":[],"x":{',
+            TYPE.format("array", "serviceaccount.kubernetes"),
+        ),
     ],
 )
 async def test_claims_that_are_not_what_they_should_be(
-    world: World, change: Callable[[str], str]
+    world: World, old: str, new: str, told: str
 ) -> None:
     """A signature is no reason to guess: twice the same, or of another type, is refused."""
     from joserfc import jws
@@ -489,11 +500,11 @@ async def test_claims_that_are_not_what_they_should_be(
 
     uid = await world.add("serviceaccounts", "a")
     text = json.dumps(world.claims(uid), separators=(",", ":"))
-    changed = change(text)
+    changed = text.replace(old, new)
     assert changed != text
     key = ECKey.import_key(private_pem(KEYS["ES256"]))
     token = jws.serialize_compact({"alg": "ES256"}, changed.encode(), key, ["ES256"])
-    assert await world.refused(token) == "invalid claims"
+    assert await world.refused(token) == told
     assert world.method.remembered() == (0, 0)
 
 
@@ -502,7 +513,7 @@ async def test_a_token_without_an_account_is_nobody(world: World) -> None:
     await world.add("serviceaccounts", "a")
     claims = world.claims("x")
     del claims["kubernetes.io"]
-    assert await world.refused(world.sign(claims)) == 'serviceaccounts "" not found'
+    assert await world.refused(world.sign(claims)) == "resource name may not be empty"
 
 
 # ---------------------------------------------------------------------- size, floods

@@ -80,7 +80,6 @@ def test_what_is_missing_is_refused(argument: str) -> None:
         "--enable-admission-plugins=",
         "--disable-admission-plugins=ServiceAccount",
         "--default-not-ready-toleration-seconds=300",
-        "--enable-bootstrap-token-auth=false",
         "--enable-garbage-collector",
         "--emulated-version=1.36",
         "--http2-max-streams-per-connection=0",
