@@ -84,7 +84,7 @@ def test_a_selector_is_written_in_one_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "user"), [("secret", "alice"), (" secret", ""), ("secret x", ""), ("wrong", "")]
+    ("token", "user"), [("secret", "alice"), (" secret", ""), ("secret x", "alice"), ("wrong", "")]
 )
 async def test_whose_token_this_is(tmp_path: Path, token: str, user: str) -> None:
     """Blanks are part of it."""
