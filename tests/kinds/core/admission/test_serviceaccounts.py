@@ -13,6 +13,7 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.env import seeded
 from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.kinds import plugins
 from kubetrio.kinds.builtin import registry
 from kubetrio.kinds.core.admission.serviceaccounts import (
     ACCOUNT_KEYS,
@@ -23,13 +24,16 @@ from kubetrio.kinds.core.admission.serviceaccounts import (
     secret_names,
 )
 from kubetrio.kinds.core.validation.podannotations import MIRROR
-from kubetrio.kinds.plugins import DEFAULT_OFF, PLUGINS
+from kubetrio.kinds.plugins import DEFAULT_OFF
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import stamp
+from kubetrio.testing.client import Client
+from kubetrio.testing.server import open_api
 from kubetrio.testing.store_model import MemoryStore
 
 Object = dict[str, Any]
+PODS = "/api/v1/namespaces/default/pods"
 NAME = re.compile(VOLUME + "[bcdfghjklmnpqrstvwxz2456789]{5}")
 
 
@@ -300,7 +304,26 @@ def test_every_way_to_name_a_secret(source: Object) -> None:
     assert [name for name in secret_names({"volumes": [source]}) if name] == ["s"]
 
 
-def test_the_plugin_stands_in_order_and_is_off_with_a_reason() -> None:
-    """Until something makes the accounts that it looks for."""
+async def test_the_plugin_is_off_with_a_reason(client: Client) -> None:
+    """Until something makes the accounts that it looks for, pods need none."""
     assert DEFAULT_OFF[ServiceAccount.name]
-    assert any("ServiceAccount" in row.make.__code__.co_names for row in PLUGINS)
+    made = await client.request("POST", PODS, json=pod())
+    assert made.status == 201
+    assert "serviceAccountName" not in made.json()["spec"]
+
+
+async def test_the_plugin_in_a_whole_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is on, the pod is stored with its account and its token, and valid."""
+    monkeypatch.setattr(plugins, "DEFAULT_OFF", {})
+    async with open_api() as server, server.connect() as client:
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        await client.request("POST", accounts, json={"metadata": {"name": "default"}})
+        made = await client.request("POST", PODS, json=pod())
+        assert made.status == 201
+        spec = made.json()["spec"]
+    assert spec["serviceAccountName"] == spec["serviceAccount"] == "default"
+    assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == MOUNT_PATH
+    members = ["volumes", "containers"]
+    assert [name for name in spec if name in members] == members
+    mount = spec["containers"][0]["volumeMounts"][0]
+    assert list(mount) == ["name", "readOnly", "mountPath"]
