@@ -17,7 +17,7 @@ from kubetrio.auth.keys import algorithm_of, private_key, verifying_key
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
 
-DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
+DEFAULT_ISSUER = "https://kubernetes.default.svc"
 EXTENSION_S = 365 * 24 * 3600
 WARN_AFTER_S = 3607
 """The life that kubelets ask for; such tokens live longer, and are warned about after this."""

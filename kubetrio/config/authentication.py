@@ -23,7 +23,7 @@ class Authentication(Section):
         "token-auth-file", FILE, None, 'static tokens, a line each: token,user,uid,"group1,group2"'
     )
     service_account_issuers: tuple[str, ...] = flag(
-        "service-account-issuer", ISSUERS, ("https://kubernetes.default.svc.cluster.local",),
+        "service-account-issuer", ISSUERS, ("https://kubernetes.default.svc",),
         "issuer of service account tokens; may be given several times: the first is named in new "
         "tokens and in the discovery document, tokens of the others are still accepted",
     )  # fmt: skip
