@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -16,7 +17,7 @@ from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
-from kubetrio.api.health import Check, Health
+from kubetrio.api.health import HOOK, Check, Health
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
@@ -32,6 +33,7 @@ from kubetrio.bootstrap.objects import service_ip
 from kubetrio.config import Config, Storage
 from kubetrio.config.flag import values
 from kubetrio.controllers.table import Row as Controllers
+from kubetrio.encryption.note import noted_folders
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
@@ -58,6 +60,9 @@ from kubetrio.store.model import Store
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import StoreConfig
 from kubetrio.watch.hub import Hub
+
+if TYPE_CHECKING:
+    from kubetrio.encryption.control import Encryption
 
 log = Log("kubetrio.server")
 SERVICE_PORT = 443  # of the Service ``kubernetes``
@@ -182,8 +187,52 @@ def store_config(config: Config) -> StoreConfig:
     )
 
 
+def encryption_of(config: Config, env: Env) -> Encryption | None:
+    """Encryption as it is configured, None where it is not.
+
+    Raises:
+        StartError: the file cannot be used.
+    """
+    chosen = config.encryption
+    if chosen.provider_config is None:
+        return None
+    from kubetrio.encryption.configuration import EncryptionConfigError
+    from kubetrio.encryption.control import Encryption
+
+    try:
+        return Encryption(chosen.provider_config, env, reload=chosen.automatic_reload)
+    except EncryptionConfigError as error:
+        raise StartError(f"--encryption-provider-config: {error}") from error
+
+
+@asynccontextmanager
+async def encrypted(encryption: Encryption | None, store: Store, env: Env) -> AsyncIterator[Store]:
+    """A store as the rest of the server uses it.
+
+    Args:
+        encryption: how it is encrypted, if it is.
+        store: where values are kept.
+        env: threads.
+    """
+    if encryption is not None:
+        async with encryption.over(store) as plain:
+            yield plain
+    elif noted := await noted_folders(store):
+        from kubetrio.encryption.control import guarded
+
+        yield guarded(store, env, noted)
+    else:
+        yield store
+
+
 def build_api(
-    config: Config, env: Env, store: Store, state: State, port: int, parts: Parts
+    config: Config,
+    env: Env,
+    store: Store,
+    state: State,
+    port: int,
+    parts: Parts,
+    encryption: Encryption | None = None,
 ) -> Pipeline:
     """The pipeline of a server on an open store; nothing listens yet.
 
@@ -194,6 +243,7 @@ def build_api(
         state: what health checks look at.
         port: port that clients reach, for documents that name it.
         parts: what an embedder adds.
+        encryption: how the store is encrypted, if it is.
 
     Raises:
         StartError: the token file cannot be used.
@@ -203,7 +253,7 @@ def build_api(
     metrics = Metrics()
     registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
     address = f"{bracketed(config.serving.public_address)}:{port}"
-    health = health_checks(state, store, config.storage)
+    health = health_checks(state, store, config.storage, encryption)
     try:
         keys = service_account_keys(config)
     except KeyFileError as error:
@@ -255,6 +305,7 @@ def build_api(
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
             longest_token_s=int(config.service_accounts.max_expiration_s),
             extend_tokens=config.service_accounts.extend_expiration,
+            standing=config.serving.standing_headers,
         ),
         env=env,
         registry=registry,
@@ -285,6 +336,8 @@ def build_api(
         if isinstance(api.flow, PriorityAndFairness):
             api.flow.leave = api.request_log.leaving(api.flow.leave)
     _gather(metrics, store, hub)
+    if encryption is not None:
+        metrics.gathered.add(encryption.metrics.families)
     metrics.gathered.add(api.authenticator.attempts.families)
     metrics.gathered.add(tokens.families)
     metrics.gathered.add(api.reloader.families)
@@ -293,13 +346,16 @@ def build_api(
     return api
 
 
-def health_checks(state: State, store: Store, limits: Storage) -> Health:
+def health_checks(
+    state: State, store: Store, limits: Storage, encryption: Encryption | None = None
+) -> Health:
     """The checks of kube-apiserver, and what is behind each of them here.
 
     Args:
         state: what the server says of itself.
         store: asked whether it answers.
         limits: how long it may take for that.
+        encryption: its plugins are asked how they are.
     """
     health = Health()
 
@@ -324,12 +380,16 @@ def health_checks(state: State, store: Store, limits: Storage) -> Health:
 
     health.add("ping", lambda: None)
     health.add("log", lambda: None)
+    if encryption is not None and encryption.checked:
+        health.add("kms-providers", encryption.unhealthy, ["healthz", "readyz"])
     # This server talks to itself without a connection, so no certificate of one can expire.
     health.add("loopback-serving-certificate", lambda: None, ["healthz", "livez"])
     health.add("etcd", storage(limits.healthcheck_timeout_s))
     ready = storage(limits.readycheck_timeout_s)
     health.add("etcd-readiness", ready, ["readyz"])
     health.add("informer-sync", bootstrapped, ["readyz"])
+    if encryption is not None and encryption.reloads:
+        health.add(f"{HOOK}start-encryption-provider-config-automatic-reload", bootstrapped)
     health.add_hooks(bootstrapped, {"storage-readiness": ready})
     health.add("storage-space", space, ["readyz"])
     health.add("shutdown", stopping, ["readyz"])

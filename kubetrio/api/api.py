@@ -83,6 +83,7 @@ class ApiConfig:
             PodLogsQuerySplitStreams).
         longest_token_s: bound of the life of service account tokens in seconds, 0 for none.
         extend_tokens: whether tokens that kubelets ask for live longer than that.
+        standing: headers of every answer.
     """
 
     max_body_bytes: int = 3 * 1024 * 1024
@@ -93,6 +94,7 @@ class ApiConfig:
     split_logs: bool = False
     longest_token_s: int = 0
     extend_tokens: bool = True
+    standing: tuple[tuple[bytes, bytes], ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -47,6 +47,7 @@ from kubetrio.machinery.identity import (
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import RequestKey
+from kubetrio.store.errors import Unreadable
 
 log = Log("kubetrio.api")
 CROWD = 4  # requests under way: fewer have nothing to gain from each other
@@ -85,6 +86,11 @@ class Pipeline(Api):
             if not request.audit_id:  # it ended before its stage
                 audit(self, request)
             response = error_response(error, accept_error(request))
+        except Unreadable as error:
+            if not request.audit_id:
+                audit(self, request)
+            log.error(error, "a stored value cannot be read", path=request.raw_path)
+            response = error_response(internal_error(str(error)), accept_error(request))
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
             if not request.audit_id:
                 audit(self, request)
@@ -110,9 +116,11 @@ class Pipeline(Api):
             self.flow.leave(request, now)
         headers = response.headers
         if headers and any(name == b"Cache-Control" for name, _ in headers):
-            response.headers = (*headers, *request.response_headers)
+            response.headers = (*headers, *request.response_headers, *self.config.standing)
         else:
-            response.headers = (NO_CACHE, *headers, *request.response_headers)
+            response.headers = (
+                NO_CACHE, *headers, *request.response_headers, *self.config.standing,
+            )  # fmt: skip
         self._finish(request, response, now)
         return response
 

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.network import Kubelet, Services
@@ -27,6 +28,7 @@ class Config(Section):
         data_dir: where the database and, unless `serving.cert_dir` says otherwise, the
             certificates are.
         storage: how objects are kept.
+        encryption: how they are encrypted.
         serving: where and how the server listens.
         auth: who may be who.
         service_accounts: tokens that the server gives out.
@@ -48,6 +50,7 @@ class Config(Section):
         group=Storage.TITLE,
     )  # fmt: skip
     storage: Storage = field(default_factory=Storage)
+    encryption: Encryption = field(default_factory=Encryption)
     serving: Serving = field(default_factory=Serving)
     auth: Authentication = field(default_factory=Authentication)
     service_accounts: ServiceAccounts = field(default_factory=ServiceAccounts)

@@ -47,7 +47,13 @@ from kubetrio.resources.writes import Allocator, DeleteOptions, Target, WriteOpt
 from kubetrio.schema.kind import Kind, Strategy
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.rules import Context
-from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
+from kubetrio.store.errors import (
+    KeyExists,
+    KeyMissing,
+    RevisionMismatch,
+    StoreError,
+    Unreadable,
+)
 from kubetrio.store.model import KeyValue, ReadingAndWriting, Stamped
 
 Object = dict[str, Any]
@@ -223,7 +229,10 @@ class Lifecycle:
         # Whether or not the name was made from it.
         generated = bool(meta.get("generateName"))
         error = already_exists(resource.group_resource, name, generated=generated)
-        found = await self._store.get(resource.key(target.namespace, name))
+        try:
+            found = await self._store.get(resource.key(target.namespace, name))
+        except Unreadable:
+            return error
         if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
             error.message = f"object is being deleted: {error.message}"
         return error
@@ -376,7 +385,7 @@ class Lifecycle:
             options.warn(advice)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)
-        value = await options.work(_finish_changed, stored_type, new, old, remove)
+        value = await options.work(_finish_changed, stored_type, new, old, remove, current.stale)
         if value is None:
             return Written(current.value, created=False)
         if options.dry_run:
@@ -486,11 +495,18 @@ def _finish_new(stored_type: Kind, obj: Object, write: Callable[[Object], T]) ->
     return write(obj)
 
 
-def _finish_changed(stored_type: Kind, new: Object, old: Object, remove: bool) -> Stamped | None:
-    """A changed object that was admitted, as it is stored; None if that is what it was before."""
+def _finish_changed(
+    stored_type: Kind, new: Object, old: Object, remove: bool, stale: bool
+) -> Stamped | None:
+    """A changed object that was admitted, as it is stored; None if that is what it was before.
+
+    What is stored in a way that is left behind (an old key) is written again all the same.
+    """
     _as_stored(stored_type, new)
     new["metadata"] = order_metadata(new["metadata"])
-    return None if not remove and unchanged(new, old) else stamp(new)
+    if remove or not unchanged(new, old):
+        return stamp(new)
+    return stamp(old) if stale else None
 
 
 def _as_stored(stored_type: Kind, obj: Object) -> None:

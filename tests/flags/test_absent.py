@@ -40,7 +40,6 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
 @pytest.mark.parametrize(
     "argument",
     [
-        "--encryption-provider-config=e.yaml",
         "--audit-policy-file=p.yaml",
         "--audit-log-path=-",
         "--audit-log-compress",
@@ -51,7 +50,6 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
         "--enable-admission-plugins=PodSecurity,AlwaysPullImages",
         "--disable-admission-plugins=PodSecurity",
         "--disable-admission-plugins=PodSecurty",
-        "--tls-cipher-suites=TLS_AES_128_GCM_SHA256",
         "--oidc-issuer-url=https://example.test",
         "--requestheader-client-ca-file=ca.crt",
         "--service-account-signing-endpoint=s.sock",
@@ -82,7 +80,6 @@ def test_what_is_missing_is_refused(argument: str) -> None:
         "--default-not-ready-toleration-seconds=300",
         "--enable-garbage-collector",
         "--emulated-version=1.36",
-        "--http2-max-streams-per-connection=0",
         "--service-node-port-range=30000-32767",
     ],
 )
