@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.keys import KeyFileError
+from kubetrio.auth.owntokens import OwnTokens, service_account_keys
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
@@ -43,6 +45,7 @@ from kubetrio.kinds.builtin import registry as builtin_registry
 from kubetrio.kinds.core.admission.existence import NamespaceMaker
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
+from kubetrio.kinds.core.tokensecrets import last_used_labels
 from kubetrio.kinds.plugins import Server, admission
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
@@ -258,9 +261,15 @@ def build_api(
     registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
     address = f"{bracketed(config.serving.public_address)}:{port}"
     health = health_checks(state, store, config.storage, encryption)
+    try:
+        keys = service_account_keys(config)
+    except KeyFileError as error:
+        raise StartError(str(error)) from error
     pages = Pages(
-        issuer=config.auth.service_account_issuer,
-        public_key=config.pki_dir / "sa.pub",
+        issuer=config.auth.service_account_issuers[0],
+        jwks_uri=config.service_accounts.jwks_uri or f"https://{address}/openid/v1/jwks",
+        keys=keys,
+        run_blocking=env.run_blocking,
         flags={
             row.flag.name or row.path: row.flag.kind.show(value) for row, value in values(config)
         },
@@ -295,6 +304,20 @@ def build_api(
     except ConfigurationError as error:
         raise StartError(f"failed to apply admission: {error}") from error
     metrics.gathered.add(chain.measures.families)
+    operations = Operations(
+        Lifecycle(
+            store,
+            registry,
+            chain,
+            env,
+            allocators(informers.dispatcher, registry, env, config.services.ranges),
+            allow_privileged=config.admission.allow_privileged,
+            times_to_live={"event-ttl": config.storage.event_ttl_s},
+        ),
+        env,
+    )
+    label_used = last_used_labels(operations, registry)
+    tokens = OwnTokens(config, keys, informers.dispatcher, registry, env, label_used)
     api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
@@ -302,6 +325,8 @@ def build_api(
             audiences=config.auth.audiences,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
+            longest_token_s=int(config.service_accounts.max_expiration_s),
+            extend_tokens=config.service_accounts.extend_expiration,
             standing=config.serving.standing_headers,
         ),
         env=env,
@@ -310,20 +335,9 @@ def build_api(
         hub=hub,
         informers=informers,
         listing=Listing(store, hub),
-        operations=Operations(
-            Lifecycle(
-                store,
-                registry,
-                chain,
-                env,
-                allocators(informers.dispatcher, registry, env, config.services.ranges),
-                allow_privileged=config.admission.allow_privileged,
-                times_to_live={"event-ttl": config.storage.event_ttl_s},
-            ),
-            env,
-        ),
+        operations=operations,
         authenticator=Authenticator(
-            [_tokens(config)],
+            [_tokens(config), *tokens.authenticators],
             audiences=config.auth.audiences,
             anonymous=config.auth.anonymous_auth,
         ),
@@ -348,8 +362,9 @@ def build_api(
     if encryption is not None:
         metrics.gathered.add(encryption.metrics.families)
     metrics.gathered.add(api.authenticator.attempts.families)
+    metrics.gathered.add(tokens.families)
     metrics.gathered.add(api.reloader.families)
-    metrics.gathered.add(lambda: cache_families(_fills(api)))
+    metrics.gathered.add(lambda: cache_families((*_fills(api), *tokens.fills())))
     _observe_flow(api)
     return api
 
@@ -453,7 +468,7 @@ def _tokens(config: Config) -> StaticTokens:
         raise StartError(f"--token-auth-file: {error}") from error
     for warning in tokens.warnings:
         log.warning(warning)
-    return tokens
+    return replace(tokens, audiences=config.auth.audiences)
 
 
 def bracketed(address: str) -> str:

@@ -18,7 +18,8 @@ import trio
 from kubetrio import kubeconfig, pki, tlsfiles
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
-from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.auth.keys import KeyFileError
+from kubetrio.auth.owntokens import token_issuer
 from kubetrio.bootstrap.authorities import Trusted
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.client.client import LOOPBACK, Client
@@ -121,6 +122,7 @@ def _warn_of_exposed(config: Config) -> None:
     given = (
         config.auth.token_auth_file,
         config.serving.tls_private_key_file,
+        config.service_accounts.signing_key_file,
         *(pair.key for pair in config.serving.tls_sni_cert_key),
         config.kubelet.client_key,
         config.encryption.provider_config,
@@ -167,10 +169,11 @@ async def open_server(
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
         made = tlsfiles.own_certificates(config, env)
+        issuer = token_issuer(config, made.sa_key)
         _warn_of_exposed(config)
         tls = tlsfiles.security(config, made)
         trusted = Trusted(tls.authorities[0].decode(errors="replace"))
-    except pki.PkiError as error:
+    except (pki.PkiError, KeyFileError) as error:
         raise StartError(str(error)) from error
     try:
         listening = bind(
@@ -188,7 +191,7 @@ async def open_server(
     try:
         async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
-            api.issuer = TokenIssuer(made.sa_key, config.auth.service_account_issuer)
+            api.issuer = issuer
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(
                 api.handle,

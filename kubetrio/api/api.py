@@ -81,6 +81,8 @@ class ApiConfig:
         audiences: audiences of this API; never empty.
         split_logs: whether kubelets are asked for single streams of logs (feature gate
             PodLogsQuerySplitStreams).
+        longest_token_s: bound of the life of service account tokens in seconds, 0 for none.
+        extend_tokens: whether tokens that kubelets ask for live longer than that.
         standing: headers of every answer.
     """
 
@@ -90,6 +92,8 @@ class ApiConfig:
     cbor: bool = False
     audiences: tuple[str, ...] = (DEFAULT_ISSUER,)
     split_logs: bool = False
+    longest_token_s: int = 0
+    extend_tokens: bool = True
     standing: tuple[tuple[bytes, bytes], ...] = ()
 
 

@@ -21,6 +21,7 @@ from kubetrio.machinery.identity import ANONYMOUS, UNUSABLE, UserInfo, authentic
 from kubetrio.machinery.status import unauthorized
 from kubetrio.machinery.waiting import Walk, run
 
+BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
 KNOWN_HEADERS = 1024
 KNOWN_BYTES = 4096  # of one header: blanks count, and a client may send many
 
@@ -32,11 +33,13 @@ class Presented(Protocol):
         certificate: user of a verified client certificate, `UNUSABLE`, or None without one.
         headers: lower-case name to value.
         peer: address of the client.
+        annotations: takes what the audit log says, by key.
     """
 
     certificate: UserInfo | None
     headers: Mapping[bytes, bytes]
     peer: str
+    annotations: dict[str, str]
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers to the answer."""
@@ -50,7 +53,16 @@ def is_websocket(headers: Mapping[bytes, bytes]) -> bool:
 
 
 class BadCredentials(ValueError):
-    """Credentials are of a method's kind and not good; the text is for the log."""
+    """Credentials are of a method's kind and not good; the text is for the log.
+
+    Args:
+        why: in one line.
+        annotations: what the audit log says of their use, by key.
+    """
+
+    def __init__(self, why: str, annotations: Mapping[str, str] | None = None) -> None:
+        super().__init__(why)
+        self.annotations = annotations or {}
 
 
 class TokenAuthenticator(Protocol):
@@ -89,10 +101,11 @@ class HeaderAuthenticator(Protocol):
 
 
 class Reviewed(NamedTuple):
-    """What came of a token: its user, or None and why."""
+    """What came of a token: its user, or None and why; and what the audit log says of it."""
 
     found: Found | None
     error: str = ""
+    annotations: Mapping[str, str] = {}
 
 
 class Authenticator:
@@ -165,8 +178,13 @@ class Authenticator:
         given = given or certificate is UNUSABLE  # a token may still be good
         for token, header in self._sent(request):
             given = True
-            found = (yield from self._ask(token, self._audiences)).found
+            reviewed = yield from self._ask(token, self._audiences)
+            if reviewed.annotations:
+                request.annotations.update(reviewed.annotations)
+            found = reviewed.found
             if found is not None:
+                if found.warnings:
+                    request.warn(found.warnings)
                 user = self._succeeded(found.user)
                 if found.lasting and len(self._known) < KNOWN_HEADERS and header:
                     self._known[header] = user
@@ -206,6 +224,7 @@ class Authenticator:
     def _ask(self, token: bytes, audiences: tuple[str, ...]) -> Walk[Reviewed]:
         """Ask all methods about a token."""
         errors: list[str] = []
+        notes: dict[str, str] = {}
         for method in self._tokens:
             try:
                 found = method.authenticate_token(token, audiences)
@@ -213,12 +232,13 @@ class Authenticator:
                     found = yield found
             except BadCredentials as error:
                 errors.append(str(error))
+                notes.update(error.annotations)
                 continue
             if found is not None:
-                return Reviewed(found)
-        if len(errors) > 1:
-            return Reviewed(None, f"[{', '.join(errors)}]")
-        return Reviewed(None, "".join(errors))
+                notes.update(found.annotations)
+                return Reviewed(found, annotations=notes)
+        told = dict.fromkeys((BAD_TOKEN, *errors))
+        return Reviewed(None, f"[{', '.join(told)}]" if errors else BAD_TOKEN, notes)
 
     def review(self, token: bytes, audiences: tuple[str, ...]) -> Reviewed | Awaitable[Reviewed]:
         """Whose token it is, for whom it is asked (TokenReview).

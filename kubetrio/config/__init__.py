@@ -6,6 +6,7 @@ from kubetrio.config.flag import ConfigError
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.root import Config
+from kubetrio.config.serviceaccounts import ServiceAccounts
 from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage
 
@@ -17,6 +18,7 @@ __all__ = [
     "FlowControl",
     "Kubelet",
     "Requests",
+    "ServiceAccounts",
     "Services",
     "Serving",
     "Storage",

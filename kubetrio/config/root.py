@@ -13,6 +13,7 @@ from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
+from kubetrio.config.serviceaccounts import ServiceAccounts
 from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage
 
@@ -31,6 +32,7 @@ class Config(Section):
         encryption: how they are encrypted.
         serving: where and how the server listens.
         auth: who may be who.
+        service_accounts: tokens that the server gives out.
         admission: what objects may be.
         requests: how long requests take.
         flowcontrol: how many requests execute at a time.
@@ -52,6 +54,7 @@ class Config(Section):
     encryption: Encryption = field(default_factory=Encryption)
     serving: Serving = field(default_factory=Serving)
     auth: Authentication = field(default_factory=Authentication)
+    service_accounts: ServiceAccounts = field(default_factory=ServiceAccounts)
     admission: Admission = field(default_factory=Admission)
     requests: Requests = field(default_factory=Requests)
     flowcontrol: FlowControl = field(default_factory=FlowControl)

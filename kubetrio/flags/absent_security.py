@@ -6,7 +6,7 @@ for one that has it, so all but a few end the command.
 
 from __future__ import annotations
 
-from kubetrio.flags.absence import Absent, Ignored, Refused
+from kubetrio.flags.absence import Absent, Refused
 
 OTHER_WAYS = "give users client certificates or --token-auth-file, and leave the flag out"
 OWN_KEY = "leave the flag out, and find the keys as sa.key and sa.pub in --cert-dir"
@@ -88,37 +88,7 @@ AUTHENTICATION: tuple[Absent, ...] = (
         )
     ),
     Refused("authentication-config", "no file configures authentication", OTHER_WAYS),
-    Refused(
-        "enable-bootstrap-token-auth",
-        "bootstrap tokens are not accepted",
-        OTHER_WAYS,
-        fine=("false",),
-        switch=True,
-    ),
-    Refused(
-        "service-account-extend-token-expiration",
-        "tokens of pods that expire in an hour are always extended",
-        fine=("true",),
-        switch=True,
-    ),
-    Refused("service-account-jwks-uri", "the address of the key set is always that of the issuer"),
-    Refused(
-        "service-account-key-file",
-        "the key set that verifies tokens of service accounts has the server's own key alone",
-        OWN_KEY,
-    ),
-    Ignored(
-        "service-account-lookup",
-        "tokens of service accounts are not accepted, those of deleted ones neither",
-        switch=True,
-    ),
-    Refused(
-        "service-account-max-token-expiration",
-        "the life of tokens has no bound of yours",
-        fine=("", "0", "0s"),
-    ),
     Refused("service-account-signing-endpoint", "nothing else signs tokens", OWN_KEY),
-    Refused("service-account-signing-key-file", "tokens are signed by the server's key", OWN_KEY),
 )
 
 WHO_MAY = (

@@ -62,6 +62,7 @@ from kubetrio.kinds.core.admission.noderesources import (
 )
 from kubetrio.kinds.core.admission.protection import StorageObjectInUseProtection
 from kubetrio.kinds.core.admission.resizing import PersistentVolumeClaimResize
+from kubetrio.kinds.core.admission.serviceaccounts import ServiceAccount
 from kubetrio.kinds.core.admission.tolerations import (
     DefaultTolerationSeconds,
     TaintNodesByCondition,
@@ -196,7 +197,8 @@ PLUGINS: tuple[Row, ...] = (
     _off("NamespaceExists", optional.namespace_exists),
     _off("LimitPodHardAntiAffinityTopology", optional.anti_affinity),
     Row("LimitRanger", lambda around: LimitRanger(around.lookup), ("limitranges",)),
-    Row("ServiceAccount", None),
+    # Nothing makes ``default`` accounts yet: no pod could be created.
+    _off("ServiceAccount", lambda around: ServiceAccount(around.objects, around.server.env)),
     _off("NodeRestriction", optional.node_restriction),
     Row("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
     _off("AlwaysPullImages", optional.always_pull),

@@ -15,6 +15,7 @@ from kubetrio.config import (
     ConfigError,
     FlowControl,
     Kubelet,
+    ServiceAccounts,
     Services,
     Serving,
     Storage,
@@ -59,9 +60,16 @@ WRONG: dict[str, list[Any]] = {
     "serving.shutdown_grace_s": [-1, None],
     "auth.client_ca_file": ["ca.crt"],
     "auth.token_auth_file": ["tokens.csv"],
-    "auth.service_account_issuer": ["", "https://a b"],
+    "auth.service_account_issuers": [(), ("",), ("https://a b",), ("a", "a"), "a"],
     "auth.api_audiences": ["a", ("",), ("a,b",)],
     "auth.anonymous_auth": ["false", 0],
+    "service_accounts.key_files": ["sa.pub", ("sa.pub",)],
+    "service_accounts.signing_key_file": ["sa.key"],
+    "service_accounts.lookup": ["true"],
+    "service_accounts.max_expiration_s": [-1, 3599, (1 << 32) + 1, nan, "1h"],
+    "service_accounts.extend_expiration": [1],
+    "service_accounts.jwks_uri": ["http://a", "a", None],
+    "service_accounts.bootstrap_tokens": ["false"],
     "admission.allow_privileged": ["false", 0, None],
     "admission.enable_plugins": ["PodSecurity", (1,), None],
     "admission.disable_plugins": ["PodSecurity", (1,), None],
@@ -148,6 +156,8 @@ def test_unusual_values_are_fine(section: Any) -> None:
         (Serving, {"tls_cert_file": DATA}, "tls_cert_file and tls_private_key_file: "),
         (Serving, {"tls_private_key_file": DATA}, "tls_cert_file and tls_private_key_file: "),
         (Kubelet, {"client_key": DATA}, "client_certificate and client_key: "),
+        (ServiceAccounts, {"key_files": (DATA,)}, "key_files and signing_key_file: "),
+        (ServiceAccounts, {"signing_key_file": DATA}, "key_files and signing_key_file: "),
         (
             FlowControl,
             {"max_requests_inflight": 0, "max_mutating_requests_inflight": 0},
@@ -179,7 +189,7 @@ def test_a_section_is_a_section() -> None:
 
 def test_audiences_are_the_issuer_unless_named() -> None:
     """A server has one audience at least."""
-    assert Authentication(service_account_issuer="i").audiences == ("i",)
+    assert Authentication(service_account_issuers=("i", "j")).audiences == ("i", "j")
     assert Authentication(api_audiences=("a", "b")).audiences == ("a", "b")
 
 

@@ -88,7 +88,7 @@ def test_flags_become_configuration(arguments: list[str], field: str, value: obj
         ["--anonymous-auth=maybe"],
         ["--secure"],
         ["--tls-min-version=1.3"],
-        ["--service-account-issuer=a", "--service-account-issuer=b"],
+        ["--controllers=a", "--controllers=b"],
     ],
 )
 def test_wrong_values_are_usage_errors(
