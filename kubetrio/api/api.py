@@ -21,6 +21,7 @@ from kubetrio.api.response import Response
 from kubetrio.api.serializers import dump
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.impersonate import Impersonation
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
@@ -118,6 +119,7 @@ class Api:
         arrivals: bodies that come while their requests have no seat.
         under_way: requests that have no answer yet, but for those.
         kind_streams: watches by what they are about.
+        impersonation: who may be somebody else.
     """
 
     config: ApiConfig
@@ -145,8 +147,10 @@ class Api:
     arrivals: Arrivals = field(default_factory=Arrivals)
     under_way: int = 0
     kind_streams: KindStreams = field(init=False)
+    impersonation: Impersonation = field(init=False)
 
     def __post_init__(self) -> None:
+        self.impersonation = Impersonation(self.authorizer)
         self.kind_streams = KindStreams(self.registry, self.streams, self.cache)
 
     @property

@@ -34,9 +34,9 @@ from kubetrio.api.response import (
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.api.unseated import NoSeat, read_unseated
 from kubetrio.auth import authorize as authorization
-from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
+from kubetrio.auth.impersonate import ORDINARY, wanted_user
 from kubetrio.logs import Log
-from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Decision
+from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Decision, UserInfo
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import RequestKey
@@ -220,14 +220,22 @@ def audit(api: Api, request: Request) -> Answer:
     return None
 
 
-def impersonate(api: Api, request: Request) -> Answer:
+def impersonate(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Act as somebody else, when the user may (docs: "User impersonation")."""
-    del api
     if ORDINARY.issuperset(request.headers):
         return None
     wanted = wanted_user(request.raw_headers)
-    if wanted is not None:
-        request.user = impersonated(wanted, attributes_of(request))
+    return None if wanted is None else _become(api, request, wanted)
+
+
+async def _become(api: Api, request: Request, wanted: UserInfo) -> Answer:
+    """Go on as somebody else.
+
+    Raises:
+        ApiError: 403, the user may not.
+    """
+    found = await api.impersonation.impersonated(wanted, attributes_of(request))
+    request.user = found.user
     return None
 
 

@@ -78,6 +78,20 @@ def authenticated(user: UserInfo) -> UserInfo:
     return replace(user, groups=(*user.groups, AUTHENTICATED))
 
 
+class SelectorRequirement(NamedTuple):
+    """One requirement of a selector, as a SubjectAccessReview has it.
+
+    Args:
+        key: the label or field.
+        operator: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``.
+        values: one for a field.
+    """
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
     """The question put to an authorizer.
@@ -95,6 +109,8 @@ class Attributes:
         resource_request: whether the path names a resource; if not, only ``user``, ``verb`` and
             ``path`` count.
         path: URL path without query.
+        field_selector: what fields have to be; None where nothing is said of them.
+        label_selector: what labels have to be; None where nothing is said of them.
     """
 
     user: UserInfo
@@ -107,6 +123,8 @@ class Attributes:
     name: str = ""
     resource_request: bool = True
     path: str = ""
+    field_selector: tuple[SelectorRequirement, ...] | None = None
+    label_selector: tuple[SelectorRequirement, ...] | None = None
 
 
 class Decision(Enum):
@@ -118,7 +136,14 @@ class Decision(Enum):
 
 
 class Verdict(NamedTuple):
-    """A decision and why; the reason of a refusal is shown to the client."""
+    """A decision and why; the reason of a refusal is shown to the client.
+
+    Args:
+        decision: what it is.
+        reason: why.
+        error: what went wrong while it was made; it counts only where nobody allows the request.
+    """
 
     decision: Decision
     reason: str = ""
+    error: str = ""
