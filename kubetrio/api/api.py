@@ -23,6 +23,7 @@ from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.impersonate import Impersonation
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
+from kubetrio.auth.selectors import field_requirements, label_requirements
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
@@ -198,9 +199,20 @@ class Api:
         return True
 
 
+SELECTING = frozenset({"list", "watch", "deletecollection"})
+"""Verbs of which selectors are read."""
+
+
 def attributes_of(request: Request) -> Attributes:
     """The question put to authorizers."""
     info = request.info
+    fields = labels = None
+    query = request.query
+    if query and info.is_resource and info.verb in SELECTING:
+        if text := query.get("fieldSelector"):
+            fields = field_requirements(text).requirements
+        if text := query.get("labelSelector"):
+            labels = label_requirements(text).requirements
     return Attributes(
         user=request.user,
         verb=info.verb,
@@ -212,4 +224,6 @@ def attributes_of(request: Request) -> Attributes:
         name=info.name,
         resource_request=info.is_resource,
         path=info.path,
+        field_selector=fields,
+        label_selector=labels,
     )

@@ -30,13 +30,15 @@ from kubetrio.api.response import (
     TunnelResponse,
     error_response,
     page_not_found,
+    text_response,
 )
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.api.unseated import NoSeat, read_unseated
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.impersonate import ORDINARY, wanted_user
 from kubetrio.logs import Log
-from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Decision, UserInfo
+from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Attributes, Decision, UserInfo, Verdict
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import RequestKey
@@ -271,15 +273,36 @@ async def _come_back(api: Api, request: Request) -> Response | None:
     return refused
 
 
-def authorize(api: Api, request: Request) -> Answer:
-    """403 for what the user may not do."""
+def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
+    """403 for what the user may not do; the answer of some authorizers has to be waited for."""
     if MASTERS in request.user.groups:
         return None
     attributes = attributes_of(request)
     verdict = api.authorizer.authorize(attributes)
-    if verdict.decision is not Decision.ALLOW:
-        raise authorization.forbidden(attributes, verdict.reason)
-    return None
+    if isinstance(verdict, Verdict):
+        return _judged(request, attributes, verdict)
+    return _judged_later(request, attributes, verdict)
+
+
+async def _judged_later(
+    request: Request, attributes: Attributes, verdict: Awaitable[Verdict]
+) -> Answer:
+    return _judged(request, attributes, await verdict)
+
+
+def _judged(request: Request, attributes: Attributes, verdict: Verdict) -> Answer:
+    """Go on, or refuse.
+
+    Raises:
+        ApiError: 403.
+    """
+    if verdict.decision is Decision.ALLOW:
+        return None
+    if verdict.error:  # nobody knows: as if there were no authorizer
+        uri = request.raw_path + ("?" + request.raw_query if request.raw_query else "")
+        said = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
+        return text_response(authorization.sanitized(said), 500, authorization.NOSNIFF)
+    raise authorization.forbidden(attributes, verdict.reason)
 
 
 def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:

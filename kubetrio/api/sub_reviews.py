@@ -17,6 +17,8 @@ from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
+from kubetrio.auth.asking import verdict_of
+from kubetrio.auth.selectors import reviewed_fields, reviewed_labels
 from kubetrio.kinds.common.selectors import field_requirement, label_requirement
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
@@ -165,37 +167,57 @@ def _check(causes: list[Cause]) -> None:
         raise invalid(AUTHORIZATION, "", causes)
 
 
-def question(spec: Object, user: UserInfo) -> Attributes:
-    """The question of an access review as the authorizer takes it."""
+def question(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
+    """The question of an access review as authorizers take it, and what of it was not understood.
+
+    Args:
+        spec: of the review.
+        user: about whom it is.
+    """
     resource = spec.get("resourceAttributes")
     if resource is None:
         path = spec.get("nonResourceAttributes") or {}
-        return Attributes(
+        attributes = Attributes(
             user=user,
             verb=path.get("verb") or "",
             resource_request=False,
             path=path.get("path") or "",
         )
-    return Attributes(
+        return attributes, []
+    fields = reviewed_fields(resource.get("fieldSelector"))
+    labels = reviewed_labels(resource.get("labelSelector"))
+    attributes = Attributes(
         user=user,
         verb=resource.get("verb") or "",
         namespace=resource.get("namespace") or "",
         api_group=resource.get("group") or "",
-        api_version=resource.get("version") or "",
+        api_version=resource.get("version") or "*",
         resource=resource.get("resource") or "",
         subresource=resource.get("subresource") or "",
         name=resource.get("name") or "",
+        field_selector=fields.requirements,
+        label_selector=labels.requirements,
     )
+    ignored = [
+        f"spec.resourceAttributes.{member} {'partially ' if read.requirements else ''}"
+        "ignored due to parse error"
+        for member, read in (("fieldSelector", fields), ("labelSelector", labels))
+        if read.failed
+    ]
+    return attributes, ignored
 
 
-def verdict(api: Api, spec: Object, user: UserInfo) -> Object:
+async def verdict(api: Api, spec: Object, user: UserInfo) -> Object:
     """The status of an access review."""
-    found = api.authorizer.authorize(question(spec, user))
+    asked, ignored = question(spec, user)
+    found = await verdict_of(api.authorizer, asked)
     status: Object = {"allowed": found.decision is Decision.ALLOW}
     if found.decision is Decision.DENY:
         status["denied"] = True
     if found.reason:
         status["reason"] = found.reason
+    if errors := "; ".join([found.error, *ignored] if found.error else ignored):
+        status["evaluationError"] = errors
     return status
 
 
@@ -225,7 +247,7 @@ async def self_access(api: Api, request: Request, resource: Kind) -> AnyResponse
     causes = spec_causes(spec, subject=False)
     causes += _metadata_causes(body["metadata"])
     _check(causes)
-    return await _answer(api, request, resource, body, verdict(api, spec, request.user))
+    return await _answer(api, request, resource, body, await verdict(api, spec, request.user))
 
 
 async def subject_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
@@ -235,7 +257,7 @@ async def subject_access(api: Api, request: Request, resource: Kind) -> AnyRespo
     causes = spec_causes(spec, subject=True)
     causes += _metadata_causes(body["metadata"])
     _check(causes)
-    return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
+    return await _answer(api, request, resource, body, await verdict(api, spec, subject_of(spec)))
 
 
 async def local_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
@@ -254,7 +276,7 @@ async def local_access(api: Api, request: Request, resource: Kind) -> AnyRespons
         detail = "disallowed on this kind of request"
         causes.append(invalid_value("spec.nonResourceAttributes", _go_path(path_asked), detail))
     _check(causes)
-    return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
+    return await _answer(api, request, resource, body, await verdict(api, spec, subject_of(spec)))
 
 
 async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:

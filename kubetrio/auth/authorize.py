@@ -8,10 +8,11 @@ Source: docs "Authorization Overview", "Using RBAC Authorization" (default roles
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kubetrio.certificates import KUBELET_ADMINS
+from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import (
     AUTHENTICATED,
     MASTERS,
@@ -31,8 +32,8 @@ ALLOWED = Verdict(Decision.ALLOW, "")
 class Authorizer(Protocol):
     """One way to decide."""
 
-    def authorize(self, attributes: Attributes) -> Verdict:
-        """What it thinks of a request."""
+    def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
+        """What it thinks of a request, at once or later."""
         ...
 
 
@@ -136,42 +137,82 @@ def bootstrap_paths(objects: Mapping[str, Any]) -> PathRules:
 class Chain:
     """Authorizers in order.
 
+    It answers at once as long as those do that it asks.
+
     Args:
         authorizers: asked one after the other until one has an opinion.
     """
 
     def __init__(self, authorizers: Sequence[Authorizer]) -> None:
-        self._authorizers = tuple(authorizers)
+        self.authorizers = tuple(authorizers)
 
-    def authorize(self, attributes: Attributes) -> Verdict:
-        """The first opinion; none at all means no."""
-        for authorizer in self._authorizers:
+    def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
+        """The first opinion; with none, what everybody said of it."""
+        unsure: list[Verdict] = []
+        for at, authorizer in enumerate(self.authorizers):
             verdict = authorizer.authorize(attributes)
+            if not isinstance(verdict, Verdict):
+                return self._later(attributes, at, verdict, unsure)
             if verdict.decision is not Decision.NO_OPINION:
                 return verdict
+            if verdict is not NO_OPINION:
+                unsure.append(verdict)
+        return _no_opinion(unsure)
+
+    async def _later(
+        self, attributes: Attributes, at: int, asked: Awaitable[Verdict], unsure: list[Verdict]
+    ) -> Verdict:
+        """The rest of the chain, from one on that is waited for."""
+        verdict = await asked
+        while verdict.decision is Decision.NO_OPINION:
+            unsure.append(verdict)
+            at += 1
+            if at == len(self.authorizers):
+                return _no_opinion(unsure)
+            answer = self.authorizers[at].authorize(attributes)
+            verdict = answer if isinstance(answer, Verdict) else await answer
+        return verdict
+
+
+def _no_opinion(unsure: Sequence[Verdict]) -> Verdict:
+    """What the client is told when nobody had an opinion."""
+    if not unsure:
         return NO_OPINION
+    reason = "\n".join(one.reason for one in unsure if one.reason)
+    errors = list(dict.fromkeys(one.error for one in unsure if one.error))
+    error = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else ""
+    return Verdict(Decision.NO_OPINION, reason, error)
+
+
+_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def sanitized(text: str) -> str:
+    """A text that shows what a client sent, so that no browser takes it for HTML."""
+    return text.translate(_ESCAPED)
 
 
 def forbidden(attributes: Attributes, reason: str = "") -> ApiError:
     """403 in kube-apiserver's words."""
-    user = attributes.user.name
+    user, verb = quote(attributes.user.name), attributes.verb
     why = f": {reason}" if reason else ""
     if not attributes.resource_request:
-        message = f'forbidden: User "{user}" cannot {attributes.verb} path "{attributes.path}"'
-        return ApiError(403, "Forbidden", message + why, {}, headers=NOSNIFF)
+        said = sanitized(f"User {user} cannot {verb} path {quote(attributes.path)}")
+        return ApiError(403, "Forbidden", f"forbidden: {said}{why}", {}, headers=NOSNIFF)
     resource = GroupResource(attributes.api_group, attributes.resource)
     subject = f'{resource} "{attributes.name}"' if attributes.name else str(resource)
     path = attributes.resource
     if attributes.subresource:
         path = f"{path}/{attributes.subresource}"
     where = (
-        f'in the namespace "{attributes.namespace}"'
+        f"in the namespace {quote(attributes.namespace)}"
         if attributes.namespace
         else "at the cluster scope"
     )
-    message = (
-        f'{subject} is forbidden: User "{user}" cannot {attributes.verb} resource "{path}" '
-        f'in API group "{attributes.api_group}" {where}'
+    said = sanitized(
+        f"User {user} cannot {verb} resource {quote(path)} "
+        f"in API group {quote(attributes.api_group)} {where}"
     )
     details = resource_details(resource, attributes.name)
-    return ApiError(403, "Forbidden", message + why, details, headers=NOSNIFF)
+    message = f"{subject} is forbidden: {said}{why}"
+    return ApiError(403, "Forbidden", message, details, headers=NOSNIFF)
