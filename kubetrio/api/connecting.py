@@ -32,6 +32,7 @@ from kubetrio.api.targets import (
 )
 from kubetrio.api.upgrading import TUNNELLED, tunnel, unwrapped
 from kubetrio.api.verbs import Verb
+from kubetrio.auth.asking import verdict_of
 from kubetrio.machinery import gonumbers
 from kubetrio.machinery.identity import Decision
 from kubetrio.machinery.status import bad_request, forbidden
@@ -62,7 +63,8 @@ async def _may_create(api: Api, request: Request) -> None:
     """
     if request.info.verb == "create":
         return
-    verdict = api.authorizer.authorize(replace(attributes_of(request), verb="create"))
+    asked = replace(attributes_of(request), verb="create")
+    verdict = await verdict_of(api.authorizer, asked)
     if verdict.decision is not Decision.ALLOW:
         resource = request.resource
         if resource is None:

@@ -13,15 +13,12 @@ from kubetrio.admission.chain import Chain, Plugin
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.admissionregistration.policies.answers import Authorize
 from kubetrio.kinds.admissionregistration.policies.plugins import (
     MutatingAdmissionPolicy,
     ValidatingAdmissionPolicy,
 )
-from kubetrio.kinds.admissionregistration.policies.surroundings import (
-    BINDINGS,
-    Authorize,
-    Surroundings,
-)
+from kubetrio.kinds.admissionregistration.policies.surroundings import BINDINGS, Surroundings
 from kubetrio.kinds.certificates.admission import CertificateSubjectRestriction
 from kubetrio.kinds.core.admission.classes import DefaultIngressClass, DefaultStorageClass
 from kubetrio.kinds.core.admission.lifecycle import NamespaceLifecycle

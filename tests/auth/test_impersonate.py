@@ -362,8 +362,10 @@ async def test_questions_about_the_own_node_name_no_node() -> None:
         ),
         (
             UserInfo("bob", extra={"plain": ("v",)}),
-            "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "
-            '"plain": must be a domain-prefixed path (such as "acme.io/foo")',
+            (
+                "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "
+                '"plain": must be a domain-prefixed path (such as "acme.io/foo")'
+            ),
         ),
         (
             UserInfo("bob", extra={"a.b/C": ("v",)}),
