@@ -7,7 +7,7 @@ API reference of authentication.k8s.io and authorization.k8s.io.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from kubetrio.api import options
 from kubetrio.api.admitting import admit
@@ -22,7 +22,7 @@ from kubetrio.auth.selectors import reviewed_fields, reviewed_labels
 from kubetrio.kinds.common.selectors import field_requirement, label_requirement
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
-from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, user_info
+from kubetrio.machinery.identity import Attributes, Decision, UserInfo, user_info
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
@@ -35,17 +35,6 @@ from kubetrio.wire.negotiate import NO_TABLE
 Object = dict[str, Any]
 AUTHORIZATION = GroupKind("authorization.k8s.io", "")
 BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
-ALL_RESOURCES: Object = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-ALL_PATHS: Object = {"verbs": ["*"], "nonResourceURLs": ["*"]}
-
-
-@runtime_checkable
-class RuleLister(Protocol):
-    """An authorizer that can list what a user may do."""
-
-    def rules_for(self, user: UserInfo, namespace: str) -> tuple[list[Object], list[Object], str]:
-        """Resource rules, non-resource rules, and what went wrong, or empty."""
-        ...
 
 
 async def _answer(
@@ -285,20 +274,14 @@ async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:
     namespace = (body.get("spec") or {}).get("namespace") or ""
     if not namespace:
         raise bad_request("no namespace on request")
-    resources: list[Object] = []
-    paths: list[Object] = []
-    error = ""
-    if MASTERS in request.user.groups:
-        resources, paths = [ALL_RESOURCES], [ALL_PATHS]
-    elif isinstance(api.authorizer, RuleLister):
-        resources, paths, error = api.authorizer.rules_for(request.user, namespace)
+    rules = api.authorizer.rules_for(request.user, namespace)
     status: Object = {
-        "resourceRules": resources,
-        "nonResourceRules": paths,
-        "incomplete": bool(error),
+        "resourceRules": list(rules.resources),
+        "nonResourceRules": list(rules.paths),
+        "incomplete": rules.incomplete,
     }
-    if error:
-        status["evaluationError"] = error
+    if rules.error:
+        status["evaluationError"] = rules.error
     return await _answer(api, request, resource, {"spec": {}}, status)
 
 

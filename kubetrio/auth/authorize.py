@@ -8,8 +8,8 @@ Source: docs "Authorization Overview", "Using RBAC Authorization" (default roles
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from kubetrio.certificates import KUBELET_ADMINS
 from kubetrio.machinery.fielderrors import quote
@@ -19,6 +19,7 @@ from kubetrio.machinery.identity import (
     UNAUTHENTICATED,
     Attributes,
     Decision,
+    UserInfo,
     Verdict,
 )
 from kubetrio.machinery.names import GroupResource
@@ -27,6 +28,31 @@ from kubetrio.machinery.status import ApiError, resource_details
 NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
 NO_OPINION = Verdict(Decision.NO_OPINION, "")
 ALLOWED = Verdict(Decision.ALLOW, "")
+
+
+class Rules(NamedTuple):
+    """What somebody may do.
+
+    Args:
+        resources: rules about resources, as SelfSubjectRulesReview has them.
+        paths: rules about other paths.
+        incomplete: whether there may be more.
+        error: what went wrong; empty for nothing.
+    """
+
+    resources: tuple[Mapping[str, Any], ...] = ()
+    paths: tuple[Mapping[str, Any], ...] = ()
+    incomplete: bool = False
+    error: str = ""
+
+
+@runtime_checkable
+class RuleLister(Protocol):
+    """An authorizer that can list what somebody may do."""
+
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules:
+        """What a user may do in a namespace."""
+        ...
 
 
 class Authorizer(Protocol):
@@ -159,6 +185,20 @@ class Chain:
                 unsure.append(verdict)
         return _no_opinion(unsure)
 
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules:
+        """What all of them list."""
+        found = [
+            one.rules_for(user, namespace)
+            for one in self.authorizers
+            if isinstance(one, RuleLister)
+        ]
+        return Rules(
+            tuple(rule for rules in found for rule in rules.resources),
+            tuple(rule for rules in found for rule in rules.paths),
+            any(rules.incomplete for rules in found),
+            aggregated(rules.error for rules in found),
+        )
+
     async def _later(
         self, attributes: Attributes, at: int, asked: Awaitable[Verdict], unsure: list[Verdict]
     ) -> Verdict:
@@ -179,9 +219,13 @@ def _no_opinion(unsure: Sequence[Verdict]) -> Verdict:
     if not unsure:
         return NO_OPINION
     reason = "\n".join(one.reason for one in unsure if one.reason)
-    errors = list(dict.fromkeys(one.error for one in unsure if one.error))
-    error = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else ""
-    return Verdict(Decision.NO_OPINION, reason, error)
+    return Verdict(Decision.NO_OPINION, reason, aggregated(one.error for one in unsure))
+
+
+def aggregated(errors: Iterable[str]) -> str:
+    """Several errors as one text, each once; empty for none."""
+    told = list(dict.fromkeys(filter(None, errors)))
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

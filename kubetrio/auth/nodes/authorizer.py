@@ -6,10 +6,10 @@ reasons are kube-apiserver's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kubetrio.auth.authorize import ALLOWED, NO_OPINION
+from kubetrio.auth.authorize import ALLOWED, NO_OPINION, Rules
 from kubetrio.auth.nodes.graph import Graph
 from kubetrio.auth.nodes.uses import (
     ACCOUNT,
@@ -111,11 +111,12 @@ class NodeAuthorizer:
             return ALLOWED
         return NO_OPINION
 
-    def rules_for(self, user: UserInfo, namespace: str) -> tuple[Sequence[Any], Sequence[Any], str]:
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules:
         """Nothing: what a kubelet may do depends on what its pods use."""
         del namespace
-        known = node_of(user) is None
-        return (), (), "" if known else "node authorizer does not support user rule resolution"
+        if node_of(user) is None:
+            return Rules()
+        return Rules(incomplete=True, error="node authorizer does not support user rule resolution")
 
     # ------------------------------------------------------------------ what is used
 

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from kubetrio.api.sub_reviews import question
+from kubetrio.auth.authorize import Rules
 from kubetrio.auth.nodes.authorizer import NODES, NodeAuthorizer, node_of, rules_of
 from kubetrio.auth.nodes.graph import Graph
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo
@@ -87,5 +88,5 @@ def test_rules_cannot_be_listed_for_kubelets() -> None:
     """And are said to be incomplete; for others it has nothing to say."""
     said = "node authorizer does not support user rule resolution"
     deciding = authorizer()
-    assert deciding.rules_for(UserInfo("system:node:n1", groups=(NODES,)), "x")[2] == said
-    assert deciding.rules_for(UserInfo("alice"), "x")[2] == ""
+    assert deciding.rules_for(UserInfo("system:node:n1", groups=(NODES,)), "x").error == said
+    assert deciding.rules_for(UserInfo("alice"), "x") == Rules()
