@@ -38,7 +38,14 @@ from kubetrio.auth import authorize as authorization
 from kubetrio.auth.impersonate import ORDINARY, wanted_user
 from kubetrio.logs import Log
 from kubetrio.machinery.fielderrors import quote
-from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Attributes, Decision, UserInfo, Verdict
+from kubetrio.machinery.identity import (
+    ANONYMOUS,
+    MASTERS,
+    Attributes,
+    Decision,
+    UserInfo,
+    Verdict,
+)
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import RequestKey
@@ -207,9 +214,20 @@ def parse(api: Api, request: Request) -> Answer:
     return None
 
 
-def authenticate(api: Api, request: Request) -> Answer:
+def authenticate(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Credentials to a user, or 401."""
-    user = request.user = api.authenticator.authenticate(request)
+    user = api.authenticator.authenticate(request)
+    if isinstance(user, UserInfo):
+        return _from(request, user)
+    return _authenticated(request, user)
+
+
+async def _authenticated(request: Request, asked: Awaitable[UserInfo]) -> Answer:
+    return _from(request, await asked)
+
+
+def _from(request: Request, user: UserInfo) -> Answer:
+    request.user = user
     if request.identified is not None and user is not ANONYMOUS:
         request.identified(user)
     return None
@@ -276,29 +294,26 @@ async def _come_back(api: Api, request: Request) -> Response | None:
 def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """403 for what the user may not do; the answer of some authorizers has to be waited for."""
     if MASTERS in request.user.groups:
+        request.verdict = authorization.ALLOWED
         return None
     attributes = attributes_of(request)
     verdict = api.authorizer.authorize(attributes)
     if isinstance(verdict, Verdict):
-        return _judged(request, attributes, verdict)
-    return _judged_later(request, attributes, verdict)
+        return _may(request, attributes, verdict)
+    return _authorized(request, attributes, verdict)
 
 
-async def _judged_later(
-    request: Request, attributes: Attributes, verdict: Awaitable[Verdict]
+async def _authorized(
+    request: Request, attributes: Attributes, asked: Awaitable[Verdict]
 ) -> Answer:
-    return _judged(request, attributes, await verdict)
+    return _may(request, attributes, await asked)
 
 
-def _judged(request: Request, attributes: Attributes, verdict: Verdict) -> Answer:
-    """Go on, or refuse.
-
-    Raises:
-        ApiError: 403.
-    """
+def _may(request: Request, attributes: Attributes, verdict: Verdict) -> Answer:
+    request.verdict = verdict
     if verdict.decision is Decision.ALLOW:
         return None
-    if verdict.error:  # nobody knows: as if there were no authorizer
+    if verdict.error:  # nobody knows; in these words and not as a Status
         uri = request.raw_path + ("?" + request.raw_query if request.raw_query else "")
         said = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
         return text_response(authorization.sanitized(said), 500, authorization.NOSNIFF)

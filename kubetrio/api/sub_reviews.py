@@ -18,11 +18,13 @@ from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
 from kubetrio.auth.asking import verdict_of
+from kubetrio.auth.authenticate import Reviewed
+from kubetrio.auth.authorize import Rules
 from kubetrio.auth.selectors import reviewed_fields, reviewed_labels
 from kubetrio.kinds.common.selectors import field_requirement, label_requirement
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
-from kubetrio.machinery.identity import Attributes, Decision, UserInfo, user_info
+from kubetrio.machinery.identity import Attributes, Decision, UserInfo, authenticated, user_info
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
@@ -85,13 +87,17 @@ async def token(api: Api, request: Request, resource: Kind) -> AnyResponse:
     if not text:
         raise bad_request("token is required for TokenReview in authentication")
     asked = spec.get("audiences") or api.config.audiences
-    audiences = [audience for audience in api.config.audiences if audience in asked]
-    user = api.authenticator.user_of(text.encode("utf-8", "surrogatepass"))
+    audiences = tuple(audience for audience in api.config.audiences if audience in asked)
+    reviewed = api.authenticator.review(text.encode("utf-8", "surrogatepass"), audiences)
+    if not isinstance(reviewed, Reviewed):
+        reviewed = await reviewed
+    found = reviewed.found
     status: Object = {}
-    if user is None or not audiences:
-        status.update(user={}, error=BAD_TOKEN)
+    if found is None or not audiences:
+        status.update(user={}, error=reviewed.error or BAD_TOKEN)
     else:
-        status.update(authenticated=True, user=user_info(user), audiences=audiences)
+        user = user_info(authenticated(found.user))
+        status.update(authenticated=True, user=user, audiences=list(found.audiences))
     return await _answer(api, request, resource, body, status)
 
 
@@ -275,6 +281,8 @@ async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:
     if not namespace:
         raise bad_request("no namespace on request")
     rules = api.authorizer.rules_for(request.user, namespace)
+    if not isinstance(rules, Rules):
+        rules = await rules
     status: Object = {
         "resourceRules": list(rules.resources),
         "nonResourceRules": list(rules.paths),

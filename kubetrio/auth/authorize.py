@@ -1,66 +1,68 @@
 """Who may do what: authorizers in order, the first opinion counts.
 
-``system:masters`` may do everything; beside that, the non-resource paths that Kubernetes' bootstrap
-roles open to everybody.  Roles and bindings join the chain as one more authorizer.
-
-Source: docs "Authorization Overview", "Using RBAC Authorization" (default roles).
+Source: docs "Authorization Overview"; k8s.io/apiserver/pkg/authorization/union.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from kubetrio.certificates import KUBELET_ADMINS
 from kubetrio.machinery.fielderrors import quote
-from kubetrio.machinery.identity import (
-    AUTHENTICATED,
-    MASTERS,
-    UNAUTHENTICATED,
-    Attributes,
-    Decision,
-    UserInfo,
-    Verdict,
-)
+from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, Verdict
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, resource_details
+from kubetrio.machinery.waiting import Walk, run
+
+Object = dict[str, Any]
 
 NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
 NO_OPINION = Verdict(Decision.NO_OPINION, "")
 ALLOWED = Verdict(Decision.ALLOW, "")
 
 
+class Authorizer(Protocol):
+    """One way to decide."""
+
+    def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
+        """What it thinks of a request; where it has to wait, what gives that."""
+        ...
+
+
+Authorize = Callable[[Attributes], Verdict | Awaitable[Verdict]]
+"""Asks the authorizers of a server."""
+
+
 class Rules(NamedTuple):
-    """What somebody may do.
+    """What a user may do in a namespace, as a SelfSubjectRulesReview has it.
 
     Args:
-        resources: rules about resources, as SelfSubjectRulesReview has them.
-        paths: rules about other paths.
+        resources: ``ResourceRule`` objects.
+        paths: ``NonResourceRule`` objects.
         incomplete: whether there may be more.
-        error: what went wrong; empty for nothing.
+        error: why, or what went wrong.
     """
 
-    resources: tuple[Mapping[str, Any], ...] = ()
-    paths: tuple[Mapping[str, Any], ...] = ()
+    resources: Sequence[Object] = ()
+    paths: Sequence[Object] = ()
     incomplete: bool = False
     error: str = ""
 
 
 @runtime_checkable
 class RuleLister(Protocol):
-    """An authorizer that can list what somebody may do."""
+    """An authorizer that can list what a user may do."""
 
-    def rules_for(self, user: UserInfo, namespace: str) -> Rules:
-        """What a user may do in a namespace."""
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
+        """What it lets somebody do."""
         ...
 
 
-class Authorizer(Protocol):
-    """One way to decide."""
-
-    def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
-        """What it thinks of a request, at once or later."""
-        ...
+EVERYTHING = Rules(
+    [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+    [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+)
 
 
 class Masters:
@@ -70,28 +72,9 @@ class Masters:
         """Allow members of the group."""
         return ALLOWED if MASTERS in attributes.user.groups else NO_OPINION
 
-
-class PathRules:
-    """Non-resource rules for groups, read from bootstrap roles.
-
-    Args:
-        rules: group name to paths that may be read; a trailing ``*`` matches any rest.
-    """
-
-    def __init__(self, rules: Mapping[str, Sequence[str]]) -> None:
-        self._rules = rules
-
-    def authorize(self, attributes: Attributes) -> Verdict:
-        """Allow GETs of open paths."""
-        if attributes.resource_request or attributes.verb not in ("get", "head"):
-            return NO_OPINION
-        for group in attributes.user.groups:
-            for pattern in self._rules.get(group, ()):
-                if pattern == attributes.path or (
-                    pattern.endswith("*") and attributes.path.startswith(pattern[:-1])
-                ):
-                    return ALLOWED
-        return NO_OPINION
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules:  # noqa: ARG002
+        """Everything, for members of the group."""
+        return EVERYTHING if MASTERS in user.groups else Rules()
 
 
 class RoleRules:
@@ -125,15 +108,6 @@ class RoleRules:
         return ALLOWED
 
 
-def basic_user(objects: Mapping[str, Any]) -> RoleRules:
-    """The authorizer of a fresh cluster's ``system:basic-user``: reviews of oneself.
-
-    Args:
-        objects: bootstrap objects by ``Kind name``.
-    """
-    return RoleRules(AUTHENTICATED, objects["ClusterRole system:basic-user"]["rules"])
-
-
 def kubelet_admins(objects: Mapping[str, Any]) -> RoleRules:
     """What kubelets are answered that ask about the server itself, which connects to them.
 
@@ -143,27 +117,8 @@ def kubelet_admins(objects: Mapping[str, Any]) -> RoleRules:
     return RoleRules(KUBELET_ADMINS, objects["ClusterRole system:kubelet-api-admin"]["rules"])
 
 
-def bootstrap_paths(objects: Mapping[str, Any]) -> PathRules:
-    """Open paths of a fresh cluster.
-
-    Args:
-        objects: bootstrap objects by ``Kind name``, as in ``schemas/bootstrap.json``.
-    """
-
-    def paths(role: str) -> list[str]:
-        rules = objects[f"ClusterRole {role}"]["rules"]
-        return [path for rule in rules for path in rule.get("nonResourceURLs", ())]
-
-    public = paths("system:public-info-viewer")
-    return PathRules(
-        {UNAUTHENTICATED: public, AUTHENTICATED: [*public, *paths("system:discovery")]}
-    )
-
-
 class Chain:
     """Authorizers in order.
-
-    It answers at once as long as those do that it asks.
 
     Args:
         authorizers: asked one after the other until one has an opinion.
@@ -173,58 +128,52 @@ class Chain:
         self.authorizers = tuple(authorizers)
 
     def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
-        """The first opinion; with none, what everybody said of it."""
-        unsure: list[Verdict] = []
-        for at, authorizer in enumerate(self.authorizers):
+        """The first opinion; none at all means no.  Waits only where an authorizer does."""
+        return run(self._walk(attributes))
+
+    def _walk(self, attributes: Attributes) -> Walk[Verdict]:
+        reasons: list[str] = []
+        errors: list[str] = []
+        for authorizer in self.authorizers:
             verdict = authorizer.authorize(attributes)
             if not isinstance(verdict, Verdict):
-                return self._later(attributes, at, verdict, unsure)
+                verdict = yield verdict
             if verdict.decision is not Decision.NO_OPINION:
                 return verdict
-            if verdict is not NO_OPINION:
-                unsure.append(verdict)
-        return _no_opinion(unsure)
+            if verdict.reason:
+                reasons.append(verdict.reason)
+            if verdict.error:
+                errors.append(verdict.error)
+        if not reasons and not errors:
+            return NO_OPINION
+        return Verdict(Decision.NO_OPINION, "\n".join(reasons), aggregate(errors))
 
-    def rules_for(self, user: UserInfo, namespace: str) -> Rules:
-        """What all of them list."""
-        found = [
-            one.rules_for(user, namespace)
-            for one in self.authorizers
-            if isinstance(one, RuleLister)
-        ]
-        return Rules(
-            tuple(rule for rules in found for rule in rules.resources),
-            tuple(rule for rules in found for rule in rules.paths),
-            any(rules.incomplete for rules in found),
-            aggregated(rules.error for rules in found),
-        )
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
+        """What all authorizers together let somebody do."""
+        return run(self._all_rules(user, namespace))
 
-    async def _later(
-        self, attributes: Attributes, at: int, asked: Awaitable[Verdict], unsure: list[Verdict]
-    ) -> Verdict:
-        """The rest of the chain, from one on that is waited for."""
-        verdict = await asked
-        while verdict.decision is Decision.NO_OPINION:
-            unsure.append(verdict)
-            at += 1
-            if at == len(self.authorizers):
-                return _no_opinion(unsure)
-            answer = self.authorizers[at].authorize(attributes)
-            verdict = answer if isinstance(answer, Verdict) else await answer
-        return verdict
+    def _all_rules(self, user: UserInfo, namespace: str) -> Walk[Rules]:
+        resources: list[Object] = []
+        paths: list[Object] = []
+        errors: list[str] = []
+        incomplete = False
+        for authorizer in self.authorizers:
+            if not isinstance(authorizer, RuleLister):
+                continue
+            rules = authorizer.rules_for(user, namespace)
+            if not isinstance(rules, Rules):
+                rules = yield rules
+            resources += rules.resources
+            paths += rules.paths
+            incomplete = incomplete or rules.incomplete
+            if rules.error:
+                errors.append(rules.error)
+        return Rules(resources, paths, incomplete, aggregate(errors))
 
 
-def _no_opinion(unsure: Sequence[Verdict]) -> Verdict:
-    """What the client is told when nobody had an opinion."""
-    if not unsure:
-        return NO_OPINION
-    reason = "\n".join(one.reason for one in unsure if one.reason)
-    return Verdict(Decision.NO_OPINION, reason, aggregated(one.error for one in unsure))
-
-
-def aggregated(errors: Iterable[str]) -> str:
-    """Several errors as one text, each once; empty for none."""
-    told = list(dict.fromkeys(filter(None, errors)))
+def aggregate(errors: Sequence[str]) -> str:
+    """Several errors as Go's ``utilerrors.NewAggregate`` prints them: each once."""
+    told = list(dict.fromkeys(errors))
     return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authorization import Authorization
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.network import Kubelet, Services
@@ -28,6 +29,7 @@ class Config(Section):
         storage: how objects are kept.
         serving: where and how the server listens.
         auth: who may be who.
+        authorization: who may do what.
         admission: what objects may be.
         requests: how long requests take.
         flowcontrol: how many requests execute at a time.
@@ -48,6 +50,7 @@ class Config(Section):
     storage: Storage = field(default_factory=Storage)
     serving: Serving = field(default_factory=Serving)
     auth: Authentication = field(default_factory=Authentication)
+    authorization: Authorization = field(default_factory=Authorization)
     admission: Admission = field(default_factory=Admission)
     requests: Requests = field(default_factory=Requests)
     flowcontrol: FlowControl = field(default_factory=FlowControl)
@@ -57,7 +60,8 @@ class Config(Section):
         "controllers", CONTROLLERS, ("*",),
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
         "that a kube-controller-manager beside this server runs",
-        more="They are `resourcequota-controller`, `persistentvolumeclaim-protection-controller`, "
+        more="They are `clusterrole-aggregation-controller`, `resourcequota-controller`, "
+        "`persistentvolumeclaim-protection-controller`, "
         "`persistentvolume-protection-controller` and "
         "`volumeattributesclass-protection-controller`. "
         "Both may run at a time: they only write what is not right.",

@@ -79,17 +79,21 @@ def authenticated(user: UserInfo) -> UserInfo:
 
 
 class SelectorRequirement(NamedTuple):
-    """One requirement of a selector, as a SubjectAccessReview has it.
+    """One requirement of a selector, as authorizers see it.
 
     Args:
-        key: the label or field.
-        operator: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``.
-        values: one for a field.
+        key: of a label, or name of a field.
+        operator: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``; of fields only the first two.
+        values: what it is compared with.
     """
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
+
+
+Selection = tuple[SelectorRequirement, ...]
+"""Requirements that all hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +113,8 @@ class Attributes:
         resource_request: whether the path names a resource; if not, only ``user``, ``verb`` and
             ``path`` count.
         path: URL path without query.
-        field_selector: what fields have to be; None where nothing is said of them.
-        label_selector: what labels have to be; None where nothing is said of them.
+        field_selector: what fields of the objects are restricted to; None for no restriction.
+        label_selector: the same of labels.
     """
 
     user: UserInfo
@@ -123,8 +127,8 @@ class Attributes:
     name: str = ""
     resource_request: bool = True
     path: str = ""
-    field_selector: tuple[SelectorRequirement, ...] | None = None
-    label_selector: tuple[SelectorRequirement, ...] | None = None
+    field_selector: Selection | None = None
+    label_selector: Selection | None = None
 
 
 class Decision(Enum):
@@ -141,7 +145,7 @@ class Verdict(NamedTuple):
     Args:
         decision: what it is.
         reason: why.
-        error: what went wrong while it was made; it counts only where nobody allows the request.
+        error: what went wrong while it was made; empty for nothing.
     """
 
     decision: Decision

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from kubetrio.auth.authorize import Authorize
 from kubetrio.auth.selectors import field_requirements, label_requirements
 from kubetrio.cel.authorizing import Answer, Question
 from kubetrio.cel.wording import OUT_OF_BUDGET
 from kubetrio.machinery.identity import AUTHENTICATED, Attributes, Decision, UserInfo, Verdict
 
 T = TypeVar("T")
-Authorize = Callable[[Attributes], Verdict | Awaitable[Verdict]]
 
 MOST_WAITED = 28
 """Answers that one request may wait for: kube-apiserver lets the expressions of a request cost

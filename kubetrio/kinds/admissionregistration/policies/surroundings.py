@@ -8,7 +8,7 @@ from typing import Any
 from kubetrio.admission.attributes import Attributes
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
-from kubetrio.kinds.admissionregistration.policies.answers import Authorize
+from kubetrio.auth.authorize import Authorize
 from kubetrio.machinery.names import GroupResource
 from kubetrio.schema.registry import LiveRegistry
 
