@@ -69,16 +69,16 @@ _STRUCT = (
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ('{"user": 5}', "json: cannot unmarshal number into Go struct field Policy.user of type string"),
-        ("{bad", "couldn't get version/kind; json parse error: invalid character 'b' looking for "
-         "beginning of object key string"),
-        (NEW % '{"user":5}', "json: cannot unmarshal number into Go struct field "
-         "PolicySpec.spec.user of type string"),
+        ('{"user": 5}', "json: cannot unmarshal number into Go struct field Policy.user of type string"),  # noqa: E501
+        ("{bad", ("couldn't get version/kind; json parse error: invalid character 'b' looking for "
+         "beginning of object key string")),
+        (NEW % '{"user":5}', ("json: cannot unmarshal number into Go struct field "
+         "PolicySpec.spec.user of type string")),
         ('{"apiVersion":"abac.authorization.kubernetes.io/v2","kind":"Policy"}',
-         'no kind "Policy" is registered for version "abac.authorization.kubernetes.io/v2" in '
-         'scheme "k8s.io/kubernetes/pkg/apis/abac/register.go:33"'),
-        ("[]", f"couldn't get version/kind; json parse error: json: cannot unmarshal array into {_STRUCT}"),
-        ('"a"', f"couldn't get version/kind; json parse error: json: cannot unmarshal string into {_STRUCT}"),
+         ('no kind "Policy" is registered for version "abac.authorization.kubernetes.io/v2" in '
+         'scheme "k8s.io/kubernetes/pkg/apis/abac/register.go:33"')),
+        ("[]", f"couldn't get version/kind; json parse error: json: cannot unmarshal array into {_STRUCT}"),  # noqa: E501
+        ('"a"', f"couldn't get version/kind; json parse error: json: cannot unmarshal string into {_STRUCT}"),  # noqa: E501
     ],
 )  # fmt: skip
 def test_bad_lines_are_told_with_file_and_number(line: str, why: str) -> None:
@@ -90,7 +90,7 @@ def test_bad_lines_are_told_with_file_and_number(line: str, why: str) -> None:
 
 def test_long_lines_are_refused() -> None:
     """Whoever reads by lines has a bound."""
-    with pytest.raises(PolicyError, match="/f: bufio.Scanner: token too long"):
+    with pytest.raises(PolicyError, match=r"/f: bufio.Scanner: token too long"):
         read_policies(b"#" * LINE_MAX, "/f")
 
 

@@ -20,21 +20,21 @@ FILE = Path("/x")
         ({"modes": ("Foo",)}, 'authorization-mode "Foo" is not a valid mode'),
         ({"modes": ("rbac",)}, 'authorization-mode "rbac" is not a valid mode'),
         ({"modes": ("ABAC", "Webhook")},
-         "[authorization-mode ABAC's authorization policy file not passed, "
-         "authorization-mode Webhook's authorization config file not passed]"),
+         ("[authorization-mode ABAC's authorization policy file not passed, "
+         "authorization-mode Webhook's authorization config file not passed]")),
         ({"modes": ("RBAC",), "policy_file": FILE},
          "cannot specify --authorization-policy-file without mode ABAC"),
         ({"modes": ("RBAC",), "webhook_config_file": FILE},
          "cannot specify --authorization-webhook-config-file without mode Webhook"),
         ({"modes": ("RBAC",), "config_file": FILE},
-         "--authorization-config can not be specified when --authorization-mode or "
-         "--authorization-webhook-* flags are defined"),
+         ("--authorization-config can not be specified when --authorization-mode or "
+         "--authorization-webhook-* flags are defined")),
         ({"webhook_version": "v1", "config_file": FILE},
-         "--authorization-config can not be specified when --authorization-mode or "
-         "--authorization-webhook-* flags are defined"),
+         ("--authorization-config can not be specified when --authorization-mode or "
+         "--authorization-webhook-* flags are defined")),
         ({"webhook_authorized_ttl_s": 1.0, "config_file": FILE},
-         "--authorization-config can not be specified when --authorization-mode or "
-         "--authorization-webhook-* flags are defined"),
+         ("--authorization-config can not be specified when --authorization-mode or "
+         "--authorization-webhook-* flags are defined")),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together(given: dict[str, Any], said: str) -> None:

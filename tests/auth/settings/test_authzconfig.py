@@ -35,7 +35,7 @@ def said(text: str) -> str:
          LOAD + 'strict decoding error: unknown field "authorizers[0].bar", unknown field "foo"'),
         ("apiVersion: apiserver.config.k8s.io/v2\nkind: AuthorizationConfiguration",
          LOAD + 'no kind "AuthorizationConfiguration" is registered for version '
-         '"apiserver.config.k8s.io/v2" in scheme "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32"'),
+         '"apiserver.config.k8s.io/v2" in scheme "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32"'),  # noqa: E501
         ("kind: AuthorizationConfiguration",
          LOAD + "Object 'apiVersion' is missing in 'kind: AuthorizationConfiguration'"),
         ("a: b: c", LOAD + "yaml: mapping values are not allowed in this context"),
@@ -102,45 +102,67 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
     )
     expected = [
-        'authorizers[1].type: Unsupported value: "What": supported values: "ABAC", "AlwaysAllow", '
-        '"AlwaysDeny", "Node", "RBAC", "Webhook"',
+        (
+            'authorizers[1].type: Unsupported value: "What": supported values: "ABAC", "AlwaysAllow", '  # noqa: E501
+            '"AlwaysDeny", "Node", "RBAC", "Webhook"'
+        ),
         "authorizers[2].type: Required value",
-        'authorizers[3].webhook: Invalid value: "non-null": may only be specified when type=Webhook',
+        'authorizers[3].webhook: Invalid value: "non-null": may only be specified when type=Webhook',  # noqa: E501
         'authorizers[4].type: Duplicate value: "RBAC"',
         f'authorizers[5].name: Invalid value: "A B": authorizer name is invalid: {subdomain}',
         "authorizers[5].webhook: Required value: required when type=Webhook",
         "authorizers[6].name: Required value",
         'authorizers[7].timeout: Invalid value: "31s": must be > 0s and <= 30s',
         'authorizers[7].authorizedTTL: Invalid value: "-1s": must be > 0s',
-        'authorizers[7].subjectAccessReviewVersion: Unsupported value: "v2": supported values: '
-        '"v1", "v1beta1"',
-        "authorizers[7].matchConditionSubjectAccessReviewVersion: Unsupported value: "
-        '"v3": supported values: "v1"',
-        'authorizers[7].failurePolicy: Unsupported value: "X": supported values: "NoOpinion", '
-        '"Deny"',
-        'authorizers[7].connectionInfo.type: Unsupported value: {"Type":"Foo","KubeConfigFile":null}'
-        ': supported values: "InClusterConfig", "KubeConfigFile"',
+        (
+            'authorizers[7].subjectAccessReviewVersion: Unsupported value: "v2": supported values: '
+            '"v1", "v1beta1"'
+        ),
+        (
+            "authorizers[7].matchConditionSubjectAccessReviewVersion: Unsupported value: "
+            '"v3": supported values: "v1"'
+        ),
+        (
+            'authorizers[7].failurePolicy: Unsupported value: "X": supported values: "NoOpinion", '
+            '"Deny"'
+        ),
+        (
+            'authorizers[7].connectionInfo.type: Unsupported value: {"Type":"Foo","KubeConfigFile":null}'  # noqa: E501
+            ': supported values: "InClusterConfig", "KubeConfigFile"'
+        ),
         "authorizers[7].matchConditions[0].expression: Required value",
-        'authorizers[7].matchConditions[1].expression: Invalid value: "1": must evaluate to bool '
-        "but got int",
-        'authorizers[7].matchConditions[2].expression: Invalid value: "request.foo": compilation '
-        "failed: ERROR: <input>:1:8: undefined field 'foo'\n | request.foo\n | .......^",
+        (
+            'authorizers[7].matchConditions[1].expression: Invalid value: "1": must evaluate to bool '  # noqa: E501
+            "but got int"
+        ),
+        (
+            'authorizers[7].matchConditions[2].expression: Invalid value: "request.foo": compilation '  # noqa: E501
+            "failed: ERROR: <input>:1:8: undefined field 'foo'\n | request.foo\n | .......^"
+        ),
         'authorizers[8].name: Duplicate value: "w"',
         "authorizers[8].timeout: Required value",
         "authorizers[8].subjectAccessReviewVersion: Required value",
-        "authorizers[8].matchConditionSubjectAccessReviewVersion: Required value: required if "
-        "match conditions are specified",
+        (
+            "authorizers[8].matchConditionSubjectAccessReviewVersion: Required value: required if "
+            "match conditions are specified"
+        ),
         "authorizers[8].failurePolicy: Required value",
-        'authorizers[8].connectionInfo.kubeConfigFile: Invalid value: "rel": must be an absolute '
-        "path",
+        (
+            'authorizers[8].connectionInfo.kubeConfigFile: Invalid value: "rel": must be an absolute '  # noqa: E501
+            "path"
+        ),
         'authorizers[8].matchConditions[1].expression: Duplicate value: "true"',
         "authorizers[9].timeout: Required value",
         "authorizers[9].subjectAccessReviewVersion: Required value",
         "authorizers[9].failurePolicy: Required value",
-        'authorizers[9].connectionInfo.kubeConfigFile: Invalid value: "rel": can only be set when '
-        "type=KubeConfigFile",
-        'authorizers[10].connectionInfo.kubeConfigFile: Invalid value: "/nonexistent": error '
-        "loading file: stat /nonexistent: no such file or directory",
+        (
+            'authorizers[9].connectionInfo.kubeConfigFile: Invalid value: "rel": can only be set when '  # noqa: E501
+            "type=KubeConfigFile"
+        ),
+        (
+            'authorizers[10].connectionInfo.kubeConfigFile: Invalid value: "/nonexistent": error '
+            "loading file: stat /nonexistent: no such file or directory"
+        ),
         'authorizers[11].connectionInfo.kubeConfigFile: Invalid value: "/": must be a regular file',
     ]
     assert said(text) == f"[{', '.join(expected)}]"
@@ -150,7 +172,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 def test_what_a_configuration_says(version: str) -> None:
     """With defaults, in each version."""
     head = HEAD.replace("/v1", f"/{version}")
-    text = f"{head}authorizers: [{{type: RBAC, name: rbac}}, {{type: Webhook, name: w, webhook: {{{GOOD}}}}}]"
+    text = f"{head}authorizers: [{{type: RBAC, name: rbac}}, {{type: Webhook, name: w, webhook: {{{GOOD}}}}}]"  # noqa: E501
     webhook = WebhookSetting(
         authorized_s=300.0, unauthorized_s=30.0, timeout_s=1.0, version="v1", failure="Deny",
         kubeconfig=None,

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import trio
-from hook_server import Object, Said, review, webhook
 from trio.testing import MockClock
 
 from kubetrio import pki
@@ -28,6 +27,7 @@ from kubetrio.machinery.identity import (
 )
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.outgoing.target import Target
+from kubetrio.testing.reviewhook import Object, Said, review, webhook
 
 ALICE = UserInfo("alice", "7", ("devs",), {"k": ("v",)})
 ASKED = Attributes(user=ALICE, verb="list", namespace="x", api_version="v1", resource="pods")
@@ -67,30 +67,30 @@ def test_groups_have_another_name_in_the_old_version() -> None:
 @pytest.mark.parametrize(
     ("code", "body", "why"),
     [
-        (200, "{bad", "couldn't get version/kind; json parse error: invalid character 'b' looking "
-         "for beginning of object key string"),
+        (200, "{bad", ("couldn't get version/kind; json parse error: invalid character 'b' looking "
+         "for beginning of object key string")),
         (200, "", "0-length response with status code: 200 and content type: application/json"),
         (204, "", "0-length response with status code: 204 and content type: application/json"),
-        (200, "[]", f"couldn't get version/kind; json parse error: json: cannot unmarshal array into {STRUCT}"),
+        (200, "[]", f"couldn't get version/kind; json parse error: json: cannot unmarshal array into {STRUCT}"),  # noqa: E501
         (200, '{"apiVersion":"authorization.k8s.io/v1","kind":"TokenReview"}',
          f'no kind "TokenReview" is registered for version "authorization.k8s.io/v1" {SCHEME}'),
         (200, '{"apiVersion":"authorization.k8s.io/v9","kind":"SubjectAccessReview"}',
-         f'no kind "SubjectAccessReview" is registered for version "authorization.k8s.io/v9" {SCHEME}'),
+         f'no kind "SubjectAccessReview" is registered for version "authorization.k8s.io/v9" {SCHEME}'),  # noqa: E501
         (200, '{"apiVersion":"authorization.k8s.io/v1beta1","kind":"SubjectAccessReview"}',
-         "converting (v1beta1.SubjectAccessReview) to (v1.SubjectAccessReview): unknown conversion"),
+         "converting (v1beta1.SubjectAccessReview) to (v1.SubjectAccessReview): unknown conversion"),  # noqa: E501
         (200, '{"apiVersion":"v1","kind":"Status"}',
          "converting (v1.Status) to (v1.SubjectAccessReview): unknown conversion"),
-        (200, '{"status":{"allowed":"yes"}}', "json: cannot unmarshal string into Go struct field "
-         "SubjectAccessReviewStatus.status.allowed of type bool"),
+        (200, '{"status":{"allowed":"yes"}}', ("json: cannot unmarshal string into Go struct field "
+         "SubjectAccessReviewStatus.status.allowed of type bool")),
         (401, "boom", "the server has asked for the client to provide credentials"),
         (403, "boom", "unknown"),
         (404, "boom", "the server could not find the requested resource"),
         (409, "boom", "the server reported a conflict"),
-        (418, "boom", "the server responded with the status code 418 but did not return more information"),
-        (302, "boom", "the server responded with the status code 302 but did not return more information"),
-        (429, "boom", "the server has received too many requests and has asked us to try again later"),
-        (500, "boom", 'an error on the server ("unknown") has prevented the request from succeeding'),
-        (502, "boom", 'an error on the server ("unknown") has prevented the request from succeeding'),
+        (418, "boom", "the server responded with the status code 418 but did not return more information"),  # noqa: E501
+        (302, "boom", "the server responded with the status code 302 but did not return more information"),  # noqa: E501
+        (429, "boom", "the server has received too many requests and has asked us to try again later"),  # noqa: E501
+        (500, "boom", 'an error on the server ("unknown") has prevented the request from succeeding'),  # noqa: E501
+        (502, "boom", 'an error on the server ("unknown") has prevented the request from succeeding'),  # noqa: E501
         (503, "boom", "the server is currently unable to handle the request"),
         (403, '{"apiVersion":"v1","kind":"Status","message":"told"}', "told"),
     ],

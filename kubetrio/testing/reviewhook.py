@@ -1,4 +1,4 @@
-"""A webhook over TLS for tests."""
+"""A webhook over TLS that answers SubjectAccessReviews, for tests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def webhook(made: pki.Pki, answer: Answer) -> AsyncIterator[str]:
             while True:
                 event = connection.next_event()
                 if event is h11.NEED_DATA:
-                    connection.receive_data(await stream.receive_some(65536))
+                    connection.receive_data(bytes(await stream.receive_some(65536)))
                 elif isinstance(event, h11.Data):
                     body += event.data
                 elif isinstance(event, h11.EndOfMessage):
