@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kubetrio.auth.nodes.follow import Followed
@@ -247,7 +247,7 @@ async def write(store: MemoryStore, key: str, obj: Object | None) -> None:
 
 
 @given(CHANGES, CHANGES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 async def test_the_graph_is_what_is_stored(
     before: list[tuple[str, str, str, Object | None]],
     after: list[tuple[str, str, str, Object | None]],
