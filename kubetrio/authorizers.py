@@ -11,14 +11,14 @@ from pathlib import Path
 from kubetrio.auth.abac import Policies, PolicyError, read_policies
 from kubetrio.auth.always import AlwaysAllow, AlwaysDeny
 from kubetrio.auth.authorize import Authorizer
-from kubetrio.auth.nodes.authorizer import NodeAuthorizer, rules_of
-from kubetrio.auth.nodes.follow import Followed
 from kubetrio.auth.settings.counts import Counts
 from kubetrio.auth.settings.live import LiveChain, reloading
 from kubetrio.auth.settings.settings import ABAC, WEBHOOK, Setting, of_modes
 from kubetrio.config.authorization import DEFAULT_MODES, Authorization
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.core.kubelets.authorizer import NodeAuthorizer, rules_of
+from kubetrio.kinds.core.kubelets.follow import Followed
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
 from kubetrio.outgoing.client import Outgoing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,7 +14,6 @@ import h11
 import trio
 
 from kubetrio import pki
-from kubetrio.http.serve import TlsConfig, tls_context
 
 Object = dict[str, Any]
 Said = tuple[int, bytes]
@@ -31,9 +31,8 @@ def review(version: str = "v1", **status: Any) -> Said:
 @asynccontextmanager
 async def webhook(made: pki.Pki, answer: Answer) -> AsyncIterator[str]:
     """The URL of a server that answers reviews with what a function says."""
-    context = tls_context(
-        TlsConfig(certificate=made.serving.cert, key=made.serving.key, client_ca=made.ca.cert)
-    )
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(made.serving.cert, made.serving.key)
     context.set_alpn_protocols(["http/1.1"])
 
     async def serve(stream: trio.SSLStream[trio.SocketStream]) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION, Rules
-from kubetrio.auth.nodes.graph import Graph
-from kubetrio.auth.nodes.uses import (
+from kubetrio.kinds.core.kubelets.graph import Graph
+from kubetrio.kinds.core.kubelets.uses import (
     ACCOUNT,
     ATTACHMENT,
     CLAIM,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubetrio.auth.nodes.uses import VOLUME, Use
+from kubetrio.kinds.core.kubelets.uses import VOLUME, Use
 
 
 class _Used:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubetrio.auth.nodes.follow import Followed
-from kubetrio.auth.nodes.graph import Graph
-from kubetrio.auth.nodes.uses import secrets_of_volume, uses_of_pod
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.kinds.builtin import registry
+from kubetrio.kinds.core.kubelets.follow import Followed
+from kubetrio.kinds.core.kubelets.graph import Graph
+from kubetrio.kinds.core.kubelets.uses import secrets_of_volume, uses_of_pod
 from kubetrio.store.model import Stamped
 from kubetrio.testing.store_model import MemoryStore
 

@@ -9,8 +9,8 @@ import pytest
 
 from kubetrio.api.sub_reviews import question
 from kubetrio.auth.authorize import Rules
-from kubetrio.auth.nodes.authorizer import NODES, NodeAuthorizer, node_of, rules_of
-from kubetrio.auth.nodes.graph import Graph
+from kubetrio.kinds.core.kubelets.authorizer import NODES, NodeAuthorizer, node_of, rules_of
+from kubetrio.kinds.core.kubelets.graph import Graph
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo
 from kubetrio.schema import builtin
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetrio.auth.nodes.graph import Graph
-from kubetrio.auth.nodes.uses import (
+from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.reflector import Reflector
+from kubetrio.kinds.core.kubelets.graph import Graph
+from kubetrio.kinds.core.kubelets.uses import (
     ATTACHMENT,
     CLAIM,
     POD,
@@ -16,8 +18,6 @@ from kubetrio.auth.nodes.uses import (
     secrets_of_volume,
     uses_of_pod,
 )
-from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.informers.reflector import Reflector
 from kubetrio.machinery.names import GroupResource
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.wellknown import POD_RESOURCE
