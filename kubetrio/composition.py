@@ -29,12 +29,14 @@ from kubetrio.informers.workqueue import queue_families
 from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
+from kubetrio.outgoing.client import Outgoing
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 from kubetrio.supervise import persevere
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
+CLOSING_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,7 @@ async def open_core(
         api = build_api(config, env, store, state, port, parts)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
+            nursery.start_soon(_closing, api.outgoing, name="calls to webhooks")
             keeper = await bootstrap(config, api, state, port, trusted)
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
@@ -124,6 +127,15 @@ async def open_core(
                 trusted=trusted,
             )
             nursery.cancel_scope.cancel()
+
+
+async def _closing(outgoing: Outgoing) -> None:
+    """Close connections to webhooks when the server ends."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_S):
+            await outgoing.close()
 
 
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
