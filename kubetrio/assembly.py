@@ -28,6 +28,7 @@ from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.keys import KeyFileError
 from kubetrio.auth.owntokens import OwnTokens, service_account_keys
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
+from kubetrio.authorizers import Authorizers
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
 from kubetrio.bootstrap.objects import service_ip
@@ -278,16 +279,28 @@ def build_api(
         health=health,
     )
     rbac = Rbac(informers)
-    authorizer = authorization.Chain(
-        [
-            authorization.Masters(),
-            *parts.authorizers,
-            authorization.kubelet_admins(builtin.load("bootstrap")),
-            rbac,
-        ]
-    )
+    outgoing, reloader = Outgoing(env), Reloader(env)
+    first = [
+        authorization.Masters(),
+        *parts.authorizers,
+        authorization.kubelet_admins(builtin.load("bootstrap")),
+    ]
+    try:
+        authorizers = Authorizers(
+            config.authorization,
+            first,
+            rbac=rbac,
+            informers=informers,
+            registry=registry,
+            outgoing=outgoing,
+            reloader=reloader,
+            env=env,
+        )
+    except ValueError as error:
+        raise StartError(str(error)) from error
+    authorizer = authorizers.chain
     quotas = StoredQuotas(store, registry, env)
-    outgoing, namespaces = Outgoing(env), NamespaceMaker(registry)
+    namespaces = NamespaceMaker(registry)
     around = Server(
         informers=informers,
         registry=registry,
@@ -349,7 +362,8 @@ def build_api(
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
         outgoing=outgoing,
-        reloader=Reloader(env),
+        reloader=reloader,
+        authorizers=authorizers.start,
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
@@ -363,6 +377,7 @@ def build_api(
         metrics.gathered.add(encryption.metrics.families)
     metrics.gathered.add(api.authenticator.attempts.families)
     metrics.gathered.add(tokens.families)
+    metrics.gathered.add(authorizer.counts.families)
     metrics.gathered.add(api.reloader.families)
     metrics.gathered.add(lambda: cache_families((*_fills(api), *tokens.fills())))
     _observe_flow(api)

@@ -31,6 +31,7 @@ from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
+from kubetrio.outgoing.client import Outgoing
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 from kubetrio.supervise import persevere
@@ -122,6 +123,7 @@ async def open_core(
         api = build_api(config, env, store, state, port, parts, encryption)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
+            nursery.start_soon(_closing, api.outgoing, name="calls to webhooks")
             keeper = await bootstrap(config, api, state, port, trusted)
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
@@ -139,6 +141,15 @@ async def open_core(
                 with trio.move_on_after(CLOSING_S, shield=True):
                     await api.outgoing.close()
             nursery.cancel_scope.cancel()
+
+
+async def _closing(outgoing: Outgoing) -> None:
+    """Close connections to webhooks when the server ends."""
+    try:
+        await trio.sleep_forever()
+    finally:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_S):
+            await outgoing.close()
 
 
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
@@ -189,6 +200,7 @@ async def bootstrap(
     keeper: FlowConfig | None = None
     try:
         await api.rbac.sync()
+        await api.authorizers()
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()
         if await _written(own_objects, api.store):

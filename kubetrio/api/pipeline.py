@@ -30,12 +30,14 @@ from kubetrio.api.response import (
     TunnelResponse,
     error_response,
     page_not_found,
+    text_response,
 )
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.api.unseated import NoSeat, read_unseated
 from kubetrio.auth import authorize as authorization
-from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
+from kubetrio.auth.impersonate import ORDINARY, wanted_user
 from kubetrio.logs import Log
+from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import (
     ANONYMOUS,
     MASTERS,
@@ -246,14 +248,22 @@ def audit(api: Api, request: Request) -> Answer:
     return None
 
 
-def impersonate(api: Api, request: Request) -> Answer:
+def impersonate(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Act as somebody else, when the user may (docs: "User impersonation")."""
-    del api
     if ORDINARY.issuperset(request.headers):
         return None
     wanted = wanted_user(request.raw_headers)
-    if wanted is not None:
-        request.user = impersonated(wanted, attributes_of(request))
+    return None if wanted is None else _become(api, request, wanted)
+
+
+async def _become(api: Api, request: Request, wanted: UserInfo) -> Answer:
+    """Go on as somebody else.
+
+    Raises:
+        ApiError: 403, the user may not.
+    """
+    found = await api.impersonation.impersonated(wanted, attributes_of(request))
+    request.user = found.user
     return None
 
 
@@ -290,7 +300,7 @@ async def _come_back(api: Api, request: Request) -> Response | None:
 
 
 def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
-    """403 for what the user may not do."""
+    """403 for what the user may not do; the answer of some authorizers has to be waited for."""
     if MASTERS in request.user.groups:
         request.verdict = authorization.ALLOWED
         return None
@@ -311,8 +321,10 @@ def _may(request: Request, attributes: Attributes, verdict: Verdict) -> Answer:
     request.verdict = verdict
     if verdict.decision is Decision.ALLOW:
         return None
-    if verdict.error:
-        raise internal_error(verdict.error)
+    if verdict.error:  # nobody knows; in these words and not as a Status
+        uri = request.raw_path + ("?" + request.raw_query if request.raw_query else "")
+        said = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
+        return text_response(authorization.sanitized(said), 500, authorization.NOSNIFF)
     raise authorization.forbidden(attributes, verdict.reason)
 
 

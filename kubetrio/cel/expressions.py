@@ -118,6 +118,10 @@ DEVICE = Scope(
 """What selectors of devices see (docs: "Dynamic Resource Allocation")."""
 
 
+REVIEW = Scope((("request", "kubernetes.SubjectAccessReviewSpec"),))
+"""What match conditions of authorization webhooks see."""
+
+
 @cache
 def _library(patches: bool) -> list[Any]:
     rows = [*LIBRARY, *DECLARED]

@@ -2,6 +2,7 @@
 
 from kubetrio.config.admission import Admission
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authorization import Authorization
 from kubetrio.config.flag import ConfigError
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
@@ -13,6 +14,7 @@ from kubetrio.config.storage import Storage
 __all__ = [
     "Admission",
     "Authentication",
+    "Authorization",
     "Config",
     "ConfigError",
     "FlowControl",

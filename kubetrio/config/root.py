@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kubetrio.config.admission import Admission
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authorization import Authorization
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
@@ -33,6 +34,7 @@ class Config(Section):
         serving: where and how the server listens.
         auth: who may be who.
         service_accounts: tokens that the server gives out.
+        authorization: who may do what.
         admission: what objects may be.
         requests: how long requests take.
         flowcontrol: how many requests execute at a time.
@@ -55,6 +57,7 @@ class Config(Section):
     serving: Serving = field(default_factory=Serving)
     auth: Authentication = field(default_factory=Authentication)
     service_accounts: ServiceAccounts = field(default_factory=ServiceAccounts)
+    authorization: Authorization = field(default_factory=Authorization)
     admission: Admission = field(default_factory=Admission)
     requests: Requests = field(default_factory=Requests)
     flowcontrol: FlowControl = field(default_factory=FlowControl)

@@ -91,27 +91,6 @@ AUTHENTICATION: tuple[Absent, ...] = (
     Refused("service-account-signing-endpoint", "nothing else signs tokens", OWN_KEY),
 )
 
-WHO_MAY = (
-    "only members of system:masters may do everything, and roles and their bindings are stored "
-    "without effect"
-)
-# Whatever mode is asked for, no value is what the server does.  It grants less than Node, RBAC and
-# AlwaysAllow would, and still more than they do where an administrator has taken the bootstrap
-# roles away, since what those open to everybody is fixed.  To start would say that roles decide.
-AUTHORIZATION = (
-    Refused("authorization-mode", WHO_MAY, fine=()),
-    Refused("authorization-config", WHO_MAY),
-    Refused("authorization-policy-file", WHO_MAY),
-    *(
-        Refused(name, "no webhook is asked who may do what")
-        for name in (
-            "authorization-webhook-cache-authorized-ttl",
-            "authorization-webhook-cache-unauthorized-ttl",
-            "authorization-webhook-config-file",
-            "authorization-webhook-version",
-        )
-    ),
-)
 
 PROTECTION = (
     Refused(
@@ -125,7 +104,6 @@ PROTECTION = (
 
 ROWS: tuple[Absent, ...] = (
     *AUTHENTICATION,
-    *AUTHORIZATION,
     *AUDIT,
     *PROTECTION,
 )

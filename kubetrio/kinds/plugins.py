@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kubetrio.admission.asking import Authorize
 from kubetrio.admission.chain import Chain, Plugin
 from kubetrio.admission.configuration import (
     ConfigurationError,
@@ -80,6 +79,7 @@ from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.kinds.rbac.escalation import EscalationCheck
 from kubetrio.kinds.scheduling.admission import Priority
 from kubetrio.logs import Log
+from kubetrio.machinery.asking import Authorize
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.schema.registry import LiveRegistry
 
