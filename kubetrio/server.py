@@ -20,6 +20,7 @@ from kubetrio import kubeconfig, pki
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.bootstrap.authorities import Trusted
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.client.client import LOOPBACK, Client
@@ -29,11 +30,12 @@ from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import ungrouped
 from kubetrio.http import descriptors
-from kubetrio.http.bridge import Bridge
+from kubetrio.http.bridge import MOST_STREAMS, Bridge
 from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
-from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
+from kubetrio.http.serve import Listener, bind
+from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
@@ -42,7 +44,6 @@ from kubetrio.supervise import persevere
 __all__ = ["Server", "StartError", "open_server"]
 
 log = Log("kubetrio.server")
-NEWEST_TLS = "VersionTLS13"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,20 +138,31 @@ def _warn_of_exposed(config: Config) -> None:
             log.warning("others can use what holds secrets", path=str(path), mend=mend)
 
 
-def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
+def _tls(config: Config, made: pki.Pki) -> Security:
     serving, chosen = made.serving, config.serving
     if chosen.tls_cert_file is not None and chosen.tls_private_key_file is not None:
         serving = pki.load_user_supplied(chosen.tls_cert_file, chosen.tls_private_key_file)
     client_ca = config.auth.client_ca_file or made.ca.cert
+    for pair in chosen.tls_sni_cert_key:
+        try:
+            pki.load_user_supplied(pair.cert, pair.key, flag="--tls-sni-cert-key")
+        except pki.PkiError as error:
+            raise StartError(f"failed to load SNI cert and key: {error}") from error
     try:
-        return tls_context(
+        return Security(
             TlsConfig(
                 certificate=serving.cert,
                 key=serving.key,
                 client_ca=client_ca,
-                newest_only=chosen.tls_min_version == NEWEST_TLS,
+                oldest=chosen.tls_min_version,
+                suites=chosen.tls_cipher_suites,
+                curves=chosen.tls_curve_preferences,
+                named=chosen.tls_sni_cert_key,
+                http2=not chosen.disable_http2,
             )
         )
+    except ValueError as error:
+        raise StartError(str(error)) from error
     except OSError as error:
         flag = "" if config.auth.client_ca_file is None else "--client-ca-file "
         why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
@@ -193,12 +205,16 @@ async def open_server(
     try:
         made = _certificates(config, env)
         _warn_of_exposed(config)
-        context = _tls(config, made)
-        authorities = (config.auth.client_ca_file or made.ca.cert).read_text(errors="replace")
+        tls = _tls(config, made)
+        trusted = Trusted((config.auth.client_ca_file or made.ca.cert).read_text(errors="replace"))
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:
-        listening = bind(config.serving.bind_address, config.serving.secure_port)
+        listening = bind(
+            config.serving.bind_address,
+            config.serving.secure_port,
+            shared=config.serving.permit_port_sharing,
+        )
     except OSError as error:
         where = f"{bracketed(config.serving.bind_address)}:{config.serving.secure_port}"
         # Python adds the address to the system's words; it is there already.
@@ -207,14 +223,20 @@ async def open_server(
         raise StartError(f"cannot listen on {where}: {why}") from error
     port: int = listening.getsockname()[1]
     try:
-        async with open_core(config, env, parts, port, authorities) as core:
+        async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
             api.issuer = TokenIssuer(made.sa_key, config.auth.service_account_issuer)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
-            bridge = Bridge(api.handle, write_timeout_s=h1.write_timeout_s, env=env)
+            bridge = Bridge(
+                api.handle,
+                write_timeout_s=h1.write_timeout_s,
+                env=env,
+                most_streams=config.serving.http2_max_streams or MOST_STREAMS,
+            )
             limits = _connection_limits(config)
-            listener = Listener(listening, context, api.handle, h1, env, bridge, limits)
+            listener = Listener(listening, tls, api.handle, h1, env, bridge, limits)
             api.metrics.gathered.add(partial(connection_families, listener.peers))
+            api.metrics.gathered.add(tls.trust.families)
             async with trio.open_nursery() as nursery:
                 await core.keep(nursery)
                 nursery.start_soon(

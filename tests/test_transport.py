@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from kubetrio import pki
-from kubetrio.http.serve import TlsConfig, tls_context
+from kubetrio.http.tls import TlsConfig, tls_context
 from kubetrio.testing.transport import memory_pair
 from kubetrio.transport import PlainTransport, TlsTransport, Transport
 

@@ -1,6 +1,7 @@
 """The configuration of a server: frozen values, each field declared once with its flag."""
 
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.flag import ConfigError
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import Admission, FlowControl, Requests
@@ -11,6 +12,7 @@ from kubetrio.config.storage import Storage
 __all__ = [
     "Admission",
     "Authentication",
+    "Authenticators",
     "Config",
     "ConfigError",
     "FlowControl",

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.network import Kubelet, Services
@@ -28,6 +29,7 @@ class Config(Section):
         storage: how objects are kept.
         serving: where and how the server listens.
         auth: who may be who.
+        authenticators: who else says who is who.
         admission: what objects may be.
         requests: how long requests take.
         flowcontrol: how many requests execute at a time.
@@ -48,6 +50,7 @@ class Config(Section):
     storage: Storage = field(default_factory=Storage)
     serving: Serving = field(default_factory=Serving)
     auth: Authentication = field(default_factory=Authentication)
+    authenticators: Authenticators = field(default_factory=Authenticators)
     admission: Admission = field(default_factory=Admission)
     requests: Requests = field(default_factory=Requests)
     flowcontrol: FlowControl = field(default_factory=FlowControl)

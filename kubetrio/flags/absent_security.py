@@ -1,4 +1,4 @@
-"""Absent flags of security: authentication, authorization, admission, audit, encryption, TLS.
+"""Absent flags of security: authentication, authorization, admission, audit, encryption.
 
 Each asks for a check, a record or a protection.  A server that started without it would be taken
 for one that has it, so all but a few end the command.
@@ -59,7 +59,6 @@ ABSENT_PLUGINS = (
 
 OTHER_WAYS = "give users client certificates or --token-auth-file, and leave the flag out"
 OWN_KEY = "leave the flag out, and find the keys as sa.key and sa.pub in --cert-dir"
-IN_FRONT = "terminate TLS in front of the server, and leave the flag out"
 
 NO_AUDIT = "there is no audit log"
 AUDIT = tuple(
@@ -104,40 +103,6 @@ AUDIT = tuple(
 )
 
 AUTHENTICATION: tuple[Absent, ...] = (
-    *(
-        Refused(name, "OpenID Connect tokens are not accepted", OTHER_WAYS)
-        for name in (
-            "oidc-ca-file",
-            "oidc-client-id",
-            "oidc-groups-claim",
-            "oidc-groups-prefix",
-            "oidc-issuer-url",
-            "oidc-required-claim",
-            "oidc-signing-algs",
-            "oidc-username-claim",
-            "oidc-username-prefix",
-        )
-    ),
-    *(
-        Refused(name, "users that a front proxy names in headers are not believed", OTHER_WAYS)
-        for name in (
-            "requestheader-allowed-names",
-            "requestheader-client-ca-file",
-            "requestheader-extra-headers-prefix",
-            "requestheader-group-headers",
-            "requestheader-uid-headers",
-            "requestheader-username-headers",
-        )
-    ),
-    *(
-        Refused(name, "no webhook is asked about tokens", OTHER_WAYS)
-        for name in (
-            "authentication-token-webhook-cache-ttl",
-            "authentication-token-webhook-config-file",
-            "authentication-token-webhook-version",
-        )
-    ),
-    Refused("authentication-config", "no file configures authentication", OTHER_WAYS),
     Refused(
         "enable-bootstrap-token-auth",
         "bootstrap tokens are not accepted",
@@ -233,24 +198,8 @@ PROTECTION = (
         fine=("false",),
         switch=True,
     ),
-    Refused("tls-cipher-suites", "the cipher suites of TLS are fixed", IN_FRONT),
-    Refused("tls-curve-preferences", "the curves of TLS are fixed", IN_FRONT),
-    Refused("tls-sni-cert-key", "there is one serving certificate", "give it all names"),
-    Refused(
-        "disable-http2-serving", "HTTP/2 is always offered", IN_FRONT, fine=("false",), switch=True
-    ),
-    Refused(
-        "http2-max-streams-per-connection",
-        "a connection has up to 250 streams",
-        fine=("", "0", "250"),
-    ),
     Refused(
         "max-connection-bytes-per-sec", "the speed of connections is not bounded", fine=("", "0")
-    ),
-    Refused(
-        "strict-transport-security-directives",
-        "answers have no Strict-Transport-Security header",
-        "add it in front of the server, and leave the flag out",
     ),
     Refused(
         "egress-selector-config-file",

@@ -36,6 +36,7 @@ from kubetrio.http.messages import (
     head,
     split_target,
 )
+from kubetrio.http.shown import ShownCertificate, current
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import (
@@ -74,7 +75,7 @@ class Connection:
         env: wall clock for ``Date``.
         date: shared ``Date`` formatter.
         peer: address of the client.
-        certificate: user of a verified client certificate.
+        certificate: what the client showed in its handshake, or the user it is.
         clock: the sweeper's clock, which moves once a second.
         identified: called with the user of the first request that has credentials.
     """
@@ -87,7 +88,7 @@ class Connection:
         env: Env,
         date: DateHeader,
         peer: str,
-        certificate: UserInfo | None,
+        certificate: ShownCertificate | UserInfo | None,
         clock: SweepClock,
         identified: Callable[[UserInfo], None] | None = None,
     ) -> None:
@@ -204,7 +205,7 @@ class Connection:
             message.raw_headers,
             partial(self._read_body, message),
             self._peer,
-            self._certificate,
+            current(self._certificate),
             message.complete,
         )
         if self._identified is not None:

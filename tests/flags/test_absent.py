@@ -51,7 +51,6 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
         "--enable-admission-plugins=PodSecurity,AlwaysPullImages",
         "--disable-admission-plugins=PodSecurity",
         "--disable-admission-plugins=PodSecurty",
-        "--tls-cipher-suites=TLS_AES_128_GCM_SHA256",
         "--oidc-issuer-url=https://example.test",
         "--enable-bootstrap-token-auth",
         "--requestheader-client-ca-file=ca.crt",
@@ -84,7 +83,6 @@ def test_what_is_missing_is_refused(argument: str) -> None:
         "--enable-bootstrap-token-auth=false",
         "--enable-garbage-collector",
         "--emulated-version=1.36",
-        "--http2-max-streams-per-connection=0",
         "--service-node-port-range=30000-32767",
     ],
 )
