@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from socket import gethostname
 
 import trio
 
@@ -24,8 +25,10 @@ from kubetrio.api.pipeline import Pipeline
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
+from kubetrio.authenticators import MethodError, methods
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
+from kubetrio.bootstrap.lease import identity
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.config import Config, Storage
 from kubetrio.config.flag import values
@@ -220,6 +223,11 @@ def build_api(
             rbac,
         ]
     )
+    outgoing, reloader = Outgoing(env), Reloader(env)
+    try:
+        others = methods(config, env, outgoing, reloader, metrics, lambda: identity(gethostname()))
+    except MethodError as error:
+        raise StartError(str(error)) from error
     quotas = StoredQuotas(store, registry, env)
     api = Pipeline(
         config=ApiConfig(
@@ -249,9 +257,12 @@ def build_api(
             env,
         ),
         authenticator=Authenticator(
-            [_tokens(config)],
+            [_tokens(config), *others.tokens],
             audiences=config.auth.audiences,
-            anonymous=config.auth.anonymous_auth,
+            headers=others.headers,
+            anonymous=others.anonymous.enabled,
+            anonymous_paths=others.anonymous.paths,
+            tasks=others.tasks,
         ),
         authorizer=authorizer,
         rbac=rbac,
@@ -260,8 +271,8 @@ def build_api(
         metrics=metrics,
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
-        outgoing=Outgoing(env),
-        reloader=Reloader(env),
+        outgoing=outgoing,
+        reloader=reloader,
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )

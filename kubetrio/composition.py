@@ -74,6 +74,7 @@ class Core:
             "changed files": api.reloader.run,
         }
         context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
+        runs.update(api.authenticator.tasks)
         controllers = made(self.config.controllers, context, self.table)
         api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
         runs.update((one.name, one.run) for one in controllers)

@@ -20,7 +20,7 @@ from kubetrio import kubeconfig, pki
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
-from kubetrio.bootstrap.authorities import Trusted
+from kubetrio.bootstrap.authorities import Proxies, Trusted
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.client.client import LOOPBACK, Client
@@ -35,7 +35,7 @@ from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
-from kubetrio.http.tls import Security, TlsConfig
+from kubetrio.http.tls import Security, TlsConfig, certificates
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
@@ -154,6 +154,7 @@ def _tls(config: Config, made: pki.Pki) -> Security:
                 certificate=serving.cert,
                 key=serving.key,
                 client_ca=client_ca,
+                front_proxy_ca=config.authenticators.requestheader_client_ca_file,
                 oldest=chosen.tls_min_version,
                 suites=chosen.tls_cipher_suites,
                 curves=chosen.tls_curve_preferences,
@@ -167,6 +168,34 @@ def _tls(config: Config, made: pki.Pki) -> Security:
         flag = "" if config.auth.client_ca_file is None else "--client-ca-file "
         why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         raise StartError(f"cannot use {flag}{client_ca}: {why or error}") from error
+
+
+def _proxies(config: Config, client_ca: str) -> Proxies:
+    """How authenticating proxies name users.
+
+    Raises:
+        StartError: any client could name any user.
+    """
+    chosen = config.authenticators
+    file = chosen.requestheader_client_ca_file
+    if file is None:
+        return Proxies()
+    authorities = file.read_text(errors="replace")
+    ours, theirs = (certificates(one.encode()) for one in (client_ca, authorities))
+    if not chosen.requestheader_allowed_names and not ours.isdisjoint(theirs):
+        raise StartError(
+            "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
+            "--requestheader-allowed-names must be specified to ensure regular client certificates "
+            "cannot set authenticating proxy headers for arbitrary users"
+        )
+    return Proxies(
+        ca=authorities,
+        usernames=chosen.requestheader_username_headers,
+        uids=chosen.requestheader_uid_headers,
+        groups=chosen.requestheader_group_headers,
+        prefixes=chosen.requestheader_extra_headers_prefix,
+        allowed=chosen.requestheader_allowed_names,
+    )
 
 
 def _connection_limits(config: Config) -> ConnectionLimits:
@@ -206,7 +235,8 @@ async def open_server(
         made = _certificates(config, env)
         _warn_of_exposed(config)
         tls = _tls(config, made)
-        trusted = Trusted((config.auth.client_ca_file or made.ca.cert).read_text(errors="replace"))
+        client_ca = (config.auth.client_ca_file or made.ca.cert).read_text(errors="replace")
+        trusted = Trusted(client_ca, _proxies(config, client_ca))
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:

@@ -22,6 +22,7 @@ from kubetrio.schema.wellknown import NAMESPACES
 if TYPE_CHECKING:
     from trio import CancelScope
 
+    from kubetrio.auth.authenticate import Shown
     from kubetrio.schema.kind import Kind
     from kubetrio.wire.negotiate import Accepted, Offer
 
@@ -223,6 +224,7 @@ class Request:
         accepted: what the client accepts of an offer, for the last offer that was asked about.
         verdict: what authorizers thought of it.
         annotations: what stages note for the audit log, by key.
+        shown: the certificate of the client, None without one.
     """
 
     method: str
@@ -261,6 +263,24 @@ class Request:
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)
     verdict: Verdict | None = field(init=False, default=None)
     annotations: dict[str, str] = field(init=False, default_factory=dict)
+    shown: Shown | None = field(init=False, default=None)
+
+    @property
+    def path(self) -> str:
+        """The decoded path."""
+        return self.info.path
+
+    def take_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Have other headers in place of those that were sent.
+
+        Args:
+            headers: in order, with lower-case names.
+        """
+        joined: dict[bytes, bytes] = {}
+        for name, value in headers:
+            joined[name] = joined[name] + b", " + value if name in joined else value
+        # What was sent may be shared with other requests of the connection.
+        self.headers, self.raw_headers = joined, headers
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers (RFC 7234) to the answer, each text once.

@@ -71,6 +71,10 @@ class JwtIssuers:
         outgoing: the server's client.
         env: clocks and threads.
         server_id: what names the server in metrics.
+
+    Attributes:
+        on_change: called when what was found out about tokens may no longer hold: issuers or their
+            keys are others.
     """
 
     name = "oidc"
@@ -97,6 +101,7 @@ class JwtIssuers:
         self._wanted: tuple[AuthenticationConfig, bytes] | None = None
         self._compile: Compile | None = None
         self._asked = trio.Event()
+        self.on_change: Callable[[], None] = _nothing
 
     def _made(self, issuers: Issuers) -> _Set:
         background = Background()
@@ -106,9 +111,7 @@ class JwtIssuers:
                     config,
                     compiled,
                     self._algorithms,
-                    Fetcher(
-                        self._outgoing, config.issuer.url, config.issuer.certificate_authority
-                    ),
+                    Fetcher(self._outgoing, config.issuer.url, config.issuer.certificate_authority),
                     self._env,
                     background,
                     self._watched(config.issuer.url),
@@ -123,7 +126,10 @@ class JwtIssuers:
             result = "failure" if body is None else "success"
             self._fetched_at[result, hash_of(issuer)] = self._env.now()
             if body is not None:
-                self._key_sets[hash_of(issuer)] = hash_of(body)
+                digest = hash_of(body)
+                if self._key_sets.get(hash_of(issuer)) not in (None, digest):
+                    self.on_change()
+                self._key_sets[hash_of(issuer)] = digest
 
         return fetched
 
@@ -219,6 +225,7 @@ class JwtIssuers:
             self._reloaded("failure")
             return
         old, self._set = self._set, made
+        self.on_change()
         gone = {one.issuer for one in old.tokens} - {one.issuer for one in made.tokens}
         nursery.start_soon(self._retire, old, gone, name="former token issuers")
         self._config_hash = hash_of(data)
@@ -299,6 +306,10 @@ class JwtIssuers:
         )
         info.add_metric((self._server, self._config_hash), 1)
         yield from (reloads, last, info)
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
 
 
 async def _healthy(made: _Set) -> None:

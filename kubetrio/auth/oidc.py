@@ -70,9 +70,7 @@ class Verifier:
         except FetchError as error:
             raise BadCredentials(f"failed to verify signature: {error}") from None
         if not good:
-            raise BadCredentials(
-                "failed to verify signature: failed to verify id token signature"
-            )
+            raise BadCredentials("failed to verify signature: failed to verify id token signature")
         self._check(claims)
 
     def _check(self, claims: Claims) -> None:
@@ -295,5 +293,3 @@ def _object_of(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadCredentials(f"{what}: no object")
     return value
-
-

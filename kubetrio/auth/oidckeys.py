@@ -3,8 +3,8 @@
 What issuers and the holders of bad tokens can do is bounded: documents and redirects, the number
 and size of keys, and how often a token with an unknown key makes this server ask.
 
-Source: OpenID Connect Discovery 1.0; RFC 7517; go-oidc v2 (``remoteKeySet``) for what kube-apiserver
-does: kept keys count as long as they verify, whatever their age.
+Source: OpenID Connect Discovery 1.0; RFC 7517; go-oidc v2 (``remoteKeySet``) for what
+kube-apiserver does: kept keys count as long as they verify, whatever their age.
 """
 
 from __future__ import annotations

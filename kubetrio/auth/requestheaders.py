@@ -1,7 +1,7 @@
 """Users whom an authenticating proxy names in headers.
 
 The proxy shows a certificate of an authority of its own.  Headers of anybody else are not looked
-at.  They are taken off a request whose user they named, so that nothing behind believes them again.
+at.  They are taken off every request, so that nothing behind it believes them.
 
 Source: docs "Authenticating" (authenticating proxy);
 k8s.io/apiserver/pkg/authentication/request/headerrequest.
@@ -11,21 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import unquote
 
 from kubetrio.auth.authenticate import BadCredentials, Presented
 from kubetrio.machinery.identity import UserInfo
-
-
-class Shown(Protocol):
-    """The certificate of a connection's client."""
-
-    common_name: str
-
-    def proxy(self) -> bool:
-        """Whether it is that of a proxy that may name users in headers, now."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +53,10 @@ class RequestHeaders:
 
     def authenticate_request(self, request: Presented) -> UserInfo | None:
         """The user of a request; see `HeaderAuthenticator`."""
+        raw = request.raw_headers
+        if any(self._ours(name) for name, _ in raw):
+            # Nothing behind this may take them for true, whoever sent them.
+            request.take_headers([pair for pair in raw if not self._ours(pair[0])])
         shown = request.shown
         if shown is None:
             return None
@@ -73,11 +66,10 @@ class RequestHeaders:
             raise BadCredentials(
                 f"x509: subject with cn={shown.common_name} is not in the allowed list"
             )
-        raw = request.raw_headers
         name = _first(raw, self._username)
         if not name:
             return None
-        user = UserInfo(
+        return UserInfo(
             name,
             _first(raw, self._uid),
             tuple(
@@ -88,9 +80,6 @@ class RequestHeaders:
             ),
             self._extra(raw),
         )
-        kept = [pair for pair in raw if not self._ours(pair[0])]
-        request.take_headers(kept)
-        return user
 
     def _ours(self, name: bytes) -> bool:
         return name in self._single or name.startswith(self._prefixes)

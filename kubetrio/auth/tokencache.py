@@ -93,6 +93,7 @@ class CachedTokens:
         self._entries: OrderedDict[bytes, _Kept] = OrderedDict()
         self._bytes = 0
         self._asked: dict[bytes, _Asked] = {}
+        self._generation = 0
         self.stats = CacheStats()
 
     @property
@@ -108,6 +109,7 @@ class CachedTokens:
         """Remember nothing of before."""
         self._entries.clear()
         self._bytes = 0
+        self._generation += 1  # what is on its way is not kept
 
     def _digest(self, token: bytes, audiences: tuple[str, ...]) -> bytes:
         parts = [pack(">I", len(token)), token, pack(">I", len(audiences))]
@@ -138,13 +140,15 @@ class CachedTokens:
 
     async def _lookup(self, digest: bytes, waiting: Awaitable[Found | None]) -> Found | None:
         asked = self._asked[digest] = _Asked()
+        generation = self._generation
 
         async def ask() -> None:
             self.stats.fetching += 1
             try:
                 with trio.fail_after(LOOKUP_S):
                     asked.found = await waiting
-                self._keep(digest, asked.found)
+                if generation == self._generation:
+                    self._keep(digest, asked.found)
             except (BadCredentials, trio.TooSlowError) as error:
                 asked.error = error
             except Exception as error:  # noqa: BLE001  (told to who asks, as a bug)

@@ -89,9 +89,9 @@ class WebhookTokens:
         if not both:
             return None
         if status.get("authenticated") is not True:
-            error = status.get("error")
-            if isinstance(error, str) and error:
-                raise BadCredentials(error)
+            why = status.get("error")
+            if isinstance(why, str) and why:
+                raise BadCredentials(why)
             return None
         return Found(_user(status.get("user")), both)
 
@@ -161,7 +161,9 @@ def _status(answer: Answer, version: str) -> Mapping[str, Any]:
         raise BadCredentials("the webhook's answer is no TokenReview")
     kind, said = value.get("kind", "TokenReview"), value.get("apiVersion", version)
     if kind != "TokenReview" or said != version:
-        raise BadCredentials(f"the webhook answered with a {kind} of {said}, not a TokenReview of {version}")
+        raise BadCredentials(
+            f"the webhook answered with a {kind} of {said}, not a TokenReview of {version}"
+        )
     status = value.get("status")
     return status if isinstance(status, dict) else {}
 

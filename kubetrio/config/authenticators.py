@@ -23,12 +23,10 @@ def _are_pairs(value: object) -> str:
 
 def _algorithm(value: object) -> str:
     wrong = [one for one in value if one not in ALGORITHMS] if isinstance(value, tuple) else [value]
-    return f'is no list of these: {", ".join(ALGORITHMS)}' if wrong else ""
+    return f"is no list of these: {', '.join(ALGORITHMS)}" if wrong else ""
 
 
-PAIRS = Kind(
-    placeholder="KEY=VALUE", parse=str, check=_are_pairs, show=",".join, repeated=True
-)
+PAIRS = Kind(placeholder="KEY=VALUE", parse=str, check=_are_pairs, show=",".join, repeated=True)
 ALGORITHM_LIST = TEXT_LIST._replace(check=_algorithm)
 
 

@@ -21,7 +21,7 @@ from kubetrio.api.response import (
 from kubetrio.http.connections import Presence
 from kubetrio.http.h2streams import PLACE, Place
 from kubetrio.http.messages import BLANKS, split_target
-from kubetrio.http.shown import current
+from kubetrio.http.shown import certificate_of, current
 from kubetrio.machinery.status import entity_too_large
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -84,6 +84,7 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         certificate,
     )
     request.pull_body = pull_body
+    request.shown = certificate_of(state.get(CERTIFICATE))
     presence: Presence | None = state.get(PRESENCE)
     if presence is not None:
         request.identified = presence.identified

@@ -36,7 +36,7 @@ from kubetrio.http.messages import (
     head,
     split_target,
 )
-from kubetrio.http.shown import ShownCertificate, current
+from kubetrio.http.shown import ShownCertificate, certificate_of, current
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import (
@@ -208,6 +208,7 @@ class Connection:
             current(self._certificate),
             message.complete,
         )
+        request.shown = certificate_of(self._certificate)
         if self._identified is not None:
             request.identified = self._known
         request.gone = self._peer_closed

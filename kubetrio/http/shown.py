@@ -178,6 +178,11 @@ def _words(number: int) -> str:
     return f"verification error {number} of OpenSSL"
 
 
+def certificate_of(shown: ShownCertificate | UserInfo | None) -> ShownCertificate | None:
+    """The certificate, of what a connection knows of its client; None if it showed none."""
+    return shown if isinstance(shown, ShownCertificate) else None
+
+
 def current(shown: ShownCertificate | UserInfo | None) -> UserInfo | None:
     """Who asks, of what a connection knows of its client's certificate."""
     return shown.user() if isinstance(shown, ShownCertificate) else shown

@@ -75,8 +75,8 @@ def compiled(
         raise ConfigurationError(f"{INVALID}{aggregate(out)}")
     for one in config.jwt:
         if one.issuer.url in own_issuers:
-            shown = " ".join(sorted(own_issuers))
-            detail = f"URL must not overlap with disallowed issuers: [{shown}]"
+            listed = " ".join(sorted(own_issuers))
+            detail = f"URL must not overlap with disallowed issuers: [{listed}]"
             raise ConfigurationError(aggregate([invalid("issuer.url", one.issuer.url, detail)]))
         if one.issuer.egress_selector_type:
             kind = quote(one.issuer.egress_selector_type)
