@@ -72,7 +72,8 @@ class ClusterRoleAggregation(Controller):
         wanted = {
             "apiVersion": self._kind.api_version,
             "kind": self._kind.kind,
-            "metadata": {"name": key},
+            # Whoever deleted it meanwhile does not get it back.
+            "metadata": {"name": key, "uid": role["metadata"]["uid"]},
             "rules": rules,
         }
         target = Target(resource=self._kind, namespace="", name=key)
