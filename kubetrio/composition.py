@@ -169,8 +169,8 @@ async def bootstrap(
     async def own_objects() -> None:
         await _default_range(config, api).keep()
         await objects.run()
-        await roles.run()
         await _published(api, trusted).publish()
+        await roles.run()
 
     keeper: FlowConfig | None = None
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,16 +15,15 @@ from functools import partial
 
 import trio
 
-from kubetrio import kubeconfig, pki
+from kubetrio import kubeconfig, pki, tlsfiles
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.bootstrap.authorities import Proxies, Trusted
 from kubetrio.bootstrap.lease import IdentityLease
-from kubetrio.bootstrap.objects import service_ip
 from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.composition import open_core
-from kubetrio.config import Config
+from kubetrio.config import Authenticators, Config
 from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import ungrouped
@@ -35,7 +33,7 @@ from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
-from kubetrio.http.tls import Security, TlsConfig, certificates
+from kubetrio.http.tls import certificates
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
@@ -108,20 +106,15 @@ class Server:
         return kubeconfig.build(
             self.config.name,
             self.url,
-            self.pki.ca.cert.read_bytes(),
+            self.root_bundle(),
             self.pki.admin.cert.read_bytes(),
             self.pki.admin.key.read_bytes(),
+            tlsfiles.server_name(self.config, self.pki),
         )
 
-
-def _certificates(config: Config, env: Env) -> pki.Pki:
-    serving = config.serving
-    hosts = [serving.public_address, serving.bind_address, *serving.extra_hosts]
-    hosts.append(service_ip(config.services.ranges[0]))
-    made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
-    if made.issued:
-        log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
-    return made
+    def root_bundle(self) -> bytes:
+        """Authorities that verify what clients are shown, PEM, as for ``kube-root-ca.crt``."""
+        return tlsfiles.root_bundle(self.config, self.pki)
 
 
 def _warn_of_exposed(config: Config) -> None:
@@ -129,6 +122,7 @@ def _warn_of_exposed(config: Config) -> None:
     given = (
         config.auth.token_auth_file,
         config.serving.tls_private_key_file,
+        *(pair.key for pair in config.serving.tls_sni_cert_key),
         config.kubelet.client_key,
     )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
@@ -138,58 +132,23 @@ def _warn_of_exposed(config: Config) -> None:
             log.warning("others can use what holds secrets", path=str(path), mend=mend)
 
 
-def _tls(config: Config, made: pki.Pki) -> Security:
-    serving, chosen = made.serving, config.serving
-    if chosen.tls_cert_file is not None and chosen.tls_private_key_file is not None:
-        serving = pki.load_user_supplied(chosen.tls_cert_file, chosen.tls_private_key_file)
-    client_ca = config.auth.client_ca_file or made.ca.cert
-    for pair in chosen.tls_sni_cert_key:
-        try:
-            pki.load_user_supplied(pair.cert, pair.key, flag="--tls-sni-cert-key")
-        except pki.PkiError as error:
-            raise StartError(f"failed to load SNI cert and key: {error}") from error
-    try:
-        return Security(
-            TlsConfig(
-                certificate=serving.cert,
-                key=serving.key,
-                client_ca=client_ca,
-                front_proxy_ca=config.authenticators.requestheader_client_ca_file,
-                oldest=chosen.tls_min_version,
-                suites=chosen.tls_cipher_suites,
-                curves=chosen.tls_curve_preferences,
-                named=chosen.tls_sni_cert_key,
-                http2=not chosen.disable_http2,
-            )
-        )
-    except ValueError as error:
-        raise StartError(str(error)) from error
-    except OSError as error:
-        flag = "" if config.auth.client_ca_file is None else "--client-ca-file "
-        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-        raise StartError(f"cannot use {flag}{client_ca}: {why or error}") from error
-
-
-def _proxies(config: Config, client_ca: str) -> Proxies:
+def _proxies(chosen: Authenticators, clients: bytes, proxies: bytes) -> Proxies:
     """How authenticating proxies name users.
 
     Raises:
         StartError: any client could name any user.
     """
-    chosen = config.authenticators
-    file = chosen.requestheader_client_ca_file
-    if file is None:
+    if chosen.requestheader_client_ca_file is None:
         return Proxies()
-    authorities = file.read_text(errors="replace")
-    ours, theirs = (certificates(one.encode()) for one in (client_ca, authorities))
-    if not chosen.requestheader_allowed_names and not ours.isdisjoint(theirs):
+    both = certificates(clients) & certificates(proxies)
+    if both and not chosen.requestheader_allowed_names:
         raise StartError(
             "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
             "--requestheader-allowed-names must be specified to ensure regular client certificates "
             "cannot set authenticating proxy headers for arbitrary users"
         )
     return Proxies(
-        ca=authorities,
+        ca=proxies.decode(errors="replace"),
         usernames=chosen.requestheader_username_headers,
         uids=chosen.requestheader_uid_headers,
         groups=chosen.requestheader_group_headers,
@@ -232,11 +191,13 @@ async def open_server(
     except OSError as error:
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
-        made = _certificates(config, env)
+        made = tlsfiles.own_certificates(config, env)
         _warn_of_exposed(config)
-        tls = _tls(config, made)
-        client_ca = (config.auth.client_ca_file or made.ca.cert).read_text(errors="replace")
-        trusted = Trusted(client_ca, _proxies(config, client_ca))
+        tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
+        clients, proxies = tls.authorities
+        trusted = Trusted(
+            clients.decode(errors="replace"), _proxies(config.authenticators, clients, proxies)
+        )
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:
@@ -267,8 +228,11 @@ async def open_server(
             listener = Listener(listening, tls, api.handle, h1, env, bridge, limits)
             api.metrics.gathered.add(partial(connection_families, listener.peers))
             api.metrics.gathered.add(tls.trust.families)
+            tlsfiles.watch(api, config, tls, trusted)
+            renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
                 await core.keep(nursery)
+                nursery.start_soon(persevere, renew, "certificates", name="certificates")
                 nursery.start_soon(
                     persevere, partial(give_back, env.run_blocking), "heap", name="heap"
                 )

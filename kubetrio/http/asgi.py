@@ -53,7 +53,7 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         headers[name] = headers[name] + b", " + value if name in headers else value
     raw_path, _ = split_target(bytes(scope.get("raw_path") or scope["path"].encode()))
     state: dict[str, Any] = scope.get("state") or {}
-    certificate = current(state.get(CERTIFICATE))
+    shown = state.get(CERTIFICATE)
     pieces = body_pieces(body, state.get(PLACE))
     client = scope.get("client")
 
@@ -81,10 +81,10 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         raw_headers,
         read_body,
         client[0] if client else "",
-        certificate,
+        current(shown),
     )
+    request.shown = certificate_of(shown)
     request.pull_body = pull_body
-    request.shown = certificate_of(state.get(CERTIFICATE))
     presence: Presence | None = state.get(PRESENCE)
     if presence is not None:
         request.identified = presence.identified

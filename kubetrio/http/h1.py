@@ -101,6 +101,7 @@ class Connection:
         self._date = date
         self._peer = peer
         self._certificate = certificate
+        self._shown = certificate_of(certificate)
         self._parser = Parser(config.max_head_bytes, config.max_body_bytes)
         self._closing = False
         self.phase = Phase.IDLE
@@ -208,7 +209,7 @@ class Connection:
             current(self._certificate),
             message.complete,
         )
-        request.shown = certificate_of(self._certificate)
+        request.shown = self._shown
         if self._identified is not None:
             request.identified = self._known
         request.gone = self._peer_closed

@@ -53,6 +53,8 @@ def _loaded(file: str) -> ctypes.CDLL | None:
         found.SSL_add_file_cert_subjects_to_stack.argtypes = [pointer, ctypes.c_char_p]
         found.SSL_CTX_set_client_CA_list.restype = None
         found.SSL_CTX_set_client_CA_list.argtypes = [pointer, pointer]
+        found.ERR_clear_error.restype = None
+        found.ERR_clear_error.argtypes = []
         found.X509_STORE_CTX_get_error.argtypes = [pointer]
         found.X509_STORE_CTX_get_ex_data.restype = pointer
         found.X509_STORE_CTX_get_ex_data.argtypes = [pointer, ctypes.c_int]
@@ -121,6 +123,8 @@ def _note(fine: int, store: int) -> int:
         if not owner:
             return 0
         _failures.setdefault(owner, found.X509_STORE_CTX_get_error(store))
+        # It is no error any more: on the thread's list, any connection's next call would find it.
+        found.ERR_clear_error()
     return 1
 
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kubetrio.certificates import names_in
 from kubetrio.config.sni import NamedPair
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -29,7 +30,7 @@ class Names:
 
     Args:
         common: the common name of its subject, or empty.
-        dns: its DNS names.
+        dns: its DNS names; addresses among them are for nobody.
     """
 
     common: str
@@ -39,7 +40,8 @@ class Names:
         """What it is for when nobody says so; addresses are left out, as upstream leaves them."""
         bare = self.common.removeprefix("*.")
         good = self.common == "*" or (len(bare) <= _MOST_NAME and _SUBDOMAIN.fullmatch(bare))
-        return (self.common, *self.dns) if good and not _is_address(self.common) else self.dns
+        names = tuple(name for name in self.dns if not _is_address(name))
+        return (self.common, *names) if good and not _is_address(self.common) else names
 
     def cover(self, name: str) -> bool:
         """Whether a client that asked for a name would be content with it."""
@@ -90,8 +92,8 @@ class NameTable:
             OSError: a file cannot be read.
             ValueError: one holds no certificate.
         """
-        others = [(names_in(pair.cert), pair.names) for pair in pairs]
-        return cls(names_in(default), others)
+        others = [(names_of_file(pair.cert), pair.names) for pair in pairs]
+        return cls(names_of_file(default), others)
 
     def find(self, name: str) -> int | None:
         """Which of the others a name is for, None for the default one."""
@@ -108,20 +110,12 @@ class NameTable:
         return self._named.get(address)
 
 
-def names_in(path: Path) -> Names:
+def names_of_file(path: Path) -> Names:
     """The names of the first certificate in a PEM file.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it holds none.
     """
-    from cryptography import x509
-
-    cert = x509.load_pem_x509_certificate(path.read_bytes())
-    common = cert.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-    try:
-        found = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        dns = tuple(found.get_values_for_type(x509.DNSName))
-    except x509.ExtensionNotFound:
-        dns = ()
-    return Names(str(common[-1].value) if common else "", dns)
+    common, names = names_in(path.read_bytes())
+    return Names(common, tuple(sorted(names)))

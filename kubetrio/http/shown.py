@@ -179,7 +179,7 @@ def _words(number: int) -> str:
 
 
 def certificate_of(shown: ShownCertificate | UserInfo | None) -> ShownCertificate | None:
-    """The certificate, of what a connection knows of its client; None if it showed none."""
+    """What a connection's client showed, if it has a real one."""
     return shown if isinstance(shown, ShownCertificate) else None
 
 

@@ -74,23 +74,24 @@ class TlsConfig:
     http2: bool = True
 
     @property
-    def files(self) -> tuple[Path, ...]:
-        """All files that count, to be watched."""
-        pairs = ((pair.cert, pair.key) for pair in self.named)
-        authorities = (self.client_ca, self.front_proxy_ca)
-        chosen = (self.certificate, self.key, *(each for pair in pairs for each in pair))
-        return (*chosen, *(each for each in authorities if each is not None))
+    def pairs(self) -> tuple[NamedPair, ...]:
+        """All serving certificates, the default one first."""
+        return (NamedPair(self.certificate, self.key), *self.named)
 
 
 class Security:
     """What a listener does TLS with.
 
+    Each certificate, and the authorities together, are read again on their own: what is wrong with
+    one file keeps the others from nothing.
+
     Args:
         config: how.
 
     Attributes:
-        context: for the next connection.
+        config: the same.
         trust: whom client certificates count of, now.
+        authorities: of clients and of proxies, as they were last read, PEM.
 
     Raises:
         OSError: a file cannot be read, or its content not be used (`ssl.SSLError`).
@@ -98,54 +99,98 @@ class Security:
     """
 
     def __init__(self, config: TlsConfig) -> None:
-        self._config = config
+        self.config = config
         self.trust = Trust()
-        self.context = self._load()
+        self.authorities = self._read_authorities()
+        self._table: NameTable | None = None
+        self._contexts = [self._made(pair) for pair in config.pairs]
+        self._told()
         warn_of_suites(config.suites)
 
-    def reload(self) -> None:
-        """Read all files again; what is wrong with one leaves everything as it is.
+    @property
+    def context(self) -> ssl.SSLContext:
+        """For the next connection."""
+        return self._contexts[0]
+
+    def reload_pair(self, at: int) -> None:
+        """Read a certificate and its key again; what is wrong leaves everything as it is.
+
+        Args:
+            at: which of `TlsConfig.pairs`.
 
         Raises:
             OSError: a file cannot be read, or its content not be used (`ssl.SSLError`).
             ValueError: the same.
         """
-        self.context = self._load()
+        table = self._named()
+        self._contexts[at] = self._made(self.config.pairs[at])
+        self._table = table
 
-    @property
-    def config(self) -> TlsConfig:
-        """How it was made."""
-        return self._config
+    def reload_authorities(self) -> None:
+        """Read the authorities again; what is wrong with one leaves all as they are.
 
-    def serve_with(self, certificate: Path, key: Path) -> None:
-        """Show another certificate from now on, in place of the default one; see `reload`."""
-        from dataclasses import replace
+        Raises:
+            OSError: a file cannot be read, or its content not be used (`ssl.SSLError`).
+            ValueError: the same.
+        """
+        self.authorities = self._read_authorities()
+        for at, pair in enumerate(self.config.pairs):
+            try:
+                self._contexts[at] = self._made(pair)
+            except (OSError, ValueError):
+                # Its files are being replaced, or are bad: the old one learns of the new
+                # authorities, and of those that are gone `trust` knows.
+                self._believe(self._contexts[at])
+        self._told()
 
-        former = self._config
-        self._config = replace(former, certificate=certificate, key=key)
-        try:
-            self.reload()
-        except BaseException:
-            self._config = former
-            raise
-
-    def _load(self) -> ssl.SSLContext:
-        config = self._config
-        client, proxies = _read(config.client_ca), _read(config.front_proxy_ca)
-        context = tls_context(config)
-        if config.named:
-            contexts = [tls_context(config, pair) for pair in config.named]
-            table = NameTable.of(config.certificate, config.named)
-
-            def choose(sock: ssl.SSLObject, name: str | None, default: ssl.SSLContext) -> None:
-                del default
-                at = table.find(name) if name else table.at_address(_local(sock))
-                if at is not None:
-                    sock.context = contexts[at]
-
-            context.sni_callback = choose
+    def _told(self) -> None:
+        self._table = self._named()
+        client, proxies = self.authorities
         self.trust.set(certificates(client), certificates(proxies))
+
+    def _named(self) -> NameTable | None:
+        config = self.config
+        return NameTable.of(config.certificate, config.named) if config.named else None
+
+    def _read_authorities(self) -> tuple[bytes, bytes]:
+        """Both files, if all of what is in them is good."""
+        files = (self.config.client_ca, self.config.front_proxy_ca)
+        client, proxies = (b"" if path is None else path.read_bytes() for path in files)
+        for path, pem in zip(files, (client, proxies), strict=True):
+            if path is not None:
+                scratch = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                scratch.load_verify_locations(cadata=_text(pem))
+                certificates(pem)
+        return client, proxies
+
+    def _made(self, pair: NamedPair) -> ssl.SSLContext:
+        context = tls_context(self.config, pair)
+        self._believe(context)
+        if self.config.named:
+            context.sni_callback = self._choose
         return context
+
+    def _believe(self, context: ssl.SSLContext) -> None:
+        """Have a context ask for client certificates of the authorities, and verify them."""
+        believed = [pem for pem in self.authorities if pem]
+        if not believed:
+            return
+        for pem in believed:
+            context.load_verify_locations(cadata=_text(pem))
+        context.verify_mode = ssl.CERT_OPTIONAL
+        # Each certificate of the file counts, as in Go, not only those that signed themselves.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        files = (self.config.client_ca, self.config.front_proxy_ca)
+        name_authorities(context, *(path for path in files if path is not None))
+        openssl.let_in(context)
+
+    def _choose(self, sock: ssl.SSLObject, name: str | None, default: ssl.SSLContext) -> None:
+        """Show the certificate for a name."""
+        del default
+        if self._table is not None:
+            at = self._table.find(name) if name else self._table.at_address(_local(sock))
+            if at is not None:
+                sock.context = self._contexts[at + 1]
 
 
 def _local(sock: ssl.SSLObject) -> str:
@@ -154,8 +199,8 @@ def _local(sock: ssl.SSLObject) -> str:
     return str(name()[0]) if name is not None else ""
 
 
-def _read(path: Path | None) -> bytes:
-    return b"" if path is None else path.read_bytes()
+def _text(pem: bytes) -> str:
+    return pem.decode("ascii", "ignore")  # what is around certificates may be anything
 
 
 def certificates(pem: bytes) -> frozenset[bytes]:
@@ -168,12 +213,12 @@ def certificates(pem: bytes) -> frozenset[bytes]:
     return frozenset(ssl.PEM_cert_to_DER_cert(each.decode("ascii", "replace")) for each in found)
 
 
-def tls_context(config: TlsConfig, pair: NamedPair | None = None) -> ssl.SSLContext:
-    """A server context: HTTP/1.1 preferred, client certificates optional.
+def tls_context(config: TlsConfig, pair: NamedPair) -> ssl.SSLContext:
+    """A server context: HTTP/1.1 preferred, client certificates not asked for.
 
     Args:
         config: how.
-        pair: the certificate, in place of the default one.
+        pair: the certificate.
 
     Raises:
         ssl.SSLError: certificate and key do not fit.
@@ -183,19 +228,7 @@ def tls_context(config: TlsConfig, pair: NamedPair | None = None) -> ssl.SSLCont
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_TICKET  # a resumed session has no certificates to verify
     _speak(context, config)
-    if pair is None:
-        context.load_cert_chain(config.certificate, config.key)
-    else:
-        context.load_cert_chain(pair.cert, pair.key)
-    authorities = [each for each in (config.client_ca, config.front_proxy_ca) if each is not None]
-    if authorities:
-        for each in authorities:
-            context.load_verify_locations(each)
-        context.verify_mode = ssl.CERT_OPTIONAL
-        # Each certificate of the file counts, as in Go, not only those that signed themselves.
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        name_authorities(context, *authorities)
-        openssl.let_in(context)
+    context.load_cert_chain(pair.cert, pair.key)
     # HTTP/1.1 first: llhttp serves it several times faster than any HTTP/2 in Python.
     context.set_alpn_protocols(["http/1.1", "h2"] if config.http2 else ["http/1.1"])
     context.num_tickets = 0  # clients keep connections; tickets cost time and memory

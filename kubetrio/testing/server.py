@@ -27,6 +27,7 @@ from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
+from kubetrio.http.shown import Trust
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.pki import Pki
@@ -108,6 +109,7 @@ async def open_api(
         async with open_core(config, env, parts or Parts(), port) as core:
             nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
             core.api.metrics.gathered.add(partial(connection_families, nobody))
+            core.api.metrics.gathered.add(Trust().families)
             async with trio.open_nursery() as nursery:
                 if kept:
                     await core.keep(nursery)

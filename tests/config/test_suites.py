@@ -41,15 +41,19 @@ HSTS = (
         ),
         (
             {"tls_curve_preferences": (22,)},
-            "--tls-curve-preferences: curve preference 22 is not supported by the current Go "
-            "version",
+            (
+                "--tls-curve-preferences: curve preference 22 is not supported by the current Go "
+                "version"
+            ),
         ),
         ({"hsts_directives": ("max-age=1=2",)}, HSTS),
         ({"hsts_directives": ("includesubdomains",)}, HSTS),
         (
             {"hsts_directives": (" ",)},
-            "--strict-transport-security-directives: empty value in "
-            "strict-transport-security-directives",
+            (
+                "--strict-transport-security-directives: empty value in "
+                "strict-transport-security-directives"
+            ),
         ),
     ],
 )

@@ -97,7 +97,9 @@ def make(
         .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
-    for extension in extensions:
+    parent = (issuer.key if issuer else key).public_key()
+    named = x509.AuthorityKeyIdentifier.from_issuer_public_key(parent)
+    for extension in (named, *extensions):
         builder = builder.add_extension(extension, critical=False)
     signer = signed_by or issuer
     return Made(builder.sign(signer.key if signer else key, hashes.SHA256()), key)
@@ -470,35 +472,56 @@ async def test_an_authority_that_goes_stops_open_connections(
         async with opened(listener.port, alice) as first:
             assert await first.who() == "alice"
             write_atomic(ca, STRANGER.pem)
-            security.reload()
+            security.reload_authorities()
             assert await first.who() == "unusable"
             async with opened(listener.port, alice) as second:
                 assert await second.who() == "unusable"
             async with opened(listener.port, eve) as third:
                 assert await third.who() == "eve"
             write_atomic(ca, STRANGER.pem + ROOT.pem)
-            security.reload()
+            security.reload_authorities()
             assert await first.who() == "alice"
 
 
-@pytest.mark.parametrize(
-    "bad", [b"", b"nonsense", b"-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n"]
-)
-@pytest.mark.parametrize("which", ["client_ca", "certificate", "key"])
-def test_a_bad_file_leaves_everything_as_it_is(tmp_path: Path, bad: bytes, which: str) -> None:
-    """The error says so, and the old content goes on."""
+BAD = [b"", b"nonsense", b"-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n"]
+
+
+@pytest.mark.parametrize("bad", [*BAD, ROOT.pem + BAD[2]])
+def test_bad_authorities_leave_everything_as_it_is(tmp_path: Path, bad: bytes) -> None:
+    """The error says so, and the old ones go on, also with a new serving certificate."""
     security = secured(tmp_path)
-    before = security.context
-    file: Path = getattr(security.config, which)
-    good = file.read_bytes()
-    write_atomic(file, bad)
+    ca = tmp_path / "clients.pem"
+    write_atomic(ca, bad)
     with pytest.raises((OSError, ValueError)):
-        security.reload()
-    assert security.context is before
+        security.reload_authorities()
     assert worth(security, ALICE.write(tmp_path)) == "alice"
-    write_atomic(file, good)
-    security.reload()
-    assert security.context is not before
+    replace_pair(security.config, make("new", ROOT, SERVER))
+    security.reload_pair(0)
+    assert served(security, None) == "new"
+    assert worth(security, ALICE.write(tmp_path)) == "alice"
+
+
+@needs_openssl
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("which", ["certificate", "key"])
+def test_a_bad_pair_leaves_everything_as_it_is(tmp_path: Path, bad: bytes, which: str) -> None:
+    """The error says so, and the old pair goes on, also with new authorities."""
+    security = secured(tmp_path)
+    write_atomic(getattr(security.config, which), bad)
+    with pytest.raises((OSError, ValueError)):
+        security.reload_pair(0)
+    assert served(security, None) == "server"
+    write_atomic(tmp_path / "clients.pem", STRANGER.pem)
+    security.reload_authorities()
+    assert served(security, None) == "server"
+    assert worth(security, ALICE.write(tmp_path)) == "unusable"
+    assert worth(security, make("eve", STRANGER, CLIENT).write(tmp_path)) == "eve"
+
+
+def replace_pair(config: TlsConfig, new: Made) -> None:
+    """Write another serving certificate and key."""
+    write_atomic(config.key, private(new.key))
+    write_atomic(config.certificate, new.pem)
 
 
 def test_a_key_of_another_certificate_waits_for_it(tmp_path: Path) -> None:
@@ -507,10 +530,10 @@ def test_a_key_of_another_certificate_waits_for_it(tmp_path: Path) -> None:
     new = make("new", ROOT, SERVER)
     write_atomic(security.config.key, private(new.key))
     with pytest.raises(ssl.SSLError):
-        security.reload()
+        security.reload_pair(0)
     assert served(security, None) == "server"
     write_atomic(security.config.certificate, new.pem)
-    security.reload()
+    security.reload_pair(0)
     assert served(security, None) == "new"
 
 
@@ -522,9 +545,8 @@ def test_certificates_by_name_are_read_again(tmp_path: Path) -> None:
     new = make("new.test", ROOT, SERVER)
     write_atomic(pair.cert, new.pem)
     write_atomic(pair.key, private(new.key))
-    security.reload()
+    security.reload_pair(1)
     assert [served(security, name) for name in ("old.test", "new.test")] == ["server", "new.test"]
-    assert set(security.config.files) >= {pair.cert, pair.key, tmp_path / "clients.pem"}
 
 
 async def test_no_handshake_fails_while_certificates_change(
@@ -551,9 +573,9 @@ async def test_no_handshake_fails_while_certificates_change(
         for pair in pairs:
             write_atomic(security.config.key, private(pair.key))
             with suppress(ssl.SSLError):  # between the two
-                security.reload()
+                security.reload_pair(0)
             write_atomic(security.config.certificate, pair.pem)
-            security.reload()
+            security.reload_pair(0)
             before = done
             while done < before + 8:
                 await trio.lowlevel.checkpoint()
