@@ -35,6 +35,7 @@ from kubetrio.supervise import persevere
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
+CLOSING_S = 1.0  # for connections to others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,7 @@ async def open_core(
     async with parts.open_store(config, env) as store:
         state, trusted = State(), trusted or Trusted()
         api = build_api(config, env, store, state, port, parts)
-        async with trio.open_nursery() as nursery:
+        async with _closing(api), trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
             keeper = await bootstrap(config, api, state, port, trusted)
             if isinstance(api.flow, PriorityAndFairness):
@@ -125,6 +126,16 @@ async def open_core(
                 trusted=trusted,
             )
             nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _closing(api: Pipeline) -> AsyncIterator[None]:
+    """Close connections to others at the end of the block."""
+    try:
+        yield
+    finally:
+        with trio.move_on_after(CLOSING_S, shield=True):
+            await api.outgoing.close()
 
 
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:

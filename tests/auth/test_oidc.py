@@ -122,9 +122,7 @@ async def test_claims_that_are_not_good_are_refused(
         assert got.user.name == "p:"
 
 
-async def test_a_minute_of_another_clock_is_forgiven(
-    start: Start, peer: Any, signer: Any
-) -> None:
+async def test_a_minute_of_another_clock_is_forgiven(start: Start, peer: Any, signer: Any) -> None:
     """A token that begins within a minute is good."""
     assert await found(await start(), signer.sign(claims_of(peer, nbf=NOW + 60)))
 
@@ -512,9 +510,7 @@ class TestDistributedClaims:
         assert got is not None
         assert "/groups" not in peer.asked
 
-    async def test_malformed_places_are_refused(
-        self, start: Start, peer: Any, signer: Any
-    ) -> None:
+    async def test_malformed_places_are_refused(self, start: Start, peer: Any, signer: Any) -> None:
         """Whatever stands where an endpoint should be."""
         tokens = await start(groups=self.GROUPS)
         for names, sources in (

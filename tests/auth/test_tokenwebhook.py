@@ -117,9 +117,7 @@ async def test_lies_and_noise_make_nobody(body: bytes, peer: Any, outgoing: Outg
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 502, 301])
-async def test_refusals_are_not_tried_again(
-    status: int, peer: Any, outgoing: Outgoing
-) -> None:
+async def test_refusals_are_not_tried_again(status: int, peer: Any, outgoing: Outgoing) -> None:
     """What will not change is asked once; redirects are none of an answer."""
     peer.say("/review", b"no", status, Location="/other")
     assert str(status) in await refused(webhook_of(peer, outgoing))
@@ -179,9 +177,7 @@ async def test_a_webhook_that_never_answers_is_given_up(
         assert "deadline exceeded" in await refused(webhook_of(peer, outgoing))
 
 
-async def test_a_webhook_of_another_authority_is_not_asked(
-    peer: Any, outgoing: Outgoing
-) -> None:
+async def test_a_webhook_of_another_authority_is_not_asked(peer: Any, outgoing: Outgoing) -> None:
     """Nobody between may answer in its place: no token is sent."""
     webhook = WebhookTokens(Target(url=f"{peer.url}/review"), "v1", OWN, outgoing, Env())
     assert "unknown authority" in await refused(webhook)
