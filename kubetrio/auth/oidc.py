@@ -6,6 +6,7 @@ verified) and 5.6.2 (distributed claims); go-oidc v2 for order and messages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
@@ -20,8 +21,11 @@ from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
 from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.wire.gojson import type_word
 
 LEEWAY_S = 60.0
+UNMARSHAL = "oidc: failed to unmarshal claims: "
+_number = re.compile(r"-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?")
 MOST_CLAIM_ISSUERS = 16
 """Issuers of distributed claims that are remembered for one issuer of tokens."""
 
@@ -74,6 +78,12 @@ class Verifier:
         self._check(claims)
 
     def _check(self, claims: Claims) -> None:
+        subject = claims.get("sub")
+        if subject is not None and not isinstance(subject, str):
+            raise BadCredentials(
+                f"{UNMARSHAL}json: cannot unmarshal {type_word(subject)} into Go struct field "
+                "idToken.sub of type string"
+            )
         issuer = issuer_of(claims)
         if issuer != self.provider.issuer:
             raise BadCredentials(
@@ -83,7 +93,11 @@ class Verifier:
         named = claims.get("aud")
         audiences = [named] if isinstance(named, str) else named or []
         if not isinstance(audiences, list) or not all(isinstance(one, str) for one in audiences):
-            raise BadCredentials("oidc: failed to unmarshal claims: aud is no list of texts")
+            word = type_word(audiences if not isinstance(audiences, list) else named)
+            raise BadCredentials(
+                f"{UNMARSHAL}json: cannot unmarshal {word} into Go struct field idToken.aud of "
+                "type []string"
+            )
         if not set(self._audiences) & set(audiences):
             wanted = (
                 quote(self._audiences[0])
@@ -94,7 +108,7 @@ class Verifier:
         now = self._env.now()
         expires = seconds_of(claims, "exp")
         if expires is None or expires < now:
-            shown = "0001-01-01T00:00:00Z" if expires is None else _time(expires)
+            shown = "0001-01-01 00:00:00 +0000 UTC" if expires is None else _time(expires)
             raise BadCredentials(f"oidc: token is expired (Token Expiry: {shown})")
         begins = seconds_of(claims, "nbf")
         if begins is not None and now + LEEWAY_S < begins:
@@ -112,15 +126,30 @@ def seconds_of(claims: Claims, name: str) -> float | None:
     """
     value = claims.get(name)
     if value is None:
+        if name in claims and name != "nbf":  # which alone may be null to Go
+            raise BadCredentials(f'{UNMARSHAL}strconv.ParseFloat: parsing "": invalid syntax')
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise BadCredentials(f"oidc: failed to unmarshal claims: {name} is no time")
+    if isinstance(value, str):
+        if not _number.fullmatch(value):
+            shown = quote(quote(value))
+            raise BadCredentials(
+                f"{UNMARSHAL}json: invalid number literal, trying to unmarshal {shown} into Number"
+            )
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadCredentials(
+            f"{UNMARSHAL}json: cannot unmarshal {type_word(value)} into Go struct field "
+            f"idToken.{name} of type json.Number"
+        )
+    if not isfinite(value):
+        raise BadCredentials(f"{UNMARSHAL}{name} is out of range")
     return float(int(value))
 
 
 def _time(seconds: float) -> str:
     try:
-        return format_time(seconds)
+        day, _, clock = format_time(seconds).removesuffix("Z").partition("T")
+        return f"{day} {clock} +0000 UTC"
     except (ValueError, OverflowError, OSError):  # beyond the calendar
         return f"{seconds:.0f} s"
 

@@ -84,19 +84,21 @@ class Signed:
         kid: of the key, or empty.
         message: what is signed.
         signature: of that.
+        understood: whether its header demands nothing that is not known here (RFC 7515, 4.1.11).
     """
 
     algorithm: str
     kid: str
     message: bytes
     signature: bytes
+    understood: bool = True
 
     def signed_by(self, keys: Iterable[Key]) -> bool:
         """Whether one of some keys made the signature."""
         from joserfc.errors import JoseError
         from joserfc.jws import JWSRegistry
 
-        if self.algorithm not in ALGORITHMS:
+        if self.algorithm not in ALGORITHMS or not self.understood:
             return False
         method: Any = JWSRegistry.algorithms[self.algorithm]
         for one in keys:
@@ -123,13 +125,10 @@ def parse(token: bytes) -> Signed:
     header_part, payload, signature = token.split(b".")
     header = _object(_decoded(header_part))
     algorithm, kid = header.get("alg"), header.get("kid")
-    if not isinstance(algorithm, str):
-        raise Malformed("no algorithm")
-    if "crit" in header:
-        raise Malformed("unsupported crit header")
     return Signed(
-        algorithm,
+        algorithm if isinstance(algorithm, str) else "",
         kid if isinstance(kid, str) else "",
         header_part + b"." + payload,
         _decoded(signature),
+        understood="crit" not in header,
     )

@@ -95,17 +95,17 @@ async def test_each_asymmetric_algorithm_is_verified(
     ("changed", "why"),
     [
         ({"exp": NOW - 1}, "token is expired"),
-        ({"exp": None}, "token is expired (Token Expiry: 0001-01-01"),
-        ({"exp": "soon"}, "exp is no time"),
-        ({"exp": True}, "exp is no time"),
+        ({"exp": None}, "strconv.ParseFloat"),
+        ({"exp": "soon"}, "invalid number literal"),
+        ({"exp": True}, "cannot unmarshal bool into Go struct field idToken.exp"),
         ({"nbf": NOW + 61}, "before the nbf (not before) time"),
         ({"aud": "other"}, 'expected audience "client" got ["other"]'),
         ({"aud": []}, 'expected audience "client" got []'),
         ({"aud": None}, 'expected audience "client" got []'),
-        ({"aud": {"client": 1}}, "aud is no list of texts"),
+        ({"aud": {"client": 1}}, "idToken.aud of type []string"),
         ({"sub": None, "name": "x"}, ""),
-        ({"sub": 5}, "cannot unmarshal number into Go value of type string"),
-        ({"sub": ["jane"]}, "cannot unmarshal array into Go value of type string"),
+        ({"sub": 5}, "cannot unmarshal number into Go struct field idToken.sub of type string"),
+        ({"sub": ["jane"]}, "cannot unmarshal array into Go struct field idToken.sub"),
     ],
 )
 async def test_claims_that_are_not_good_are_refused(
@@ -231,7 +231,7 @@ async def test_critical_headers_that_nobody_knows_are_refused(
 ) -> None:
     """RFC 7515, 4.1.11."""
     token = signer.sign(claims_of(peer), crit=["exp"])
-    assert "unsupported crit header" in await refused(await start(), token)
+    assert "failed to verify" in await refused(await start(), token)
 
 
 @pytest.mark.parametrize(
