@@ -81,8 +81,8 @@ def test_expressions_make_every_part_of_a_user() -> None:
         (
             {"username": by("claims.gone")},
             (
-                "oidc: error evaluating username claim expression: expression 'claims.gone' resulted "
-                "in error: no such key: gone"
+                "oidc: error evaluating username claim expression: expression 'claims.gone' "
+                "resulted in error: no such key: gone"
             ),
         ),
         ({"uid": by("claims.n")}, "uid claim expression must return a string"),

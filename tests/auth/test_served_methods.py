@@ -186,7 +186,8 @@ async def test_a_webhook_is_asked_last_and_its_answer_kept(
                 "spec": {"token": token},
             }  # fmt: skip
             answered = await asks(server, b"good", REVIEWS, body)
-            assert answered.json()["status"].get("error") == error
+            told = answered.json()["status"].get("error")
+            assert told is None if error is None else error in told
 
 
 @pytest.mark.parametrize(
