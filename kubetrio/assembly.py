@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from socket import gethostname
 from typing import TYPE_CHECKING
 
 import trio
@@ -28,9 +29,11 @@ from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.keys import KeyFileError
 from kubetrio.auth.owntokens import OwnTokens, service_account_keys
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
+from kubetrio.authenticators import MethodError, methods
 from kubetrio.authorizers import Authorizers
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
+from kubetrio.bootstrap.lease import identity
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.config import Config, Storage
 from kubetrio.config.flag import values
@@ -299,6 +302,10 @@ def build_api(
     except ValueError as error:
         raise StartError(str(error)) from error
     authorizer = authorizers.chain
+    try:
+        others = methods(config, env, outgoing, reloader, metrics, lambda: identity(gethostname()))
+    except MethodError as error:
+        raise StartError(str(error)) from error
     quotas = StoredQuotas(store, registry, env)
     namespaces = NamespaceMaker(registry)
     around = Server(
@@ -350,9 +357,12 @@ def build_api(
         listing=Listing(store, hub),
         operations=operations,
         authenticator=Authenticator(
-            [_tokens(config), *tokens.authenticators],
+            [_tokens(config), *tokens.authenticators, *others.tokens],
             audiences=config.auth.audiences,
-            anonymous=config.auth.anonymous_auth,
+            headers=others.headers,
+            anonymous=others.anonymous.enabled,
+            anonymous_paths=others.anonymous.paths,
+            tasks=others.tasks,
         ),
         authorizer=authorizer,
         rbac=rbac,

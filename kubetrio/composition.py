@@ -31,14 +31,13 @@ from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
-from kubetrio.outgoing.client import Outgoing
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 from kubetrio.supervise import persevere
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
-CLOSING_S = 1.0
+CLOSING_S = 1.0  # for connections to others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +77,7 @@ class Core:
             "changed files": api.reloader.run,
         }
         context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
+        runs.update(api.authenticator.tasks)
         controllers = made(self.config.controllers, context, self.table)
         api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
         runs.update((one.name, one.run) for one in controllers)
@@ -121,9 +121,8 @@ async def open_core(
     ):
         state, trusted = State(), trusted or Trusted()
         api = build_api(config, env, store, state, port, parts, encryption)
-        async with trio.open_nursery() as nursery:
+        async with _closing(api), trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
-            nursery.start_soon(_closing, api.outgoing, name="calls to webhooks")
             keeper = await bootstrap(config, api, state, port, trusted)
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
@@ -143,13 +142,14 @@ async def open_core(
             nursery.cancel_scope.cancel()
 
 
-async def _closing(outgoing: Outgoing) -> None:
-    """Close connections to webhooks when the server ends."""
+@asynccontextmanager
+async def _closing(api: Pipeline) -> AsyncIterator[None]:
+    """Close connections to others at the end of the block."""
     try:
-        await trio.sleep_forever()
+        yield
     finally:
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_S):
-            await outgoing.close()
+        with trio.move_on_after(CLOSING_S, shield=True):
+            await api.outgoing.close()
 
 
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:

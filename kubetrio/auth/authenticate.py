@@ -12,7 +12,7 @@ Source: docs "Authenticating"; the order of methods is kube-apiserver's.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kubetrio.auth.attempts import Attempts
@@ -26,20 +26,50 @@ KNOWN_HEADERS = 1024
 KNOWN_BYTES = 4096  # of one header: blanks count, and a client may send many
 
 
+class Shown(Protocol):
+    """The certificate of a connection's client.
+
+    Attributes:
+        common_name: of its subject.
+    """
+
+    common_name: str
+
+    def proxy(self) -> bool:
+        """Whether it is that of a proxy that may name users in headers, now."""
+        ...
+
+
 class Presented(Protocol):
     """What is seen of a request.
 
     Attributes:
         certificate: user of a verified client certificate, `UNUSABLE`, or None without one.
         headers: lower-case name to value.
+        raw_headers: all of them, in order.
         peer: address of the client.
         annotations: takes what the audit log says, by key.
     """
 
     certificate: UserInfo | None
     headers: Mapping[bytes, bytes]
+    raw_headers: list[tuple[bytes, bytes]]
     peer: str
     annotations: dict[str, str]
+
+    @property
+    def shown(self) -> Shown | None:
+        """The certificate of the client, None without one."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The decoded path."""
+        ...
+
+    def take_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Have these headers in place of all that were sent."""
+        ...
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers to the answer."""
@@ -116,9 +146,12 @@ class Authenticator:
         audiences: of this server's API; a token must be for one of them.
         headers: methods that believe headers, in order.
         anonymous: whether requests without credentials get a user.
+        anonymous_paths: the only paths for which they do, if there are any.
+        tasks: what the methods do beside requests, by name.
 
     Attributes:
         attempts: how often credentials were good or bad.
+        tasks: see above.
     """
 
     def __init__(
@@ -128,11 +161,15 @@ class Authenticator:
         audiences: tuple[str, ...] = (),
         headers: Sequence[HeaderAuthenticator] = (),
         anonymous: bool = True,
+        anonymous_paths: Collection[str] = (),
+        tasks: Mapping[str, Callable[[], Awaitable[object]]] | None = None,
     ) -> None:
         self._tokens = tuple(tokens)
         self._audiences = audiences
         self._headers = tuple(headers)
         self._anonymous = anonymous
+        self._anonymous_paths = frozenset(anonymous_paths)
+        self.tasks = dict(tasks or {})
         self.attempts = Attempts()
         # Headers whose tokens are good for as long as the server runs, by their bytes.
         self._known: dict[bytes, UserInfo] = {}
@@ -192,7 +229,8 @@ class Authenticator:
         if given:
             self.attempts.failed(request.peer)
             raise unauthorized()
-        if not self._anonymous:
+        paths = self._anonymous_paths
+        if not self._anonymous or (paths and request.path not in paths):
             self.attempts.missing()
             raise unauthorized()
         self.attempts.succeeded(ANONYMOUS.name)

@@ -2,6 +2,7 @@
 
 from kubetrio.config.admission import Admission
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
 from kubetrio.config.flag import ConfigError
 from kubetrio.config.network import Kubelet, Services
@@ -14,6 +15,7 @@ from kubetrio.config.storage import Storage
 __all__ = [
     "Admission",
     "Authentication",
+    "Authenticators",
     "Authorization",
     "Config",
     "ConfigError",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from kubetrio.config.flag import Section, flag, section
-from kubetrio.config.kinds import AUDIENCES, BOOLEAN, FILE, ISSUERS
+from kubetrio.config.kinds import AUDIENCES, FILE, ISSUERS, MAYBE
 
 
 @section
@@ -33,9 +33,10 @@ class Authentication(Section):
         "and a TokenReview for others is refused",
         unset="the issuers of service account tokens",
     )  # fmt: skip
-    anonymous_auth: bool = flag(
-        "anonymous-auth", BOOLEAN, True, "serve requests without credentials as system:anonymous"
-    )
+    anonymous_auth: bool | None = flag(
+        "anonymous-auth", MAYBE, None, "serve requests without credentials as system:anonymous",
+        unset="what --authentication-config says, else true",
+    )  # fmt: skip
 
     @property
     def audiences(self) -> tuple[str, ...]:

@@ -175,6 +175,10 @@ def _shown_boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
+def _shown_maybe(value: bool | None) -> str:
+    return "" if value is None else _shown_boolean(value)
+
+
 def _shown_gates(value: Mapping[str, bool]) -> str:
     return ",".join(f"{name}={_shown_boolean(on)}" for name, on in value.items())
 
@@ -346,6 +350,9 @@ def one_of(*choices: str) -> Kind:
 BOOLEAN = Kind(
     placeholder="BOOL", parse=boolean, check=_is_boolean, show=_shown_boolean, boolean=True
 )
+MAYBE = BOOLEAN._replace(
+    check=lambda value: "" if value is None else _is_boolean(value), show=_shown_maybe
+)
 DIRECTORY = Kind(placeholder="DIR", parse=_path, check=_is_path)
 ANY_DIRECTORY = Kind(placeholder="DIR", parse=_path, check=_is_path_or_none, show=_shown_path)
 FILE = ANY_DIRECTORY._replace(placeholder="FILE")
@@ -378,6 +385,7 @@ ISSUERS = Kind(placeholder="URL", parse=str, check=_are_issuers, show=",".join, 
 HTTPS_URL = Kind(placeholder="URL", parse=str, check=_is_https)
 TOKEN_LIFE = DURATION._replace(check=_is_token_life)
 AUDIENCES = Kind(placeholder="LIST", parse=names, check=_are(_is_audience), show=",".join)
+TEXT = Kind(placeholder="TEXT", parse=str, check=_is_text)
 TEXT_LIST = Kind(placeholder="LIST", parse=texts, check=_are(_is_text), show=",".join, once=True)
 NUMBERS = Kind(
     placeholder="N,...",

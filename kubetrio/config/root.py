@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kubetrio.config.admission import Admission
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
@@ -35,6 +36,7 @@ class Config(Section):
         auth: who may be who.
         service_accounts: tokens that the server gives out.
         authorization: who may do what.
+        authenticators: who else says who is who.
         admission: what objects may be.
         requests: how long requests take.
         flowcontrol: how many requests execute at a time.
@@ -58,6 +60,7 @@ class Config(Section):
     auth: Authentication = field(default_factory=Authentication)
     service_accounts: ServiceAccounts = field(default_factory=ServiceAccounts)
     authorization: Authorization = field(default_factory=Authorization)
+    authenticators: Authenticators = field(default_factory=Authenticators)
     admission: Admission = field(default_factory=Admission)
     requests: Requests = field(default_factory=Requests)
     flowcontrol: FlowControl = field(default_factory=FlowControl)

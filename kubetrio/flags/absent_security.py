@@ -54,40 +54,6 @@ AUDIT = tuple(
 )
 
 AUTHENTICATION: tuple[Absent, ...] = (
-    *(
-        Refused(name, "OpenID Connect tokens are not accepted", OTHER_WAYS)
-        for name in (
-            "oidc-ca-file",
-            "oidc-client-id",
-            "oidc-groups-claim",
-            "oidc-groups-prefix",
-            "oidc-issuer-url",
-            "oidc-required-claim",
-            "oidc-signing-algs",
-            "oidc-username-claim",
-            "oidc-username-prefix",
-        )
-    ),
-    *(
-        Refused(name, "users that a front proxy names in headers are not believed", OTHER_WAYS)
-        for name in (
-            "requestheader-allowed-names",
-            "requestheader-client-ca-file",
-            "requestheader-extra-headers-prefix",
-            "requestheader-group-headers",
-            "requestheader-uid-headers",
-            "requestheader-username-headers",
-        )
-    ),
-    *(
-        Refused(name, "no webhook is asked about tokens", OTHER_WAYS)
-        for name in (
-            "authentication-token-webhook-cache-ttl",
-            "authentication-token-webhook-config-file",
-            "authentication-token-webhook-version",
-        )
-    ),
-    Refused("authentication-config", "no file configures authentication", OTHER_WAYS),
     Refused("service-account-signing-endpoint", "nothing else signs tokens", OWN_KEY),
 )
 

@@ -41,8 +41,6 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
         "--audit-policy-file=p.yaml",
         "--audit-log-path=-",
         "--audit-log-compress",
-        "--oidc-issuer-url=https://example.test",
-        "--requestheader-client-ca-file=ca.crt",
         "--service-account-signing-endpoint=s.sock",
         "--enable-garbage-collector=false",
         "--runtime-config=api/all=true",
