@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
+from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
@@ -29,6 +30,7 @@ class Config(Section):
         serving: where and how the server listens.
         auth: who may be who.
         admission: what objects may be.
+        audit: what is noted of requests, and where.
         requests: how long requests take.
         flowcontrol: how many requests execute at a time.
         services: addresses of Services.
@@ -49,6 +51,7 @@ class Config(Section):
     serving: Serving = field(default_factory=Serving)
     auth: Authentication = field(default_factory=Authentication)
     admission: Admission = field(default_factory=Admission)
+    audit: Audit = field(default_factory=Audit)
     requests: Requests = field(default_factory=Requests)
     flowcontrol: FlowControl = field(default_factory=FlowControl)
     services: Services = field(default_factory=Services)

@@ -61,48 +61,6 @@ OTHER_WAYS = "give users client certificates or --token-auth-file, and leave the
 OWN_KEY = "leave the flag out, and find the keys as sa.key and sa.pub in --cert-dir"
 IN_FRONT = "terminate TLS in front of the server, and leave the flag out"
 
-NO_AUDIT = "there is no audit log"
-AUDIT = tuple(
-    Refused(name, NO_AUDIT)
-    for name in (
-        "audit-log-batch-buffer-size",
-        "audit-log-batch-max-size",
-        "audit-log-batch-max-wait",
-        "audit-log-batch-throttle-burst",
-        "audit-log-batch-throttle-qps",
-        "audit-log-format",
-        "audit-log-maxage",
-        "audit-log-maxbackup",
-        "audit-log-maxsize",
-        "audit-log-mode",
-        "audit-log-path",
-        "audit-log-truncate-max-batch-size",
-        "audit-log-truncate-max-event-size",
-        "audit-log-version",
-        "audit-policy-file",
-        "audit-webhook-batch-buffer-size",
-        "audit-webhook-batch-max-size",
-        "audit-webhook-batch-max-wait",
-        "audit-webhook-batch-throttle-burst",
-        "audit-webhook-batch-throttle-qps",
-        "audit-webhook-config-file",
-        "audit-webhook-initial-backoff",
-        "audit-webhook-mode",
-        "audit-webhook-truncate-max-batch-size",
-        "audit-webhook-truncate-max-event-size",
-        "audit-webhook-version",
-    )
-) + tuple(
-    Refused(name, NO_AUDIT, fine=("false",), switch=True)
-    for name in (
-        "audit-log-batch-throttle-enable",
-        "audit-log-compress",
-        "audit-log-truncate-enabled",
-        "audit-webhook-batch-throttle-enable",
-        "audit-webhook-truncate-enabled",
-    )
-)
-
 AUTHENTICATION: tuple[Absent, ...] = (
     *(
         Refused(name, "OpenID Connect tokens are not accepted", OTHER_WAYS)
@@ -262,6 +220,5 @@ ROWS: tuple[Absent, ...] = (
     *AUTHENTICATION,
     *AUTHORIZATION,
     *ADMISSION,
-    *AUDIT,
     *PROTECTION,
 )
