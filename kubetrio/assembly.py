@@ -38,9 +38,12 @@ from kubetrio.kinds.builtin import registry as builtin_registry
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
 from kubetrio.kinds.plugins import admission
+from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills
 from kubetrio.metrics import Metrics, cache_families, gauge, object_families
+from kubetrio.outgoing.client import Outgoing
+from kubetrio.reloading import Reloader
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.operations import Operations
@@ -208,13 +211,13 @@ def build_api(
         git_version=GIT_VERSION,
         health=health,
     )
+    rbac = Rbac(informers)
     authorizer = authorization.Chain(
         [
             authorization.Masters(),
             *parts.authorizers,
-            authorization.bootstrap_paths(builtin.load("bootstrap")),
-            authorization.basic_user(builtin.load("bootstrap")),
             authorization.kubelet_admins(builtin.load("bootstrap")),
+            rbac,
         ]
     )
     quotas = StoredQuotas(store, registry, env)
@@ -236,7 +239,7 @@ def build_api(
             Lifecycle(
                 store,
                 registry,
-                admission(informers, registry, authorizer.authorize, quotas, parts.admission),
+                admission(informers, registry, authorizer.authorize, quotas, rbac, parts.admission),
                 env,
                 allocators(informers.dispatcher, registry, env, config.services.ranges),
                 allow_privileged=config.admission.allow_privileged,
@@ -244,13 +247,20 @@ def build_api(
             ),
             env,
         ),
-        authenticator=Authenticator(_tokens(config), anonymous=config.auth.anonymous_auth),
+        authenticator=Authenticator(
+            [_tokens(config)],
+            audiences=config.auth.audiences,
+            anonymous=config.auth.anonymous_auth,
+        ),
         authorizer=authorizer,
+        rbac=rbac,
         quotas=quotas,
         documents=Documents(registry, health, metrics, address, pages, env.now),
         metrics=metrics,
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
+        outgoing=Outgoing(env),
+        reloader=Reloader(env),
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
@@ -260,6 +270,7 @@ def build_api(
             api.flow.leave = api.request_log.leaving(api.flow.leave)
     _gather(metrics, store, hub)
     metrics.gathered.add(api.authenticator.attempts.families)
+    metrics.gathered.add(api.reloader.families)
     metrics.gathered.add(lambda: cache_families(_fills(api)))
     _observe_flow(api)
     return api

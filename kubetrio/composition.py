@@ -19,6 +19,7 @@ from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, build_api
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
 from kubetrio.env import Env
@@ -66,6 +67,7 @@ class Core:
             "bad credentials": api.authenticator.attempts.run,
             "service range": _default_range(self.config, api).run,
             "objects of the server": partial(_write_later, self.state, store),
+            "changed files": api.reloader.run,
         }
         context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
         controllers = made(self.config.controllers, context, self.table)
@@ -145,12 +147,16 @@ async def bootstrap(
         now=api.env.now(),
     )
 
+    roles = DefaultRoles(api.registry, api.operations, api.informers)
+
     async def own_objects() -> None:
         await _default_range(config, api).keep()
         await objects.run()
+        await roles.run()
 
     keeper: FlowConfig | None = None
     try:
+        await api.rbac.sync()
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()
         if await _written(own_objects, api.store):

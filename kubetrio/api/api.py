@@ -26,9 +26,12 @@ from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.core.quota.stored import StoredQuotas
+from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.machinery.identity import Attributes
 from kubetrio.machinery.status import ApiError
 from kubetrio.metrics import Metrics
+from kubetrio.outgoing.client import Outgoing
+from kubetrio.reloading import Reloader
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.operations import Operations
@@ -103,6 +106,7 @@ class Api:
         operations: writes.
         authenticator: who asks.
         authorizer: who may.
+        rbac: roles and bindings, whether the authorizers ask them or not.
         quotas: charged by admission, counted again beside it.
         documents: paths that are not resources.
         metrics: counters.
@@ -110,6 +114,8 @@ class Api:
         flow: seats.
         backends: connections to kubelets, pods and endpoints.
         off_loop: works over large bodies.
+        outgoing: calls webhooks and issuers.
+        reloader: reads files again when they change.
         issuer: signs service account tokens; None when there is no key.
         request_log: a line for each request; None for no such log.
         cache: encoded objects in other representations than the stored one.
@@ -130,6 +136,7 @@ class Api:
     operations: Operations
     authenticator: Authenticator
     authorizer: authorization.Chain
+    rbac: Rbac
     quotas: StoredQuotas
     documents: Documents
     metrics: Metrics
@@ -137,6 +144,8 @@ class Api:
     flow: FlowControl
     backends: Backends
     off_loop: OffLoop
+    outgoing: Outgoing
+    reloader: Reloader
     issuer: TokenIssuer | None = None
     request_log: RequestLog | None = None
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))

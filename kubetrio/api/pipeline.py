@@ -36,7 +36,14 @@ from kubetrio.api.unseated import NoSeat, read_unseated
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
 from kubetrio.logs import Log
-from kubetrio.machinery.identity import ANONYMOUS, MASTERS, Decision
+from kubetrio.machinery.identity import (
+    ANONYMOUS,
+    MASTERS,
+    Attributes,
+    Decision,
+    UserInfo,
+    Verdict,
+)
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import RequestKey
@@ -205,9 +212,20 @@ def parse(api: Api, request: Request) -> Answer:
     return None
 
 
-def authenticate(api: Api, request: Request) -> Answer:
+def authenticate(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Credentials to a user, or 401."""
-    user = request.user = api.authenticator.authenticate(request)
+    user = api.authenticator.authenticate(request)
+    if isinstance(user, UserInfo):
+        return _from(request, user)
+    return _authenticated(request, user)
+
+
+async def _authenticated(request: Request, asked: Awaitable[UserInfo]) -> Answer:
+    return _from(request, await asked)
+
+
+def _from(request: Request, user: UserInfo) -> Answer:
+    request.user = user
     if request.identified is not None and user is not ANONYMOUS:
         request.identified(user)
     return None
@@ -263,15 +281,31 @@ async def _come_back(api: Api, request: Request) -> Response | None:
     return refused
 
 
-def authorize(api: Api, request: Request) -> Answer:
+def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """403 for what the user may not do."""
     if MASTERS in request.user.groups:
+        request.verdict = authorization.ALLOWED
         return None
     attributes = attributes_of(request)
     verdict = api.authorizer.authorize(attributes)
-    if verdict.decision is not Decision.ALLOW:
-        raise authorization.forbidden(attributes, verdict.reason)
-    return None
+    if isinstance(verdict, Verdict):
+        return _may(request, attributes, verdict)
+    return _authorized(request, attributes, verdict)
+
+
+async def _authorized(
+    request: Request, attributes: Attributes, asked: Awaitable[Verdict]
+) -> Answer:
+    return _may(request, attributes, await asked)
+
+
+def _may(request: Request, attributes: Attributes, verdict: Verdict) -> Answer:
+    request.verdict = verdict
+    if verdict.decision is Decision.ALLOW:
+        return None
+    if verdict.error:
+        raise internal_error(verdict.error)
+    raise authorization.forbidden(attributes, verdict.reason)
 
 
 def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:

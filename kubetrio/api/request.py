@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 from kubetrio.api.advice import Advice
-from kubetrio.machinery.identity import ANONYMOUS, UserInfo
+from kubetrio.machinery.identity import ANONYMOUS, UserInfo, Verdict
 from kubetrio.machinery.remember import counted
 from kubetrio.schema.wellknown import NAMESPACES
 
@@ -221,6 +221,8 @@ class Request:
         timer: bounds the request until its answer begins.
         heavy: whether work over the body takes long (see `offloop`).
         accepted: what the client accepts of an offer, for the last offer that was asked about.
+        verdict: what authorizers thought of it.
+        annotations: what stages note for the audit log, by key.
     """
 
     method: str
@@ -257,6 +259,8 @@ class Request:
     passage: Any = field(init=False, default=None)
     advice: Advice | None = field(init=False, default=None)
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)
+    verdict: Verdict | None = field(init=False, default=None)
+    annotations: dict[str, str] = field(init=False, default_factory=dict)
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers (RFC 7234) to the answer, each text once.

@@ -7,7 +7,7 @@ API reference of authentication.k8s.io and authorization.k8s.io.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from kubetrio.api import options
 from kubetrio.api.admitting import admit
@@ -17,10 +17,19 @@ from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
+from kubetrio.auth.authenticate import Reviewed
+from kubetrio.auth.authorize import Rules
 from kubetrio.kinds.common.selectors import field_requirement, label_requirement
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
-from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, user_info
+from kubetrio.machinery.identity import (
+    Attributes,
+    Decision,
+    UserInfo,
+    Verdict,
+    authenticated,
+    user_info,
+)
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
@@ -33,17 +42,6 @@ from kubetrio.wire.negotiate import NO_TABLE
 Object = dict[str, Any]
 AUTHORIZATION = GroupKind("authorization.k8s.io", "")
 BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
-ALL_RESOURCES: Object = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-ALL_PATHS: Object = {"verbs": ["*"], "nonResourceURLs": ["*"]}
-
-
-@runtime_checkable
-class RuleLister(Protocol):
-    """An authorizer that can list what a user may do."""
-
-    def rules_for(self, user: UserInfo, namespace: str) -> tuple[list[Object], list[Object], str]:
-        """Resource rules, non-resource rules, and what went wrong, or empty."""
-        ...
 
 
 async def _answer(
@@ -94,13 +92,17 @@ async def token(api: Api, request: Request, resource: Kind) -> AnyResponse:
     if not text:
         raise bad_request("token is required for TokenReview in authentication")
     asked = spec.get("audiences") or api.config.audiences
-    audiences = [audience for audience in api.config.audiences if audience in asked]
-    user = api.authenticator.user_of(text.encode("utf-8", "surrogatepass"))
+    audiences = tuple(audience for audience in api.config.audiences if audience in asked)
+    reviewed = api.authenticator.review(text.encode("utf-8", "surrogatepass"), audiences)
+    if not isinstance(reviewed, Reviewed):
+        reviewed = await reviewed
+    found = reviewed.found
     status: Object = {}
-    if user is None or not audiences:
-        status.update(user={}, error=BAD_TOKEN)
+    if found is None or not audiences:
+        status.update(user={}, error=reviewed.error or BAD_TOKEN)
     else:
-        status.update(authenticated=True, user=user_info(user), audiences=audiences)
+        user = user_info(authenticated(found.user))
+        status.update(authenticated=True, user=user, audiences=list(found.audiences))
     return await _answer(api, request, resource, body, status)
 
 
@@ -188,14 +190,18 @@ def question(spec: Object, user: UserInfo) -> Attributes:
     )
 
 
-def verdict(api: Api, spec: Object, user: UserInfo) -> Object:
+async def verdict(api: Api, spec: Object, user: UserInfo) -> Object:
     """The status of an access review."""
     found = api.authorizer.authorize(question(spec, user))
+    if not isinstance(found, Verdict):
+        found = await found
     status: Object = {"allowed": found.decision is Decision.ALLOW}
     if found.decision is Decision.DENY:
         status["denied"] = True
     if found.reason:
         status["reason"] = found.reason
+    if found.error:
+        status["evaluationError"] = found.error
     return status
 
 
@@ -225,7 +231,7 @@ async def self_access(api: Api, request: Request, resource: Kind) -> AnyResponse
     causes = spec_causes(spec, subject=False)
     causes += _metadata_causes(body["metadata"])
     _check(causes)
-    return await _answer(api, request, resource, body, verdict(api, spec, request.user))
+    return await _answer(api, request, resource, body, await verdict(api, spec, request.user))
 
 
 async def subject_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
@@ -235,7 +241,7 @@ async def subject_access(api: Api, request: Request, resource: Kind) -> AnyRespo
     causes = spec_causes(spec, subject=True)
     causes += _metadata_causes(body["metadata"])
     _check(causes)
-    return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
+    return await _answer(api, request, resource, body, await verdict(api, spec, subject_of(spec)))
 
 
 async def local_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
@@ -254,7 +260,7 @@ async def local_access(api: Api, request: Request, resource: Kind) -> AnyRespons
         detail = "disallowed on this kind of request"
         causes.append(invalid_value("spec.nonResourceAttributes", _go_path(path_asked), detail))
     _check(causes)
-    return await _answer(api, request, resource, body, verdict(api, spec, subject_of(spec)))
+    return await _answer(api, request, resource, body, await verdict(api, spec, subject_of(spec)))
 
 
 async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:
@@ -263,20 +269,16 @@ async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:
     namespace = (body.get("spec") or {}).get("namespace") or ""
     if not namespace:
         raise bad_request("no namespace on request")
-    resources: list[Object] = []
-    paths: list[Object] = []
-    error = ""
-    if MASTERS in request.user.groups:
-        resources, paths = [ALL_RESOURCES], [ALL_PATHS]
-    elif isinstance(api.authorizer, RuleLister):
-        resources, paths, error = api.authorizer.rules_for(request.user, namespace)
+    rules = api.authorizer.rules_for(request.user, namespace)
+    if not isinstance(rules, Rules):
+        rules = await rules
     status: Object = {
-        "resourceRules": resources,
-        "nonResourceRules": paths,
-        "incomplete": bool(error),
+        "resourceRules": list(rules.resources),
+        "nonResourceRules": list(rules.paths),
+        "incomplete": rules.incomplete,
     }
-    if error:
-        status["evaluationError"] = error
+    if rules.error:
+        status["evaluationError"] = rules.error
     return await _answer(api, request, resource, {"spec": {}}, status)
 
 

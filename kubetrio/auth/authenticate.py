@@ -1,4 +1,8 @@
-"""Who asks: client certificate first, then bearer tokens, else anonymous.
+"""Who asks: what a proxy says in headers, client certificate, bearer tokens, else anonymous.
+
+Each method answers with a user, with nothing when the credentials are not of its kind, or says that
+they are of its kind and bad; then the next is asked all the same.  Those that have to wait return
+what is awaited; nothing waits for the others.
 
 A token comes in the ``Authorization`` header, or among the subprotocols of a WebSocket: browsers
 let scripts set nothing else.
@@ -8,14 +12,14 @@ Source: docs "Authenticating"; the order of methods is kube-apiserver's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from hashlib import sha256
-from typing import Protocol
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from kubetrio.auth.attempts import Attempts
-from kubetrio.auth.tokens import BadProtocol, StaticTokens, parse_bearer, protocol_token
+from kubetrio.auth.tokens import BadProtocol, Found, parse_bearer, protocol_token
 from kubetrio.machinery.identity import ANONYMOUS, UNUSABLE, UserInfo, authenticated
 from kubetrio.machinery.status import unauthorized
+from kubetrio.machinery.waiting import Walk, run
 
 KNOWN_HEADERS = 1024
 KNOWN_BYTES = 4096  # of one header: blanks count, and a client may send many
@@ -45,30 +49,87 @@ def is_websocket(headers: Mapping[bytes, bytes]) -> bool:
     return headers.get(b"upgrade", b"").lower() == b"websocket" and b"upgrade" in options
 
 
+class BadCredentials(ValueError):
+    """Credentials are of a method's kind and not good; the text is for the log."""
+
+
+class TokenAuthenticator(Protocol):
+    """A method that knows tokens."""
+
+    @property
+    def name(self) -> str:
+        """What the log calls it."""
+        ...
+
+    def authenticate_token(
+        self, token: bytes, audiences: tuple[str, ...]
+    ) -> Found | Awaitable[Found | None] | None:
+        """Whose token it is, None if it is not of this kind.
+
+        Args:
+            token: as it was sent; anything.
+            audiences: for one of which it must be.
+
+        Raises:
+            BadCredentials: it is of this kind and not good.
+        """
+        ...
+
+
+class HeaderAuthenticator(Protocol):
+    """A method that believes what headers say of whoever sends them."""
+
+    def authenticate_request(self, request: Presented) -> UserInfo | None:
+        """The user, without ``system:authenticated``; None when the headers name nobody.
+
+        Raises:
+            BadCredentials: who sent them is not believed.
+        """
+        ...
+
+
+class Reviewed(NamedTuple):
+    """What came of a token: its user, or None and why."""
+
+    found: Found | None
+    error: str = ""
+
+
 class Authenticator:
     """The authentication methods of one server.
 
     Args:
-        tokens: static tokens.
+        tokens: methods that know tokens, in order.
+        audiences: of this server's API; a token must be for one of them.
+        headers: methods that believe headers, in order.
         anonymous: whether requests without credentials get a user.
 
     Attributes:
         attempts: how often credentials were good or bad.
     """
 
-    def __init__(self, tokens: StaticTokens, *, anonymous: bool = True) -> None:
-        self._users = {digest: authenticated(user) for digest, user in tokens.users.items()}
+    def __init__(
+        self,
+        tokens: Sequence[TokenAuthenticator] = (),
+        *,
+        audiences: tuple[str, ...] = (),
+        headers: Sequence[HeaderAuthenticator] = (),
+        anonymous: bool = True,
+    ) -> None:
+        self._tokens = tuple(tokens)
+        self._audiences = audiences
+        self._headers = tuple(headers)
         self._anonymous = anonymous
         self.attempts = Attempts()
-        # Headers that were good, by their bytes: at most as many as there are tokens and schemes.
+        # Headers whose tokens are good for as long as the server runs, by their bytes.
         self._known: dict[bytes, UserInfo] = {}
 
     def remembered(self) -> tuple[int, int]:
         """How many headers are remembered, and their bytes."""
         return len(self._known), sum(map(len, self._known))
 
-    def authenticate(self, request: Presented) -> UserInfo:
-        """The user of a request.
+    def authenticate(self, request: Presented) -> UserInfo | Awaitable[UserInfo]:
+        """The user of a request; where a method has to wait, what gives it.
 
         Args:
             request: with its credentials.
@@ -76,31 +137,63 @@ class Authenticator:
         Raises:
             ApiError: 401, credentials were given and none is good.
         """
-        user = self._user(request)
-        self.attempts.succeeded(user.name)
-        return user
+        if not self._headers:
+            certificate = request.certificate
+            if certificate is None:
+                user = self._known.get(request.headers.get(b"authorization", b""))
+            else:
+                user = None if certificate is UNUSABLE else authenticated(certificate)
+            if user is not None:
+                self.attempts.succeeded(user.name)
+                return user
+        return run(self._walk(request))
 
-    def _user(self, request: Presented) -> UserInfo:
+    def _walk(self, request: Presented) -> Walk[UserInfo]:
+        """Ask all methods in order."""
+        given = False
+        for method in self._headers:
+            try:
+                named = method.authenticate_request(request)
+            except BadCredentials:
+                given = True
+                continue
+            if named is not None:
+                return self._succeeded(named)
         certificate = request.certificate
         if certificate is not None and certificate is not UNUSABLE:
-            return authenticated(certificate)
+            return self._succeeded(certificate)
+        given = given or certificate is UNUSABLE  # a token may still be good
+        for token, header in self._sent(request):
+            given = True
+            found = (yield from self._ask(token, self._audiences)).found
+            if found is not None:
+                user = self._succeeded(found.user)
+                if found.lasting and len(self._known) < KNOWN_HEADERS and header:
+                    self._known[header] = user
+                return user
+        if given:
+            self.attempts.failed(request.peer)
+            raise unauthorized()
+        if not self._anonymous:
+            self.attempts.missing()
+            raise unauthorized()
+        self.attempts.succeeded(ANONYMOUS.name)
+        return ANONYMOUS
+
+    def _succeeded(self, user: UserInfo) -> UserInfo:
+        self.attempts.succeeded(user.name)
+        return authenticated(user)
+
+    def _sent(self, request: Presented) -> Iterable[tuple[bytes, bytes]]:
+        """The tokens of a request, each with the header by which it may be remembered."""
         headers = request.headers
         authorization = headers.get(b"authorization", b"")
-        known = self._known.get(authorization)
-        if known is not None:
-            return known
-        given = certificate is UNUSABLE  # a token may still be good
         if authorization:
             token, warning = parse_bearer(authorization)
             if warning:
                 request.warn([warning])
             if token is not None:
-                given = True
-                user = self.user_of(token)
-                if user is not None:
-                    if len(self._known) < KNOWN_HEADERS and len(authorization) <= KNOWN_BYTES:
-                        self._known[authorization] = user
-                    return user
+                yield token, authorization if len(authorization) <= KNOWN_BYTES else b""
         if b"sec-websocket-protocol" in headers and is_websocket(headers):
             try:
                 token = protocol_token(headers[b"sec-websocket-protocol"])
@@ -108,18 +201,30 @@ class Authenticator:
                 self.attempts.failed(request.peer)
                 raise unauthorized() from None
             if token:
-                given = True
-                user = self.user_of(token)
-                if user is not None:
-                    return user
-        if given:
-            self.attempts.failed(request.peer)
-            raise unauthorized()
-        if not self._anonymous:
-            self.attempts.missing()
-            raise unauthorized()
-        return ANONYMOUS
+                yield token, b""
 
-    def user_of(self, token: bytes) -> UserInfo | None:
-        """The user of a token, None when it is unknown."""
-        return self._users.get(sha256(token).digest())
+    def _ask(self, token: bytes, audiences: tuple[str, ...]) -> Walk[Reviewed]:
+        """Ask all methods about a token."""
+        errors: list[str] = []
+        for method in self._tokens:
+            try:
+                found = method.authenticate_token(token, audiences)
+                if found is not None and not isinstance(found, Found):
+                    found = yield found
+            except BadCredentials as error:
+                errors.append(str(error))
+                continue
+            if found is not None:
+                return Reviewed(found)
+        if len(errors) > 1:
+            return Reviewed(None, f"[{', '.join(errors)}]")
+        return Reviewed(None, "".join(errors))
+
+    def review(self, token: bytes, audiences: tuple[str, ...]) -> Reviewed | Awaitable[Reviewed]:
+        """Whose token it is, for whom it is asked (TokenReview).
+
+        Args:
+            token: anything.
+            audiences: for one of which it must be.
+        """
+        return run(self._ask(token, audiences))

@@ -1,27 +1,20 @@
 """Who may do what: authorizers in order, the first opinion counts.
 
-``system:masters`` may do everything; beside that, the non-resource paths that Kubernetes' bootstrap
-roles open to everybody.  Roles and bindings join the chain as one more authorizer.
-
-Source: docs "Authorization Overview", "Using RBAC Authorization" (default roles).
+Source: docs "Authorization Overview"; k8s.io/apiserver/pkg/authorization/union.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from kubetrio.certificates import KUBELET_ADMINS
-from kubetrio.machinery.identity import (
-    AUTHENTICATED,
-    MASTERS,
-    UNAUTHENTICATED,
-    Attributes,
-    Decision,
-    Verdict,
-)
+from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, Verdict
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, resource_details
+from kubetrio.machinery.waiting import Walk, run
+
+Object = dict[str, Any]
 
 NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
 NO_OPINION = Verdict(Decision.NO_OPINION, "")
@@ -31,9 +24,44 @@ ALLOWED = Verdict(Decision.ALLOW, "")
 class Authorizer(Protocol):
     """One way to decide."""
 
-    def authorize(self, attributes: Attributes) -> Verdict:
-        """What it thinks of a request."""
+    def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
+        """What it thinks of a request; where it has to wait, what gives that."""
         ...
+
+
+Authorize = Callable[[Attributes], Verdict | Awaitable[Verdict]]
+"""Asks the authorizers of a server."""
+
+
+class Rules(NamedTuple):
+    """What a user may do in a namespace, as a SelfSubjectRulesReview has it.
+
+    Args:
+        resources: ``ResourceRule`` objects.
+        paths: ``NonResourceRule`` objects.
+        incomplete: whether there may be more.
+        error: why, or what went wrong.
+    """
+
+    resources: Sequence[Object] = ()
+    paths: Sequence[Object] = ()
+    incomplete: bool = False
+    error: str = ""
+
+
+@runtime_checkable
+class RuleLister(Protocol):
+    """An authorizer that can list what a user may do."""
+
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
+        """What it lets somebody do."""
+        ...
+
+
+EVERYTHING = Rules(
+    [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+    [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+)
 
 
 class Masters:
@@ -43,28 +71,9 @@ class Masters:
         """Allow members of the group."""
         return ALLOWED if MASTERS in attributes.user.groups else NO_OPINION
 
-
-class PathRules:
-    """Non-resource rules for groups, read from bootstrap roles.
-
-    Args:
-        rules: group name to paths that may be read; a trailing ``*`` matches any rest.
-    """
-
-    def __init__(self, rules: Mapping[str, Sequence[str]]) -> None:
-        self._rules = rules
-
-    def authorize(self, attributes: Attributes) -> Verdict:
-        """Allow GETs of open paths."""
-        if attributes.resource_request or attributes.verb not in ("get", "head"):
-            return NO_OPINION
-        for group in attributes.user.groups:
-            for pattern in self._rules.get(group, ()):
-                if pattern == attributes.path or (
-                    pattern.endswith("*") and attributes.path.startswith(pattern[:-1])
-                ):
-                    return ALLOWED
-        return NO_OPINION
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules:  # noqa: ARG002
+        """Everything, for members of the group."""
+        return EVERYTHING if MASTERS in user.groups else Rules()
 
 
 class RoleRules:
@@ -98,15 +107,6 @@ class RoleRules:
         return ALLOWED
 
 
-def basic_user(objects: Mapping[str, Any]) -> RoleRules:
-    """The authorizer of a fresh cluster's ``system:basic-user``: reviews of oneself.
-
-    Args:
-        objects: bootstrap objects by ``Kind name``.
-    """
-    return RoleRules(AUTHENTICATED, objects["ClusterRole system:basic-user"]["rules"])
-
-
 def kubelet_admins(objects: Mapping[str, Any]) -> RoleRules:
     """What kubelets are answered that ask about the server itself, which connects to them.
 
@@ -114,23 +114,6 @@ def kubelet_admins(objects: Mapping[str, Any]) -> RoleRules:
         objects: bootstrap objects by ``Kind name``.
     """
     return RoleRules(KUBELET_ADMINS, objects["ClusterRole system:kubelet-api-admin"]["rules"])
-
-
-def bootstrap_paths(objects: Mapping[str, Any]) -> PathRules:
-    """Open paths of a fresh cluster.
-
-    Args:
-        objects: bootstrap objects by ``Kind name``, as in ``schemas/bootstrap.json``.
-    """
-
-    def paths(role: str) -> list[str]:
-        rules = objects[f"ClusterRole {role}"]["rules"]
-        return [path for rule in rules for path in rule.get("nonResourceURLs", ())]
-
-    public = paths("system:public-info-viewer")
-    return PathRules(
-        {UNAUTHENTICATED: public, AUTHENTICATED: [*public, *paths("system:discovery")]}
-    )
 
 
 class Chain:
@@ -141,15 +124,56 @@ class Chain:
     """
 
     def __init__(self, authorizers: Sequence[Authorizer]) -> None:
-        self._authorizers = tuple(authorizers)
+        self.authorizers = tuple(authorizers)
 
-    def authorize(self, attributes: Attributes) -> Verdict:
-        """The first opinion; none at all means no."""
-        for authorizer in self._authorizers:
+    def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
+        """The first opinion; none at all means no.  Waits only where an authorizer does."""
+        return run(self._walk(attributes))
+
+    def _walk(self, attributes: Attributes) -> Walk[Verdict]:
+        reasons: list[str] = []
+        errors: list[str] = []
+        for authorizer in self.authorizers:
             verdict = authorizer.authorize(attributes)
+            if not isinstance(verdict, Verdict):
+                verdict = yield verdict
             if verdict.decision is not Decision.NO_OPINION:
                 return verdict
-        return NO_OPINION
+            if verdict.reason:
+                reasons.append(verdict.reason)
+            if verdict.error:
+                errors.append(verdict.error)
+        if not reasons and not errors:
+            return NO_OPINION
+        return Verdict(Decision.NO_OPINION, "\n".join(reasons), aggregate(errors))
+
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
+        """What all authorizers together let somebody do."""
+        return run(self._all_rules(user, namespace))
+
+    def _all_rules(self, user: UserInfo, namespace: str) -> Walk[Rules]:
+        resources: list[Object] = []
+        paths: list[Object] = []
+        errors: list[str] = []
+        incomplete = False
+        for authorizer in self.authorizers:
+            if not isinstance(authorizer, RuleLister):
+                continue
+            rules = authorizer.rules_for(user, namespace)
+            if not isinstance(rules, Rules):
+                rules = yield rules
+            resources += rules.resources
+            paths += rules.paths
+            incomplete = incomplete or rules.incomplete
+            if rules.error:
+                errors.append(rules.error)
+        return Rules(resources, paths, incomplete, aggregate(errors))
+
+
+def aggregate(errors: Sequence[str]) -> str:
+    """Several errors as Go's ``utilerrors.NewAggregate`` prints them: each once."""
+    told = list(dict.fromkeys(errors))
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 
 def forbidden(attributes: Attributes, reason: str = "") -> ApiError:

@@ -16,7 +16,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kubetrio.machinery.identity import UserInfo
 
@@ -29,6 +29,22 @@ _BASE64URL = re.compile("[A-Za-z0-9_-]*")
 
 _QUOTE = b'"'
 _COMMA = b","
+
+
+class Found(NamedTuple):
+    """Whose a good token is.
+
+    Args:
+        user: without ``system:authenticated``.
+        audiences: of those that were asked for, the ones it is for.
+        expires: wall clock time from which on it is not good, seconds; None for no such time.
+        lasting: whether it is good for as long as the server runs.
+    """
+
+    user: UserInfo
+    audiences: tuple[str, ...] = ()
+    expires: float | None = None
+    lasting: bool = False
 
 
 class TokenFileError(ValueError):
@@ -118,10 +134,12 @@ class StaticTokens:
 
     users: Mapping[bytes, UserInfo]
     warnings: tuple[str, ...] = ()
+    name: ClassVar[str] = "token file"
 
-    def lookup(self, token: bytes) -> UserInfo | None:
-        """The user of a token, without ``system:authenticated``, or None when it is unknown."""
-        return self.users.get(sha256(token).digest())
+    def authenticate_token(self, token: bytes, audiences: tuple[str, ...]) -> Found | None:
+        """Whose token it is: these are for every audience of this API, in which they are good."""
+        user = self.users.get(sha256(token).digest())
+        return None if user is None else Found(user, audiences, lasting=True)
 
 
 def parse_token_file(data: bytes, path: str) -> StaticTokens:

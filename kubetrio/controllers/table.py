@@ -17,6 +17,7 @@ from kubetrio.kinds.core import protection
 from kubetrio.kinds.core.protection import Protected, Protection
 from kubetrio.kinds.core.quota.keeper import QuotaKeeper
 from kubetrio.kinds.core.quota.stored import StoredQuotas
+from kubetrio.kinds.rbac.aggregation import ClusterRoleAggregation
 from kubetrio.resources.operations import Operations
 from kubetrio.schema.registry import LiveRegistry
 
@@ -65,7 +66,12 @@ def _protection(protected: Protected, name: str, context: Context) -> Controller
     )
 
 
+def _aggregation(name: str, context: Context) -> Controller:
+    return ClusterRoleAggregation(name, context.registry, context.operations, context.informers)
+
+
 TABLE: Mapping[str, Row] = {
+    "clusterrole-aggregation-controller": Row(_aggregation, "clusterrole-aggregation"),
     "resourcequota-controller": Row(_quotas, "resourcequota"),
     "persistentvolumeclaim-protection-controller": Row(
         partial(_protection, protection.CLAIMS), "pvc-protection"

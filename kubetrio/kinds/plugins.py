@@ -42,6 +42,8 @@ from kubetrio.kinds.core.podsecurity.plugin import PodSecurity
 from kubetrio.kinds.core.quota.plugin import ResourceQuota
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.node.admission import RuntimeClass
+from kubetrio.kinds.rbac.authorizer import Rbac
+from kubetrio.kinds.rbac.escalation import EscalationCheck
 from kubetrio.kinds.scheduling.admission import Priority
 from kubetrio.schema.registry import LiveRegistry
 
@@ -104,6 +106,7 @@ def admission(
     registry: LiveRegistry,
     authorize: Authorize,
     quotas: StoredQuotas,
+    rbac: Rbac,
     more: Sequence[Plugin] = (),
 ) -> Chain:
     """The chain of a server.
@@ -113,6 +116,7 @@ def admission(
         registry: what is served.
         authorize: the server's authorizers.
         quotas: charged for what is written.
+        rbac: knows what users may grant.
         more: plugins of an embedder; one that has the name of a row takes its place, others are
             asked before the last row, which charges for what the others let through.
     """
@@ -132,4 +136,6 @@ def admission(
     names = {plugin.name for plugin in own}
     chosen = [named.get(plugin.name, plugin) for plugin in own]
     chosen[-1:-1] = [plugin for name, plugin in named.items() if name not in names]
+    # No plugin, and so never switched off: a storage of kube-apiserver does this.
+    chosen.append(EscalationCheck(rbac, authorize))
     return Chain(chosen)

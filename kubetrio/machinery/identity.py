@@ -78,6 +78,24 @@ def authenticated(user: UserInfo) -> UserInfo:
     return replace(user, groups=(*user.groups, AUTHENTICATED))
 
 
+class SelectorRequirement(NamedTuple):
+    """One requirement of a selector, as authorizers see it.
+
+    Args:
+        key: of a label, or name of a field.
+        operator: ``In``, ``NotIn``, ``Exists`` or ``DoesNotExist``; of fields only the first two.
+        values: what it is compared with.
+    """
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+Selection = tuple[SelectorRequirement, ...]
+"""Requirements that all hold."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
     """The question put to an authorizer.
@@ -95,6 +113,8 @@ class Attributes:
         resource_request: whether the path names a resource; if not, only ``user``, ``verb`` and
             ``path`` count.
         path: URL path without query.
+        field_selector: what fields of the objects are restricted to; None for no restriction.
+        label_selector: the same of labels.
     """
 
     user: UserInfo
@@ -107,6 +127,8 @@ class Attributes:
     name: str = ""
     resource_request: bool = True
     path: str = ""
+    field_selector: Selection | None = None
+    label_selector: Selection | None = None
 
 
 class Decision(Enum):
@@ -118,7 +140,14 @@ class Decision(Enum):
 
 
 class Verdict(NamedTuple):
-    """A decision and why; the reason of a refusal is shown to the client."""
+    """A decision and why; the reason of a refusal is shown to the client.
+
+    Args:
+        decision: what it is.
+        reason: why.
+        error: what went wrong while it was made; empty for nothing.
+    """
 
     decision: Decision
     reason: str = ""
+    error: str = ""

@@ -12,7 +12,7 @@ from kubetrio.admission.criteria import name_in, namespace_of
 from kubetrio.cel.authorizing import Answer, Ask, Question, authorizer, resource_check
 from kubetrio.cel.programs import Inputs
 from kubetrio.kinds.admissionregistration.policies.surroundings import Authorize
-from kubetrio.machinery.identity import AUTHENTICATED, Decision, UserInfo, user_info
+from kubetrio.machinery.identity import AUTHENTICATED, Decision, UserInfo, Verdict, user_info
 from kubetrio.machinery.identity import Attributes as Asked
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.conversion import from_stored
@@ -149,6 +149,8 @@ def asker(user: UserInfo, authorize: Authorize) -> Ask:
                 path=path,
             )
         )
+        if not isinstance(verdict, Verdict):
+            raise ValueError("an authorizer that has to wait cannot be asked here")
         return Answer(verdict.decision is Decision.ALLOW, verdict.reason)
 
     return ask

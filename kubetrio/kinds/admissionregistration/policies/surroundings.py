@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from kubetrio.machinery.names import GroupResource
 from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
-Authorize = Callable[[Asked], Verdict]
+Authorize = Callable[[Asked], Verdict | Awaitable[Verdict]]
 
 VALIDATING, MUTATING = "validatingadmissionpolicies", "mutatingadmissionpolicies"
 BINDINGS = {

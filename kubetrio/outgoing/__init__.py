@@ -1,0 +1,1 @@
+"""Calls to others over HTTP: webhooks, issuers of tokens."""
