@@ -107,11 +107,17 @@ async def open_core(
         api = build_api(config, env, store, state, port, parts)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
+            if api.auditor is not None:
+                nursery.start_soon(api.auditor.run, name="audit")
             keeper = await bootstrap(config, api, state, port, client_ca)
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
                 nursery.start_soon(persevere, counting, "object counts", name="object counts")
-            yield Core(config=config, api=api, state=state, flow_config=keeper, table=table)
+            try:
+                yield Core(config=config, api=api, state=state, flow_config=keeper, table=table)
+            finally:
+                if api.auditor is not None:
+                    await api.auditor.close(config.serving.shutdown_grace_s)
             nursery.cancel_scope.cancel()
 
 

@@ -150,7 +150,12 @@ async def _remove(api: Api, request: Request, resource: Kind, chosen: DeleteOpti
             version = marked["metadata"]["resourceVersion"]
             chosen = replace(chosen, resource_version=version)
     target = Target(resource=resource, namespace=info.namespace, name=info.name)
-    who = WriteOptions(user=request.user, dry_run=chosen.dry_run, warn=request.warn)
+    who = WriteOptions(
+        user=request.user,
+        dry_run=chosen.dry_run,
+        warn=request.warn,
+        annotations=request.annotations,
+    )
     await api.lifecycle.delete(target, chosen, who)
 
 

@@ -190,7 +190,12 @@ def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
 
 
 def _who(request: Request, chosen: DeleteOptions) -> WriteOptions:
-    return WriteOptions(user=request.user, dry_run=chosen.dry_run, warn=request.warn)
+    return WriteOptions(
+        user=request.user,
+        dry_run=chosen.dry_run,
+        warn=request.warn,
+        annotations=request.annotations,
+    )
 
 
 async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:

@@ -62,7 +62,7 @@ class Auditor:
         """
         for backend in self._backends:
             backend.close()
-        with trio.move_on_after(grace_s) as scope:
+        with trio.move_on_after(grace_s, shield=True) as scope:
             await self._ended.wait()
         if scope.cancelled_caught:
             log.warning("audit events were not written within the grace time of the shutdown")

@@ -148,9 +148,7 @@ class WebhookPlugin:
 
     name = "webhook"
 
-    def __init__(
-        self, post: Post, initial_backoff_s: float, env: Env, counting: Counting
-    ) -> None:
+    def __init__(self, post: Post, initial_backoff_s: float, env: Env, counting: Counting) -> None:
         self._post = post
         self._backoff = initial_backoff_s
         self._env = env
@@ -412,7 +410,6 @@ class Buffered:
         """See `Backend`."""
         self._closing = True
         self._filled.set()
-
 
 
 class Truncating:

@@ -384,7 +384,7 @@ def _rule_causes(rule: Mapping[str, Any], path: str, out: list[Cause]) -> None:
         if group not in ("", "*"):
             wrong = dns1123_subdomain(group)
             if wrong:
-                text = ",".join([wrong] if isinstance(wrong, str) else wrong)
+                text = ",".join(wrong)
                 out.append(fielderrors.invalid(f"{path}.resources.group", group, text))
         if names and not one.get("resources"):
             why = "using resourceNames requires at least one resource"

@@ -99,9 +99,7 @@ class RotatingFile:
             if most and self._size + first > most:
                 self._rotate()
             end, total = begin + 1, first
-            while end < len(lines) and (
-                not most or self._size + total + len(lines[end]) <= most
-            ):
+            while end < len(lines) and (not most or self._size + total + len(lines[end]) <= most):
                 total += len(lines[end])
                 end += 1
         except OSError as error:

@@ -519,4 +519,5 @@ def _attributes(
         dry_run=options.dry_run,
         warn=options.warn,
         own=options.own,
+        annotations={} if options.annotations is None else options.annotations,
     )

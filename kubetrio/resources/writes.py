@@ -70,6 +70,7 @@ class WriteOptions(NamedTuple):
             for everybody else's endpoints refuse, and what users configure is not asked.
         work: calls functions that work over the object, elsewhere if that takes long.
         weigh: told how many bytes the object has that is there already.
+        annotations: takes what admission tells the audit log, None where nobody asks.
     """
 
     user: UserInfo
@@ -79,6 +80,7 @@ class WriteOptions(NamedTuple):
     own: bool = False
     work: Work = at_once
     weigh: Callable[[int], None] = unweighed
+    annotations: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
