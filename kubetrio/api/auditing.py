@@ -7,18 +7,17 @@ requests there is a ResponseStarted, is kube-apiserver's.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVarTuple
 
 import orjson
 import trio
 
-from kubetrio.api import serializers
 from kubetrio.api.api import Api
+from kubetrio.api.auditbodies import delete_json, document_json, object_json, patch_json
+from kubetrio.api.auditsource import AGENT_BYTES, source_of
 from kubetrio.api.flowcontrol import is_long_running
 from kubetrio.api.request import Request
 from kubetrio.api.response import (
@@ -34,20 +33,13 @@ from kubetrio.audit.events import ALLOWED, DECISION, REASON, TRUNCATED, Event, r
 from kubetrio.audit.policy import Chosen, Level
 from kubetrio.machinery.godurations import duration_text
 from kubetrio.machinery.identity import Decision, UserInfo
-from kubetrio.machinery.jsonvalues import copy_json
-from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.remember import counted
-from kubetrio.resources.objects import canonical
-from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
-from kubetrio.wire import gojson, protowire
 from kubetrio.wire.jsonwire import encode
 
 Object = dict[str, Any]
 Args = TypeVarTuple("Args")
 
-AGENT_BYTES = 1024
-CUT = "...TRUNCATED"
 SLOW_S = 0.5
 MOST_LIST_BYTES = 64 * 1024 * 1024
 """Of a list that is sent in pieces and noted in one."""
@@ -178,77 +170,6 @@ def _ref_json(
     )
 
 
-class Source(NamedTuple):
-    """Where a request comes from.
-
-    Args:
-        json: as it stands in events.
-        ip: the first address, empty for none.
-        agent: what the client calls itself.
-    """
-
-    json: bytes
-    ip: str
-    agent: str
-
-
-def source_of(request: Request) -> Source:
-    """Where a request comes from: what proxies say, and who is at the other end."""
-    headers = request.headers
-    agent = headers.get(b"user-agent", b"")
-    forwarded = real = b""
-    if b"x-forwarded-for" in headers:
-        forwarded = _first(request, b"x-forwarded-for")
-    if b"x-real-ip" in headers:
-        real = _first(request, b"x-real-ip")
-    if len(agent) + len(forwarded) > AGENT_BYTES:  # a client chooses them
-        return _source(agent, forwarded, real, request.peer)
-    return _known_source(agent, forwarded, real, request.peer)
-
-
-def _first(request: Request, name: bytes) -> bytes:
-    return next((value for key, value in request.raw_headers if key == name), b"")
-
-
-def _source(agent: bytes, forwarded: bytes, real: bytes, peer: str) -> Source:
-    ips: list[str] = []
-    for part in forwarded.decode("latin-1").split(",") if forwarded else ():
-        ip = _ip(part.strip())
-        if ip:
-            ips.append(ip)
-    ip = _ip(real.decode("latin-1"))
-    if ip and ip not in ips:
-        ips.append(ip)
-    ip = _ip(peer)
-    if ip and (not ips or ips[-1] != ip):
-        ips.append(ip)
-    shown = agent if len(agent) <= AGENT_BYTES else agent[:AGENT_BYTES] + CUT.encode()
-    text = shown.decode("utf-8", "replace")
-    json = b',"sourceIPs":' + encode(ips) if ips else b""
-    if text:
-        json += b',"userAgent":' + encode(text)
-    return Source(json, ips[0] if ips else "", text)
-
-
-_known_source = counted(lru_cache(512)(_source))
-
-
-def _ip(text: str) -> str:
-    """An address as Go shows it, zeros in front of a number aside; empty if it is none."""
-    if "." in text and ":" not in text:
-        text = ".".join(part.lstrip("0") or part[:1] for part in text.split("."))
-    try:
-        ip = ipaddress.ip_address(text)
-    except ValueError:
-        return ""
-    if isinstance(ip, ipaddress.IPv6Address):
-        if ip.scope_id is not None:
-            return ""
-        if ip.ipv4_mapped is not None:
-            return str(ip.ipv4_mapped)
-    return str(ip)
-
-
 # ---------------------------------------------------------------------- the way in
 
 
@@ -320,11 +241,11 @@ def body_read(api: Api, request: Request, resource: Kind) -> Awaitable[None] | N
         return None
     make: Callable[[], bytes]
     if verb == "patch":
-        make = _patch_json(body)
+        make = patch_json(body)
     elif verb in ("create", "update"):
-        make = _object_json(request, resource, omit=record.chosen.omit_managed_fields)
+        make = object_json(request, resource, omit=record.chosen.omit_managed_fields)
     else:
-        make = _delete_json(body)
+        make = delete_json(body)
     if request.heavy:
         return _made(api, request, record, make)
     record.request_object = make()
@@ -342,50 +263,6 @@ def _complete(ref: dict[str, str], body: Object) -> None:
     for name in ("namespace", "name", "uid", "resourceVersion"):
         if not ref.get(name):
             ref[name] = meta.get(name) or ""
-
-
-def _patch_json(body: bytes) -> Callable[[], bytes]:
-    """A patch as it came; one that is no JSON cannot stand in an event."""
-
-    def make() -> bytes:
-        with suppress(gojson.GoJsonError):
-            return encode(gojson.parse(body).value)
-        return b""
-
-    return make
-
-
-def _delete_json(body: Object) -> Callable[[], bytes]:
-    named = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
-    return lambda: encode({**named, **{k: v for k, v in body.items() if k not in named}})
-
-
-def _object_json(request: Request, resource: Kind, *, omit: bool) -> Callable[[], bytes]:
-    """An object as it came, with its defaults: Kubernetes sets those when it decodes."""
-    own = request.info.subresource in resource.subresources
-    body = request.body
-
-    def make() -> bytes:
-        obj = copy_json(body)
-        if not request.info.subresource or (
-            own
-            and resource.subresources[request.info.subresource].kind == resource.group_version_kind
-        ):
-            resource.rules.default(obj)
-        if omit:
-            _drop_managed(obj)
-        return encode(canonical(obj, obj.get("kind") or "", obj.get("apiVersion") or ""))
-
-    return make
-
-
-def _drop_managed(doc: Object) -> None:
-    """Take managed fields out of an object, a list or a table."""
-    rows = [row.get("object") for row in doc.get("rows") or () if isinstance(row, dict)]
-    items = doc.get("items")
-    for one in (doc, *(items if isinstance(items, list) else ()), *rows):
-        if isinstance(one, dict) and isinstance(one.get("metadata"), dict):
-            one["metadata"].pop("managedFields", None)
 
 
 # ---------------------------------------------------------------------- answers
@@ -467,13 +344,13 @@ async def answered(api: Api, request: Request, response: AnyResponse) -> None:
         await _taken(_take(api, record, STARTED, told, with_total=False))
     if early:
         return
-    streams = not isinstance(response, Response) and request.method != "HEAD"
     if isinstance(response, TunnelResponse):
         response.run = _until_over(api, record, told, response.run)
-    elif isinstance(response, StreamResponse) and streams:
+        return
+    if isinstance(response, StreamResponse) and request.method != "HEAD":
         response.run = _until_over(api, record, told, response.run)
-    else:
-        await _taken(_take(api, record, COMPLETE, told))
+        return
+    await _taken(_take(api, record, COMPLETE, told))
 
 
 def _take(
@@ -511,7 +388,9 @@ async def _finished(api: Api, record: Record, told: Told) -> None:
         record.parts = None
         if isinstance(answer, StreamResponse):
             whole = Response(answer.status, body, answer.content_type)
-            record.response_object = await api.env.run_bodies(_document_json, whole, record.chosen)
+            record.response_object = await api.env.run_bodies(
+                partial(document_json, whole, omit=record.chosen.omit_managed_fields)
+            )
     await _taken(_take(api, record, COMPLETE, told))
 
 
@@ -581,16 +460,16 @@ async def _told(api: Api, request: Request, record: Record, answer: Response) ->
     code, body = answer.status, answer.body
     if code == 406:
         return Told(code, code_json(code))
-    level = record.chosen.level
+    level, omit = record.chosen.level, record.chosen.omit_managed_fields
     plain = answer.content_type == JSON and body.startswith(b'{"kind"')
     if plain and level is not Level.REQUEST_RESPONSE and not body.startswith(PLAIN_STATUS):
         return Told(code, code_json(code))
     if not plain and level is not Level.REQUEST_RESPONSE and code < 400 and len(body) > AGENT_BYTES:
         return Told(code, code_json(code))
     if request.heavy or len(body) > 16 * AGENT_BYTES:
-        doc = await api.env.run_bodies(_document_json, answer, record.chosen)
+        doc = await api.env.run_bodies(partial(document_json, answer, omit=omit))
     else:
-        doc = _document_json(answer, record.chosen)
+        doc = document_json(answer, omit=omit)
     if doc.startswith(PLAIN_STATUS):
         status = orjson.loads(doc)
         said = {name: status[name] for name in STATUS_FIELDS if name in status}
@@ -600,43 +479,3 @@ async def _told(api: Api, request: Request, record: Record, answer: Response) ->
     if level is Level.REQUEST_RESPONSE:
         record.response_object = doc
     return told
-
-
-def _document_json(answer: Response, chosen: Chosen) -> bytes:
-    """The object in an answer as JSON, empty if there is none."""
-    body, media = answer.body, answer.content_type
-    if media.startswith(JSON) and body.startswith(b'{"kind"') and not chosen.omit_managed_fields:
-        return body.rstrip(b"\n")
-    doc = _decoded(body, media)
-    if not isinstance(doc, dict) or "kind" not in doc:
-        return b""
-    if chosen.omit_managed_fields:
-        _drop_managed(doc)
-    return encode(doc)
-
-
-def _decoded(body: bytes, media: bytes) -> Any:
-    """The value of an answer in any representation, None if it has none that is known."""
-    kind = media.partition(b";")[0].strip()
-    try:
-        match kind:
-            case b"application/json":
-                return gojson.parse(body).value
-            case b"application/yaml":
-                from kubetrio.wire import yamlwire
-
-                return yamlwire.decode(body).value
-            case b"application/cbor":
-                from kubetrio.wire import cborwire
-
-                return cborwire.decode(body)
-            case b"application/vnd.kubernetes.protobuf":
-                envelope = protowire.unwrap(body)
-                version = GroupVersion.parse(envelope.api_version)
-                name = builtin.type_name_of(GroupVersionKind(*version, envelope.kind))
-                value = serializers.protobuf().decode(envelope.raw, name) if name else {}
-                named = {"kind": envelope.kind, "apiVersion": envelope.api_version}
-                return {**named, **value}
-    except ValueError:
-        return None
-    return None

@@ -220,10 +220,10 @@ class Request:
         passage: what flow control did with it, where the log of requests wants to know.
         timer: bounds the request until its answer begins.
         heavy: whether work over the body takes long (see `offloop`).
-        record: what the audit log knows of it, None if that does not want it.
         accepted: what the client accepts of an offer, for the last offer that was asked about.
         verdict: what authorizers thought of it.
         annotations: what stages note for the audit log, by key.
+        record: what the audit log knows of it, None if that does not want it.
     """
 
     method: str
@@ -259,9 +259,10 @@ class Request:
     waited: float = field(init=False, default=0.0)
     passage: Any = field(init=False, default=None)
     advice: Advice | None = field(init=False, default=None)
-    record: Any = field(init=False, default=None)
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)
     verdict: Verdict | None = field(init=False, default=None)
+    annotations: dict[str, str] = field(init=False, default_factory=dict)
+    record: Any = field(init=False, default=None)
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers (RFC 7234) to the answer, each text once.
