@@ -422,7 +422,16 @@ async def gone(api: Api, request: Request) -> None:
 
 def _annotations(api: Api, record: Record, code: int, *, with_total: bool) -> Mapping[str, str]:
     request = record.request
-    verdict = request.verdict
+    verdict, resource = request.verdict, request.resource
+    spent = api.clock.current_time() - request.arrived
+    if (
+        verdict is not None
+        and verdict.decision is Decision.ALLOW
+        and not (verdict.reason or request.annotations or spent > SLOW_S)
+        and record.size <= MOST_LIST_BYTES
+        and (resource is None or not resource.deprecated)
+    ):
+        return ALLOWED
     found: dict[str, str] = dict(request.annotations) if request.annotations else {}
     if verdict is not None:
         if verdict.decision is Decision.ALLOW:
@@ -431,18 +440,15 @@ def _annotations(api: Api, record: Record, code: int, *, with_total: bool) -> Ma
             found[REASON] = "internal error"
         else:
             found[DECISION], found[REASON] = "forbid", verdict.reason
-    resource = request.resource
     if resource is not None and resource.deprecated and code != 429:
         found[DEPRECATED] = "true"
         removed = _removed(resource.deprecated) if resource.builtin else None
         if removed is not None:
             found[REMOVED] = removed[1]
-    if with_total and request.info.verb != "watch":
-        spent = api.clock.current_time() - request.arrived
-        if spent > SLOW_S:
-            if request.waited:
-                found[f"{LATENCY}apf-queue-wait"] = duration_text(request.waited)
-            found[f"{LATENCY}total"] = duration_text(spent)
+    if with_total and spent > SLOW_S and request.info.verb != "watch":
+        if request.waited:
+            found[f"{LATENCY}apf-queue-wait"] = duration_text(request.waited)
+        found[f"{LATENCY}total"] = duration_text(spent)
     if record.size > MOST_LIST_BYTES:
         found[TRUNCATED] = "true"
     return found

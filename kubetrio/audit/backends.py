@@ -21,8 +21,11 @@ from kubetrio.env import Env, Worker
 from kubetrio.logs import Log
 
 log = Log("kubetrio.audit")
-MOST_AT_ONCE = 1000
-"""Events that are written to a file in one call."""
+MOST_AT_ONCE = 200
+"""Events that are written to a file in one call: a thread that makes more lines than these at a
+time keeps the event loop waiting for the interpreter."""
+GATHER_S = 0.02
+"""How long events gather that nobody waits for: a call of a thread costs as much as ten lines."""
 MOST_BYTES = 64 * 1024 * 1024
 """Of events that a backend holds in memory."""
 ATTEMPTS = 5
@@ -329,7 +332,7 @@ class Buffered:
         # A file does not show how its lines were batched: one call for all that are there.
         single = config.max_size == 1 and not config.qps
         self._batch = MOST_AT_ONCE if single else config.max_size
-        self._enough = 1 if single else config.max_size
+        self._wait_s = max(config.max_wait_s, GATHER_S) if single else config.max_wait_s
         self._queue = deque[tuple[Event, int]]()
         self._bytes = 0
         self._wanted = 1  # events that the collector waits for
@@ -384,7 +387,7 @@ class Buffered:
                 await self._wait_for(1)
                 if not self._queue:
                     break  # closed
-                await self._wait_for(self._enough, self._config.max_wait_s)
+                await self._wait_for(self._batch, self._wait_s)
                 await self._token()
                 while self._writing >= self._config.at_a_time:
                     self._wrote = trio.Event()

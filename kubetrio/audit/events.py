@@ -8,11 +8,12 @@ Source: API group audit.k8s.io/v1 (Event); the order of fields is kube-apiserver
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from kubetrio.audit.policy import LEVEL_NAMES, Level
+from kubetrio.audit.policy import LEVEL_NAMES, STAGES, Level
 from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.identity import UserInfo, user_info
 from kubetrio.machinery.remember import counted
@@ -24,6 +25,15 @@ BEGIN = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"'
 LIST_BEGIN = b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":['
 _LEVELS = {level: BEGIN + name.encode() + b'","auditID":' for level, name in LEVEL_NAMES.items()}
 _OWN_HEAD = len(b'"kind":"Event","apiVersion":"audit.k8s.io/v1",')
+
+
+_STAGES = {stage: stage.encode() + b'","requestURI":' for stage in STAGES}
+_plain = re.compile(r"[ !#-%'-;=?-\[\]-~]*").fullmatch
+
+
+def _quoted(text: str) -> bytes:
+    """A text as JSON; nearly none has anything to escape."""
+    return b'"%b"' % text.encode() if _plain(text) else encode(text)
 
 
 @counted
@@ -112,8 +122,8 @@ class Event:
         """The event in one line of JSON, with the newline."""
         user, as_user = self.user, self.as_user
         parts = [
-            _LEVELS[self.level], encode(self.audit_id), b',"stage":"', self.stage.encode(),
-            b'","requestURI":', encode(self.uri), b',"verb":', encode(self.verb),
+            _LEVELS[self.level], _quoted(self.audit_id), b',"stage":"', _STAGES[self.stage],
+            _quoted(self.uri), b',"verb":', _quoted(self.verb),
             b',"user":', b"{}" if user is None else user_json(user),
         ]  # fmt: skip
         if as_user is not None:
@@ -166,15 +176,17 @@ class Event:
 
     def size(self) -> int:
         """About how many bytes of memory the event holds."""
-        return (
-            512 + len(self.uri) + len(self.agent) + len(self.status) + len(self.request_object)
-            + len(self.response_object) + sum(map(len, (self.annotations or {}).values()))
-        )  # fmt: skip
+        objects = len(self.request_object) + len(self.response_object)
+        size = 512 + len(self.uri) + len(self.agent) + len(self.status) + objects
+        annotations = self.annotations
+        if annotations is not None and annotations is not ALLOWED:
+            size += sum(map(len, annotations.values()))
+        return size
 
 
 def annotations_json(annotations: Mapping[str, str]) -> bytes:
     """Annotations as Go prints a map: keys in order."""
-    if len(annotations) == 2 and annotations == ALLOWED:
+    if annotations is ALLOWED:
         return _ALLOWED_JSON
     return encode({key: annotations[key] for key in sorted(annotations)})
 
