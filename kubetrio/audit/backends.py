@@ -22,8 +22,7 @@ from kubetrio.logs import Log
 
 log = Log("kubetrio.audit")
 MOST_AT_ONCE = 200
-"""Events that are written to a file in one call: a thread that makes more lines than these at a
-time keeps the event loop waiting for the interpreter."""
+"""Events that are written to a file in one call; making their lines takes under a millisecond."""
 GATHER_S = 0.02
 """How long events gather that nobody waits for: a call of a thread costs as much as ten lines."""
 MOST_BYTES = 64 * 1024 * 1024
@@ -96,15 +95,15 @@ class LogPlugin:
         self._ready = trio.Event()
         self._untidy = trio.Event()
 
-    def _write(self, events: Sequence[Event]) -> list[OSError | None]:
-        return self._file.write([one.legacy() if self._legacy else one.json() for one in events])
-
     async def process(self, events: Sequence[Event]) -> Sequence[bool]:
         """See `Plugin`."""
         await self._ready.wait()
         if self._worker is None:
             raise AssertionError("it runs when it is ready")
-        self._worker.start(partial(self._write, events))
+        # Lines are made here: a thread that runs Python takes the interpreter from the event loop,
+        # which costs more than the two microseconds of a line.
+        lines = [one.legacy() if self._legacy else one.json() for one in events]
+        self._worker.start(partial(self._file.write, lines))
         errors = await self._worker.wait()
         if self._file.untidy:
             self._untidy.set()
