@@ -21,6 +21,7 @@ from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Pipeline
+from kubetrio.audit.counting import Counting
 from kubetrio.audit.making import AuditError, make_auditor
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
@@ -265,12 +266,12 @@ def build_api(
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
+    audited = Counting()
     try:
-        api.auditor = make_auditor(config.audit, env, api.outgoing)
+        api.auditor = make_auditor(config.audit, env, api.outgoing, audited)
     except AuditError as error:
         raise StartError(str(error)) from error
-    if api.auditor is not None:
-        metrics.gathered.add(api.auditor.counting.families)
+    metrics.gathered.add(audited.families)
     if RequestLog.wanted():
         api.request_log = RequestLog()
         if isinstance(api.flow, PriorityAndFairness):

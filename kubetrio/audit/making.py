@@ -40,13 +40,16 @@ class AuditError(ValueError):
     """The audit log cannot be made; the text is one line."""
 
 
-def make_auditor(config: Audit, env: Env, outgoing: Outgoing) -> Auditor | None:
+def make_auditor(
+    config: Audit, env: Env, outgoing: Outgoing, counting: Counting | None = None
+) -> Auditor | None:
     """The audit log, None if nothing is to be noted.
 
     Args:
         config: what is asked for.
         env: clocks, randomness and threads.
         outgoing: calls the webhook.
+        counting: what is counted, also without an audit log.
 
     Raises:
         AuditError: a file cannot be used.
@@ -57,7 +60,7 @@ def make_auditor(config: Audit, env: Env, outgoing: Outgoing) -> Auditor | None:
             policy = load(config.policy_file)
         except PolicyError as error:
             raise AuditError(f"loading audit policy file: {error}") from error
-    counting = Counting()
+    counting = counting or Counting()
     backends: list[Backend] = []
     if config.log_path:
         file = _file(config, env)

@@ -41,9 +41,6 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
     "argument",
     [
         "--encryption-provider-config=e.yaml",
-        "--audit-policy-file=p.yaml",
-        "--audit-log-path=-",
-        "--audit-log-compress",
         "--authorization-mode=Node,RBAC",
         "--authorization-mode=AlwaysAllow",
         "--authorization-mode=",
@@ -75,8 +72,6 @@ def test_what_is_missing_is_refused(argument: str) -> None:
 @pytest.mark.parametrize(
     "argument",
     [
-        "--audit-log-compress=false",
-        "--audit-log-path=",
         "--enable-admission-plugins=PodSecurity,ResourceQuota",
         "--enable-admission-plugins=",
         "--disable-admission-plugins=ServiceAccount",
@@ -122,8 +117,8 @@ def test_the_plugins_that_are_missing_are_named() -> None:
 
 def test_a_boolean_that_is_none_is_refused() -> None:
     """By its flag."""
-    (line,) = judge(["--audit-log-compress=maybe"]).refused
-    assert line.startswith("--audit-log-compress: invalid boolean value 'maybe'")
+    (line,) = judge(["--enable-bootstrap-token-auth=maybe"]).refused
+    assert line.startswith("--enable-bootstrap-token-auth: invalid boolean value 'maybe'")
 
 
 async def test_the_plugins_that_are_there_are_those_of_the_chain(server: InProcess) -> None:
