@@ -75,7 +75,9 @@ def document_json(answer: Response, *, omit: bool) -> bytes:
         return b""
     if omit:
         _drop_managed(doc)
-    return encode(doc)
+    # YAML and CBOR have their members in other orders.
+    first = {name: doc[name] for name in ("kind", "apiVersion", "metadata") if name in doc}
+    return encode({**first, **doc})
 
 
 def _decoded(body: bytes, media: bytes) -> Any:
