@@ -230,6 +230,7 @@ def build_api(
             audiences=config.auth.audiences,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
+            standing=config.serving.standing_headers,
         ),
         env=env,
         registry=registry,

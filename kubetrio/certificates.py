@@ -14,6 +14,7 @@ import datetime as dt
 import ipaddress
 import re
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -207,3 +208,45 @@ def _end_of_authority(der: bytes) -> float:
         raise ValueError(f"a certificate is damaged ({error.reason})") from error
     (cert,) = context.get_ca_certs() or ({},)
     return ssl.cert_time_to_seconds(str(cert["notAfter"])) if cert else float("inf")
+
+
+def verifies(authorities: bytes, cert: Path, key: Path) -> bool:
+    """Whether a client that believes some authorities would believe a server, whatever its name.
+
+    Args:
+        authorities: PEM.
+        cert: the server's certificate and those that it sends along, PEM.
+        key: its key, PEM.
+
+    Raises:
+        OSError: a file cannot be used.
+    """
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname = False
+    client.load_verify_locations(cadata=authorities.decode("ascii", "ignore"))
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = client.wrap_bio(back, there)
+    theirs = server.wrap_bio(there, back, server_side=True)
+    for side in (ours, theirs, ours):
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+        except ssl.SSLError:
+            return False
+    return True
+
+
+def names_in(pem: bytes) -> tuple[str, frozenset[str]]:
+    """The common name of the first certificate of a PEM text, and all it is good for.
+
+    Raises:
+        ValueError: there is none.
+    """
+    from cryptography import x509
+
+    cert = x509.load_pem_x509_certificate(pem)
+    common = cert.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    return (str(common[-1].value) if common else ""), names_of(cert)

@@ -17,6 +17,7 @@ import trio
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, build_api
+from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.roles import DefaultRoles
@@ -46,6 +47,7 @@ class Core:
         state: what health checks look at.
         flow_config: keeps the objects of flow control, None without them.
         table: its controllers, whether they run or not.
+        trusted: whom it believes.
     """
 
     config: Config
@@ -53,6 +55,7 @@ class Core:
     state: State
     flow_config: FlowConfig | None
     table: Mapping[str, Row]
+    trusted: Trusted
 
     async def keep(self, nursery: trio.Nursery) -> None:
         """Begin what a server does of its own accord.
@@ -66,6 +69,7 @@ class Core:
         runs: dict[str, Callable[[], Awaitable[object]]] = {
             "bad credentials": api.authenticator.attempts.run,
             "service range": _default_range(self.config, api).run,
+            "published authorities": _published(api, self.trusted).run,
             "objects of the server": partial(_write_later, self.state, store),
             "changed files": api.reloader.run,
         }
@@ -81,7 +85,7 @@ class Core:
 
 @asynccontextmanager
 async def open_core(
-    config: Config, env: Env, parts: Parts, port: int, client_ca: str = ""
+    config: Config, env: Env, parts: Parts, port: int, trusted: Trusted | None = None
 ) -> AsyncIterator[Core]:
     """Run a server without sockets for as long as the block lasts.
 
@@ -90,7 +94,7 @@ async def open_core(
         env: clocks, randomness and threads.
         parts: what an embedder adds.
         port: port that clients reach, for documents and objects that name it.
-        client_ca: authorities of client certificates, PEM.
+        trusted: whom it believes; nobody when None.
 
     Raises:
         StartError: the store takes no writes, the token file cannot be used, or a controller is
@@ -103,18 +107,25 @@ async def open_core(
     except UnknownController as error:
         raise StartError(f"--controllers: {error}") from error
     async with parts.open_store(config, env) as store:
-        state = State()
+        state, trusted = State(), trusted or Trusted()
         api = build_api(config, env, store, state, port, parts)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
             if api.auditor is not None:
                 nursery.start_soon(api.auditor.run, name="audit")
-            keeper = await bootstrap(config, api, state, port, client_ca)
+            keeper = await bootstrap(config, api, state, port, trusted)
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
                 nursery.start_soon(persevere, counting, "object counts", name="object counts")
             try:
-                yield Core(config=config, api=api, state=state, flow_config=keeper, table=table)
+                yield Core(
+                    config=config,
+                    api=api,
+                    state=state,
+                    flow_config=keeper,
+                    table=table,
+                    trusted=trusted,
+                )
             finally:
                 if api.auditor is not None:
                     await api.auditor.close(config.serving.shutdown_grace_s)
@@ -127,8 +138,14 @@ def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
     )
 
 
+def _published(api: Pipeline, trusted: Trusted) -> PublishedAuthorities:
+    return PublishedAuthorities(
+        api.registry, api.operations, api.informers.dispatcher, api.env, trusted
+    )
+
+
 async def bootstrap(
-    config: Config, api: Pipeline, state: State, port: int, client_ca: str = ""
+    config: Config, api: Pipeline, state: State, port: int, trusted: Trusted
 ) -> FlowConfig | None:
     """Make the objects that every cluster has; returns what keeps those of flow control.
 
@@ -137,7 +154,7 @@ async def bootstrap(
         api: an open pipeline.
         state: what health checks look at.
         port: port that clients reach.
-        client_ca: authorities of client certificates, PEM.
+        trusted: whom it believes; nobody when None.
 
     Raises:
         StartError: the store takes no writes.
@@ -149,7 +166,6 @@ async def bootstrap(
         address=_ip(config.serving.public_address),
         port=port,
         service_ip=service_ip(config.services.ranges[0]),
-        client_ca=client_ca,
         now=api.env.now(),
     )
 
@@ -158,6 +174,7 @@ async def bootstrap(
     async def own_objects() -> None:
         await _default_range(config, api).keep()
         await objects.run()
+        await _published(api, trusted).publish()
         await roles.run()
 
     keeper: FlowConfig | None = None

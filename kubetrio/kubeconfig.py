@@ -53,18 +53,29 @@ def context_name(name: str) -> str:
     return f"kubetrio-{name}"
 
 
-def build(name: str, server_url: str, ca_pem: bytes, cert_pem: bytes, key_pem: bytes) -> Json:
+def build(
+    name: str,
+    server_url: str,
+    ca_pem: bytes,
+    cert_pem: bytes,
+    key_pem: bytes,
+    server_name: str = "",
+) -> Json:
     """A kubeconfig for one server with everything inline.
 
     Args:
         name: the server's name, without prefix.
         server_url: such as ``https://127.0.0.1:6443``.
-        ca_pem: certificate of the authority that signed the server's.
+        ca_pem: certificates of the authorities that verify the server's.
         cert_pem: client certificate.
         key_pem: its private key.
+        server_name: name that the server's certificate is checked for, where its address is not
+            in it.
     """
     context = context_name(name)
     cluster = {"certificate-authority-data": _base64(ca_pem), "server": server_url}
+    if server_name:
+        cluster["tls-server-name"] = server_name
     user = {"client-certificate-data": _base64(cert_pem), "client-key-data": _base64(key_pem)}
     return {
         "apiVersion": "v1",

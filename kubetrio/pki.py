@@ -170,14 +170,21 @@ def ensure_kubelet_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
     return KeyPair(cert_dir / f"{name}.crt", cert_dir / f"{name}.key")
 
 
-def load_user_supplied(tls_cert_file: Path, tls_private_key_file: Path) -> KeyPair:
+def load_user_supplied(tls_cert_file: Path, tls_private_key_file: Path, flag: str = "") -> KeyPair:
     """Check a serving certificate given by flags, without ``cryptography``.  Blocking.
+
+    Args:
+        tls_cert_file: the certificate and those that it needs.
+        tls_private_key_file: its key.
+        flag: that both were given with, in place of the two of the default certificate.
 
     Raises:
         PkiError: missing, unreadable, not PEM, encrypted, or a key of another certificate.
     """
-    cert = _read(tls_cert_file, "correct --tls-cert-file or the file's mode")
-    key = _read(tls_private_key_file, "correct --tls-private-key-file or the file's mode")
+    cert = _read(tls_cert_file, f"correct {flag or '--tls-cert-file'} or the file's mode")
+    key = _read(
+        tls_private_key_file, f"correct {flag or '--tls-private-key-file'} or the file's mode"
+    )
     if b"-----BEGIN CERTIFICATE-----" not in cert:
         raise PkiError(f"{tls_cert_file} holds no PEM certificate; convert it to PEM")
     if b"ENCRYPTED" in key:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,12 +15,12 @@ from functools import partial
 
 import trio
 
-from kubetrio import kubeconfig, pki
+from kubetrio import kubeconfig, pki, tlsfiles
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.bootstrap.authorities import Trusted
 from kubetrio.bootstrap.lease import IdentityLease
-from kubetrio.bootstrap.objects import service_ip
 from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.composition import open_core
 from kubetrio.config import Config
@@ -29,11 +28,11 @@ from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import ungrouped
 from kubetrio.http import descriptors
-from kubetrio.http.bridge import Bridge
+from kubetrio.http.bridge import MOST_STREAMS, Bridge
 from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
-from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
+from kubetrio.http.serve import Listener, bind
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
@@ -42,7 +41,6 @@ from kubetrio.supervise import persevere
 __all__ = ["Server", "StartError", "open_server"]
 
 log = Log("kubetrio.server")
-NEWEST_TLS = "VersionTLS13"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,20 +105,15 @@ class Server:
         return kubeconfig.build(
             self.config.name,
             self.url,
-            self.pki.ca.cert.read_bytes(),
+            self.root_bundle(),
             self.pki.admin.cert.read_bytes(),
             self.pki.admin.key.read_bytes(),
+            tlsfiles.server_name(self.config, self.pki),
         )
 
-
-def _certificates(config: Config, env: Env) -> pki.Pki:
-    serving = config.serving
-    hosts = [serving.public_address, serving.bind_address, *serving.extra_hosts]
-    hosts.append(service_ip(config.services.ranges[0]))
-    made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
-    if made.issued:
-        log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
-    return made
+    def root_bundle(self) -> bytes:
+        """Authorities that verify what clients are shown, PEM, as for ``kube-root-ca.crt``."""
+        return tlsfiles.root_bundle(self.config, self.pki)
 
 
 def _warn_of_exposed(config: Config) -> None:
@@ -128,6 +121,7 @@ def _warn_of_exposed(config: Config) -> None:
     given = (
         config.auth.token_auth_file,
         config.serving.tls_private_key_file,
+        *(pair.key for pair in config.serving.tls_sni_cert_key),
         config.kubelet.client_key,
     )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
@@ -135,26 +129,6 @@ def _warn_of_exposed(config: Config) -> None:
         mend = exposed(path)
         if mend is not None:
             log.warning("others can use what holds secrets", path=str(path), mend=mend)
-
-
-def _tls(config: Config, made: pki.Pki) -> ssl.SSLContext:
-    serving, chosen = made.serving, config.serving
-    if chosen.tls_cert_file is not None and chosen.tls_private_key_file is not None:
-        serving = pki.load_user_supplied(chosen.tls_cert_file, chosen.tls_private_key_file)
-    client_ca = config.auth.client_ca_file or made.ca.cert
-    try:
-        return tls_context(
-            TlsConfig(
-                certificate=serving.cert,
-                key=serving.key,
-                client_ca=client_ca,
-                newest_only=chosen.tls_min_version == NEWEST_TLS,
-            )
-        )
-    except OSError as error:
-        flag = "" if config.auth.client_ca_file is None else "--client-ca-file "
-        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-        raise StartError(f"cannot use {flag}{client_ca}: {why or error}") from error
 
 
 def _connection_limits(config: Config) -> ConnectionLimits:
@@ -191,14 +165,18 @@ async def open_server(
     except OSError as error:
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
-        made = _certificates(config, env)
+        made = tlsfiles.own_certificates(config, env)
         _warn_of_exposed(config)
-        context = _tls(config, made)
-        authorities = (config.auth.client_ca_file or made.ca.cert).read_text(errors="replace")
+        tls = tlsfiles.security(config, made)
+        trusted = Trusted(tls.authorities[0].decode(errors="replace"))
     except pki.PkiError as error:
         raise StartError(str(error)) from error
     try:
-        listening = bind(config.serving.bind_address, config.serving.secure_port)
+        listening = bind(
+            config.serving.bind_address,
+            config.serving.secure_port,
+            shared=config.serving.permit_port_sharing,
+        )
     except OSError as error:
         where = f"{bracketed(config.serving.bind_address)}:{config.serving.secure_port}"
         # Python adds the address to the system's words; it is there already.
@@ -207,16 +185,25 @@ async def open_server(
         raise StartError(f"cannot listen on {where}: {why}") from error
     port: int = listening.getsockname()[1]
     try:
-        async with open_core(config, env, parts, port, authorities) as core:
+        async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
             api.issuer = TokenIssuer(made.sa_key, config.auth.service_account_issuer)
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
-            bridge = Bridge(api.handle, write_timeout_s=h1.write_timeout_s, env=env)
+            bridge = Bridge(
+                api.handle,
+                write_timeout_s=h1.write_timeout_s,
+                env=env,
+                most_streams=config.serving.http2_max_streams or MOST_STREAMS,
+            )
             limits = _connection_limits(config)
-            listener = Listener(listening, context, api.handle, h1, env, bridge, limits)
+            listener = Listener(listening, tls, api.handle, h1, env, bridge, limits)
             api.metrics.gathered.add(partial(connection_families, listener.peers))
+            api.metrics.gathered.add(tls.trust.families)
+            tlsfiles.watch(api, config, tls, trusted)
+            renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
                 await core.keep(nursery)
+                nursery.start_soon(persevere, renew, "certificates", name="certificates")
                 nursery.start_soon(
                     persevere, partial(give_back, env.run_blocking), "heap", name="heap"
                 )

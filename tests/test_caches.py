@@ -78,7 +78,7 @@ def texts() -> Iterator[str]:
 
 def test_credentials_with_many_blanks_are_not_kept(tmp_path: Path) -> None:
     """A good token is good with any number of blanks around it, and remembered with few."""
-    authenticator = Authenticator(parse_token_file(b"secret,alice,1\n", "tokens"))
+    authenticator = Authenticator([parse_token_file(b"secret,alice,1\n", "tokens")])
     for blanks in (1, 10, LONG):
         headers = {b"authorization": b"Bearer secret" + b" " * blanks}
         authenticator.authenticate(Request("GET", "/", "", headers, []))

@@ -21,6 +21,7 @@ OTHER_WORDS = {
     ("cel/programs.py", "bindings"): "an extension of the CEL engine",
     ("flow/config.py", "namespaces"): "a member of FlowSchemas",
     ("store/sqlite/commits.py", "events"): "an attribute of a batch",
+    ("watch/window.py", "events"): "the same",
 }
 
 

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from kubetrio import pki
-from kubetrio.http.serve import TlsConfig, tls_context
+from kubetrio.http.tls import TlsConfig, tls_context
 from kubetrio.testing.transport import memory_pair
 from kubetrio.transport import PlainTransport, TlsTransport, Transport
 
@@ -35,13 +35,10 @@ async def ends(request: pytest.FixtureRequest, certificates: pki.Pki) -> Iterato
     if request.param == "plain":
         here, there = PlainTransport(left), PlainTransport(right)
     else:
-        context = tls_context(
-            TlsConfig(
-                certificate=certificates.serving.cert,
-                key=certificates.serving.key,
-                client_ca=None,
-            )
+        config = TlsConfig(
+            certificate=certificates.serving.cert, key=certificates.serving.key, client_ca=None
         )
+        context = tls_context(config, config.pairs[0])
         client = ssl.create_default_context(cafile=str(certificates.ca.cert))
         here = TlsTransport(
             context.wrap_socket(left, server_side=True, do_handshake_on_connect=False)

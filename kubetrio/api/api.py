@@ -82,6 +82,7 @@ class ApiConfig:
         audiences: audiences of this API; never empty.
         split_logs: whether kubelets are asked for single streams of logs (feature gate
             PodLogsQuerySplitStreams).
+        standing: headers of every answer.
     """
 
     max_body_bytes: int = 3 * 1024 * 1024
@@ -90,6 +91,7 @@ class ApiConfig:
     cbor: bool = False
     audiences: tuple[str, ...] = (DEFAULT_ISSUER,)
     split_logs: bool = False
+    standing: tuple[tuple[bytes, bytes], ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

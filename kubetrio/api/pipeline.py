@@ -114,9 +114,11 @@ class Pipeline(Api):
             self.flow.leave(request, now)
         headers = response.headers
         if headers and any(name == b"Cache-Control" for name, _ in headers):
-            response.headers = (*headers, *request.response_headers)
+            response.headers = (*headers, *request.response_headers, *self.config.standing)
         else:
-            response.headers = (NO_CACHE, *headers, *request.response_headers)
+            response.headers = (
+                NO_CACHE, *headers, *request.response_headers, *self.config.standing,
+            )  # fmt: skip
         self._finish(request, response, now)
         if request.record is not None:
             await auditing.answered(self, request, response)

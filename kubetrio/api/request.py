@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote, unquote_plus
 
 from kubetrio.api.advice import Advice
@@ -40,6 +40,20 @@ CONNECTED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources that lead to a node: no objects of the API, and as long as their clients like."""
 _REMEMBERED_CHARS = 256
 _ANY = "-"  # no name of anything
+
+
+class PeerCertificate(Protocol):
+    """What the client of a connection showed in its handshake.
+
+    Attributes:
+        common_name: of its subject.
+    """
+
+    common_name: str
+
+    def proxy(self) -> bool:
+        """Whether it is that of a proxy that may name users in headers, now."""
+        ...
 
 
 class RequestInfo(NamedTuple):
@@ -211,6 +225,7 @@ class Request:
     Attributes:
         pull_body: reads the next piece of the body, empty at its end, instead of `read_body`; may
             be cancelled and called again.
+        shown: the certificate that the connection's client showed, good or not.
         identified: told who showed credentials, where the connection wants to know.
         unsized: whether there may be a body that no header tells of (HTTP/2).
         upgrade: whether another protocol is asked for, and the connection can become that one's.
@@ -250,6 +265,7 @@ class Request:
     upgrade: bool = field(init=False, default=False)
     timer: CancelScope | None = field(init=False, default=None)
     gone: Callable[[], bool] | None = field(init=False, default=None)
+    shown: PeerCertificate | None = field(init=False, default=None)
     identified: Callable[[UserInfo], None] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
     heavy: bool = field(init=False, default=False)

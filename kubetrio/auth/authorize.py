@@ -58,22 +58,12 @@ class RuleLister(Protocol):
         ...
 
 
-EVERYTHING = Rules(
-    [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-    [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-)
-
-
 class Masters:
     """``system:masters`` may do everything."""
 
     def authorize(self, attributes: Attributes) -> Verdict:
         """Allow members of the group."""
         return ALLOWED if MASTERS in attributes.user.groups else NO_OPINION
-
-    def rules_for(self, user: UserInfo, namespace: str) -> Rules:  # noqa: ARG002
-        """Everything, for members of the group."""
-        return EVERYTHING if MASTERS in user.groups else Rules()
 
 
 class RoleRules:

@@ -33,8 +33,10 @@ from kubetrio.backend.dial import (
 from kubetrio.backend.guard import Guard
 from kubetrio.config.kinds import ADDRESS_TYPES
 from kubetrio.env import Env
+from kubetrio.logs import Log
 from kubetrio.transport import Transport
 
+log = Log("kubetrio.backend")
 FRESH_S = 86400.0
 """Seconds after which certificate files are read again: they may have been renewed."""
 
@@ -163,9 +165,23 @@ class Backends:
             try:
                 context = await self.env.run_blocking(self._make_context, trust)
             except (OSError, pki.PkiError) as error:  # ssl.SSLError is an OSError
+                if made is not None:
+                    log.warning("certificates for kubelets are not read again", reason=str(error))
+                    self._contexts[trust] = (trio.current_time(), made[1])
+                    return made[1]
                 raise DialError(f"cannot load certificates for kubelets: {error}") from error
             self._contexts[trust] = (trio.current_time(), context)
             return context
+
+    def reload(self) -> None:
+        """Read certificates given by flags again, for the connections from now on.
+
+        Raises:
+            OSError: a file cannot be read, or its content not be used; the old one goes on.
+        """
+        now = trio.current_time()
+        given = [one for one in self._contexts if one in KUBELETS]
+        self._contexts.update({one: (now, self._make_context(one)) for one in given})
 
     def _make_context(self, trust: Trust) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,7 +1,7 @@
 """Objects every cluster has: system namespaces, the ``kubernetes`` Service and its endpoints.
 
 Kept by facts in ``schemas/bootstrap.json``; what exists is left alone, except where it names the
-server's own address or the authorities it trusts.
+server's own address.
 
 Nothing of it is asked of what users configure (`admission.plugin.Base.about_own`).
 """
@@ -15,7 +15,6 @@ from typing import Any
 
 import orjson
 
-from kubetrio.certificates import bundle
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
@@ -39,14 +38,6 @@ NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 KEPT_KINDS = ("APIService ",)
 OWN_ADDRESS = ("Endpoints default/kubernetes", "EndpointSlice default/kubernetes")
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
-# What extension servers, such as the aggregated ones, trust.
-AUTHENTICATION: Object = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
-}
-
-
 # The facts leave descriptions out; these are shown by ``kubectl describe``.
 PRIORITY_CLASSES = {
     "system-node-critical": (
@@ -88,7 +79,6 @@ class Bootstrap:
         address: IP address of the server that clients reach.
         port: its port.
         service_ip: address of the ``kubernetes`` Service.
-        client_ca: authorities of client certificates, PEM; empty when there are none.
         now: wall clock, seconds since the epoch.
     """
 
@@ -101,7 +91,6 @@ class Bootstrap:
         address: str,
         port: int,
         service_ip: str,
-        client_ca: str = "",
         now: float,
     ) -> None:
         self._registry = registry
@@ -109,8 +98,6 @@ class Bootstrap:
         self._store = store
         self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
         self._port = port
-        self._client_ca = client_ca
-        self._epoch = now
         self._now = format_time(now)
 
     async def run(self) -> None:
@@ -131,9 +118,6 @@ class Bootstrap:
             {**objects[f"ConfigMap kube-system/{TRACKING}"], "data": {"since": self._now[:10]}},
             self._dated,
         )
-        if authorities := self._authorities(self._client_ca):
-            data = {"client-ca-file": authorities}
-            await self._ensure({**AUTHENTICATION, "data": data}, self._trusted)
         await self._free_address()
         await self._ensure(self._filled(objects["Service default/kubernetes"]))
         for key in OWN_ADDRESS:
@@ -148,21 +132,6 @@ class Bootstrap:
         except ValueError:
             return {**stored, "data": {**(stored.get("data") or {}), **wanted["data"]}}
         return stored
-
-    def _trusted(self, stored: Object, wanted: Object) -> Object:
-        """Authorities of other servers stay as long as they are valid."""
-        data, name = stored.get("data") or {}, "client-ca-file"
-        both = self._authorities(data.get(name, "") + wanted["data"][name])
-        return {**stored, "data": {**data, name: both}} if both else stored
-
-    def _authorities(self, pem: str) -> str:
-        """What is published of them; nothing, and a line in the log, if one is damaged."""
-        try:
-            return bundle(pem, self._epoch)
-        except ValueError as error:
-            name = _shown(AUTHENTICATION)
-            log.warning("authorities not published", object=name, reason=str(error))
-            return ""
 
     # ------------------------------------------------------------------ writing
 

@@ -114,6 +114,20 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def texts(text: str) -> tuple[str, ...]:
+    """Texts between commas, as they are; none for an empty text."""
+    return tuple(text.split(",")) if text else ()
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Whole numbers between commas.
+
+    Raises:
+        ValueError: one is none.
+    """
+    return tuple(_whole(each.strip()) for each in text.split(",")) if text else ()
+
+
 def _gates(text: str) -> dict[str, bool]:
     chosen: dict[str, bool] = {}
     for entry in filter(None, text.split(",")):
@@ -207,6 +221,15 @@ def _are(each: Check) -> Check:
     return check
 
 
+def _are_numbers(value: object) -> str:
+    fits = isinstance(value, tuple) and all(type(one) is int for one in value)
+    return "" if fits else "is no tuple of whole numbers"
+
+
+def _is_text(value: object) -> str:
+    return "" if isinstance(value, str) and value.isprintable() else "is no printable text"
+
+
 def _is_audience(value: str) -> str:
     return "" if value and "," not in value else "is empty or has a comma"
 
@@ -280,6 +303,14 @@ ADDRESS = Kind(placeholder="IP", parse=str, check=_is_address)
 HOSTS = Kind(placeholder="HOST", parse=str, check=_are(_is_host), show=",".join, repeated=True)
 ISSUER = Kind(placeholder="URL", parse=str, check=_is_issuer, once=True)
 AUDIENCES = Kind(placeholder="LIST", parse=names, check=_are(_is_audience), show=",".join)
+TEXT_LIST = Kind(placeholder="LIST", parse=texts, check=_are(_is_text), show=",".join, once=True)
+NUMBERS = Kind(
+    placeholder="N,...",
+    parse=numbers,
+    check=_are_numbers,
+    show=lambda value: ",".join(map(str, value)),
+    once=True,
+)
 ADDRESS_TYPE_LIST = Kind(
     placeholder="TYPE,...", parse=names, check=_are_address_types, show=",".join
 )

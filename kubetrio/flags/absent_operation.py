@@ -55,12 +55,6 @@ SERVERS: tuple[Absent, ...] = (
         fine=("", "lease", "master-count"),
     ),
     Ignored("permit-address-sharing", "it is always on where the system has it", switch=True),
-    Refused(
-        "permit-port-sharing",
-        "no other server can share the port and the data",
-        fine=("false",),
-        switch=True,
-    ),
     Ignored("proxy-client-cert-file", NO_AGGREGATION),
     Ignored("proxy-client-key-file", NO_AGGREGATION),
     Ignored("aggregator-reject-forwarding-redirect", NO_AGGREGATION, switch=True),

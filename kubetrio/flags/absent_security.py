@@ -1,4 +1,4 @@
-"""Absent flags of security: authentication, authorization, admission, audit, encryption, TLS.
+"""Absent flags of security: authentication, authorization, admission, audit, encryption.
 
 Each asks for a check, a record or a protection.  A server that started without it would be taken
 for one that has it, so all but a few end the command.
@@ -59,7 +59,6 @@ ABSENT_PLUGINS = (
 
 OTHER_WAYS = "give users client certificates or --token-auth-file, and leave the flag out"
 OWN_KEY = "leave the flag out, and find the keys as sa.key and sa.pub in --cert-dir"
-IN_FRONT = "terminate TLS in front of the server, and leave the flag out"
 
 AUTHENTICATION: tuple[Absent, ...] = (
     *(
@@ -191,24 +190,8 @@ PROTECTION = (
         fine=("false",),
         switch=True,
     ),
-    Refused("tls-cipher-suites", "the cipher suites of TLS are fixed", IN_FRONT),
-    Refused("tls-curve-preferences", "the curves of TLS are fixed", IN_FRONT),
-    Refused("tls-sni-cert-key", "there is one serving certificate", "give it all names"),
-    Refused(
-        "disable-http2-serving", "HTTP/2 is always offered", IN_FRONT, fine=("false",), switch=True
-    ),
-    Refused(
-        "http2-max-streams-per-connection",
-        "a connection has up to 250 streams",
-        fine=("", "0", "250"),
-    ),
     Refused(
         "max-connection-bytes-per-sec", "the speed of connections is not bounded", fine=("", "0")
-    ),
-    Refused(
-        "strict-transport-security-directives",
-        "answers have no Strict-Transport-Security header",
-        "add it in front of the server, and leave the flag out",
     ),
     Refused(
         "egress-selector-config-file",

@@ -148,7 +148,7 @@ def mistakes(wrong: Sequence[str], text: str) -> str:
         wrong: the arguments.
         text: the help, which names the flags there are.
     """
-    known = re.findall(r"--[a-z][a-z-]*", text)
+    known = re.findall(r"--[a-z][a-z0-9-]*", text)
     said: list[str] = []
     value_may_follow = False
     for argument in wrong:

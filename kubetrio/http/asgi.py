@@ -21,7 +21,7 @@ from kubetrio.api.response import (
 from kubetrio.http.connections import Presence
 from kubetrio.http.h2streams import PLACE, Place
 from kubetrio.http.messages import BLANKS, split_target
-from kubetrio.machinery.identity import UserInfo
+from kubetrio.http.shown import certificate_of, current
 from kubetrio.machinery.status import entity_too_large
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -53,7 +53,7 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         headers[name] = headers[name] + b", " + value if name in headers else value
     raw_path, _ = split_target(bytes(scope.get("raw_path") or scope["path"].encode()))
     state: dict[str, Any] = scope.get("state") or {}
-    certificate: UserInfo | None = state.get(CERTIFICATE)
+    shown = state.get(CERTIFICATE)
     pieces = body_pieces(body, state.get(PLACE))
     client = scope.get("client")
 
@@ -81,8 +81,9 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
         raw_headers,
         read_body,
         client[0] if client else "",
-        certificate,
+        current(shown),
     )
+    request.shown = certificate_of(shown)
     request.pull_body = pull_body
     presence: Presence | None = state.get(PRESENCE)
     if presence is not None:

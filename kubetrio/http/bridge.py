@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from kubetrio.http.connections import Presence
     from kubetrio.http.h2buffers import Backlog
     from kubetrio.http.h2streams import Budget, Place
+    from kubetrio.http.shown import ShownCertificate
 
 
 ENDING_S = 0.1
+MOST_STREAMS = 250  # Go clients assume 100 at first
 
 
 class _Socket:
@@ -191,9 +193,18 @@ class Bridge:
         handle: the pipeline.
         write_timeout_s: seconds without progress in a write.
         env: threads, for the import.
+        most_streams: requests at a time on a connection of HTTP/2.
     """
 
-    def __init__(self, handle: Handle, *, write_timeout_s: float, env: Env) -> None:
+    def __init__(
+        self,
+        handle: Handle,
+        *,
+        write_timeout_s: float,
+        env: Env,
+        most_streams: int = MOST_STREAMS,
+    ) -> None:
+        self._most_streams = most_streams
         self._handle = handle
         self._write_timeout_s = write_timeout_s
         self._env = env
@@ -217,14 +228,16 @@ class Bridge:
                 context = WorkerContext(None)
                 context.terminated = _Ending()
                 backlog = Backlog(self._write_timeout_s)
-                self._parts = Parts(app, hypercorn_config(), context, backlog, Budget())
+                self._parts = Parts(
+                    app, hypercorn_config(self._most_streams), context, backlog, Budget()
+                )
         return self._parts
 
     async def serve(
         self,
         transport: TlsTransport | PlainTransport,
         received: bytes,
-        certificate: UserInfo | None,
+        certificate: ShownCertificate | UserInfo | None,
         presence: Presence | None = None,
     ) -> None:
         """Serve one connection until it ends.
@@ -232,7 +245,7 @@ class Bridge:
         Args:
             transport: the connection, its handshake done.
             received: bytes read already.
-            certificate: user of a verified client certificate, or None.
+            certificate: what the client showed in its handshake, or the user it is.
             presence: told of its requests.
         """
         app, config, context, backlog, budget = await self.load()
@@ -292,12 +305,12 @@ def _counted(app: Any) -> Any:
     return counted
 
 
-def hypercorn_config() -> Any:
+def hypercorn_config(most_streams: int = MOST_STREAMS) -> Any:
     """Hypercorn's configuration; why each value, in `docs/design`."""
     from hypercorn.config import Config
 
     config = Config()
-    config.h2_max_concurrent_streams = 250  # as kube-apiserver; Go clients assume 100 at first
+    config.h2_max_concurrent_streams = most_streams
     config.keep_alive_max_requests = sys.maxsize  # its GOAWAY would kill watches in flight
     config.keep_alive_timeout = 300
     config.include_server_header = False

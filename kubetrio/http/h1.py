@@ -36,6 +36,7 @@ from kubetrio.http.messages import (
     head,
     split_target,
 )
+from kubetrio.http.shown import ShownCertificate, certificate_of, current
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import (
@@ -74,7 +75,7 @@ class Connection:
         env: wall clock for ``Date``.
         date: shared ``Date`` formatter.
         peer: address of the client.
-        certificate: user of a verified client certificate.
+        certificate: what the client showed in its handshake, or the user it is.
         clock: the sweeper's clock, which moves once a second.
         identified: called with the user of the first request that has credentials.
     """
@@ -87,7 +88,7 @@ class Connection:
         env: Env,
         date: DateHeader,
         peer: str,
-        certificate: UserInfo | None,
+        certificate: ShownCertificate | UserInfo | None,
         clock: SweepClock,
         identified: Callable[[UserInfo], None] | None = None,
     ) -> None:
@@ -100,6 +101,7 @@ class Connection:
         self._date = date
         self._peer = peer
         self._certificate = certificate
+        self._shown = certificate_of(certificate)
         self._parser = Parser(config.max_head_bytes, config.max_body_bytes)
         self._closing = False
         self.phase = Phase.IDLE
@@ -204,9 +206,10 @@ class Connection:
             message.raw_headers,
             partial(self._read_body, message),
             self._peer,
-            self._certificate,
+            current(self._certificate),
             message.complete,
         )
+        request.shown = self._shown
         if self._identified is not None:
             request.identified = self._known
         request.gone = self._peer_closed

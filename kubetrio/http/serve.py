@@ -9,28 +9,27 @@ from __future__ import annotations
 
 import errno
 import socket as sockets
-import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 import trio
 
 from kubetrio.api.pipeline import Handle
-from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
-from kubetrio.http.clientcas import name_authorities
 from kubetrio.http.connections import ConnectionLimits, Connections, Peer, Presence
 from kubetrio.http.h1 import Connection, Upgrade
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.memory import Memory
 from kubetrio.http.messages import DateHeader
+from kubetrio.http.openssl import failure
+from kubetrio.http.shown import ShownCertificate, shown_by
+from kubetrio.http.tls import Security
 from kubetrio.logs import Log
-from kubetrio.machinery.identity import UNUSABLE, UserInfo, authenticated
+from kubetrio.machinery.identity import UNUSABLE
 from kubetrio.transport import PlainTransport, TlsTransport
 
 log = Log("kubetrio.http")
@@ -42,57 +41,21 @@ ACCEPT_RETRY_S = 0.1
 ACCEPT_RETRY = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
-# Of TLS 1.2 what has forward secrecy and authenticated encryption; TLS 1.3 has nothing else.
-CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsConfig:
-    """Files of a TLS listener.
+def bind(host: str, port: int, *, shared: bool = False) -> sockets.socket:
+    """A listening socket.
 
     Args:
-        certificate: serving certificate, PEM.
-        key: its key, PEM.
-        client_ca: CA that client certificates are verified against, or None.
-        newest_only: whether TLS 1.2 is refused.
-    """
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None
-    newest_only: bool = False
-
-
-def tls_context(config: TlsConfig) -> ssl.SSLContext:
-    """A server context: TLS 1.2 or newer, HTTP/1.1 preferred, client certificates optional.
-
-    Raises:
-        ssl.SSLError: certificate and key do not fit.
-        OSError: a file cannot be read.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    oldest = ssl.TLSVersion.TLSv1_3 if config.newest_only else ssl.TLSVersion.TLSv1_2
-    context.minimum_version = oldest
-    context.set_ciphers(CIPHERS)
-    context.load_cert_chain(config.certificate, config.key)
-    if config.client_ca is not None:
-        context.load_verify_locations(config.client_ca)
-        context.verify_mode = ssl.CERT_OPTIONAL
-        name_authorities(context, config.client_ca)
-    # HTTP/1.1 first: llhttp serves it several times faster than any HTTP/2 in Python.
-    context.set_alpn_protocols(["http/1.1", "h2"])
-    context.num_tickets = 0  # clients keep connections; tickets cost time and memory
-    return context
-
-
-def bind(host: str, port: int) -> sockets.socket:
-    """A listening socket.
+        host: address to listen on.
+        port: TCP port, 0 for any.
+        shared: whether others may listen on the same port (``SO_REUSEPORT``).
 
     Raises:
         OSError: the address is taken or not ours.
     """
     family = sockets.AF_INET6 if ":" in host else sockets.AF_INET
-    listener = sockets.create_server((host, port), family=family, backlog=BACKLOG)
+    listener = sockets.create_server(
+        (host, port), family=family, backlog=BACKLOG, reuse_port=shared
+    )
     listener.setblocking(False)
     return listener
 
@@ -103,7 +66,7 @@ class Listener:
 
     Args:
         socket: listening, non-blocking.
-        tls: server context, None for plain HTTP.
+        tls: certificates and who counts, None for plain HTTP.
         handle: the pipeline.
         config: limits of connections.
         env: clocks.
@@ -116,7 +79,7 @@ class Listener:
     """
 
     socket: sockets.socket
-    tls: ssl.SSLContext | None
+    tls: Security | None
     handle: Handle
     config: H1Config
     env: Env
@@ -189,7 +152,7 @@ class Listener:
                 transport = PlainTransport(sock)
             else:
                 transport = TlsTransport(
-                    self.tls.wrap_socket(
+                    self.tls.context.wrap_socket(
                         sock,
                         server_side=True,
                         do_handshake_on_connect=False,
@@ -202,23 +165,28 @@ class Listener:
         except Exception as error:  # noqa: BLE001  (a bug must cost a connection, not the server)
             log.error(error, "connection failed", stack=True, peer=peer.address)
         finally:
+            if isinstance(transport, TlsTransport):
+                failure(transport.socket)  # of a handshake that did not come to its end
             if transport is not None:
                 transport.close()
             else:
                 sock.close()
 
     async def _serve_transport(self, transport: TlsTransport | PlainTransport, peer: Peer) -> None:
-        certificate: UserInfo | None = None
+        certificate: ShownCertificate | None = None
         known = False
-        if isinstance(transport, TlsTransport):
+        if isinstance(transport, TlsTransport) and self.tls is not None:
             with trio.move_on_after(HANDSHAKE_TIMEOUT_S) as timer:
                 await transport.handshake()
             if timer.cancelled_caught:
                 return
-            certificate = _certificate_user(transport.socket)
-            if certificate is not None and certificate is not UNUSABLE:
+            certificate = shown_by(
+                transport.socket, self.tls.trust, self.env.clients_now or self.env.now
+            )
+            user = None if certificate is None else certificate.worth()
+            if user is not None and user is not UNUSABLE:
                 known = True
-                self.peers.identified(peer, certificate)
+                self.peers.identified(peer, user)
             if transport.socket.selected_alpn_protocol() == "h2":
                 with self._counted():
                     await self.bridge.serve(transport, b"", certificate, self._presence(peer))
@@ -292,18 +260,3 @@ class Listener:
     async def wait_idle(self) -> None:
         """Wait until the last connection has ended; call `drain` first."""
         await self._idle.wait()
-
-
-def _certificate_user(sock: ssl.SSLSocket) -> UserInfo | None:
-    """The user of a verified client certificate; None without one or without a name."""
-    peer = sock.getpeercert()
-    if not peer:
-        return None
-    der = sock.getpeercert(binary_form=True)
-    try:
-        user = user_of_peer(peer.get("subject", ()), der or b"")  # type: ignore[arg-type]
-    except CertificateError as error:
-        log.warning("client certificate without a usable identity", reason=str(error))
-        return UNUSABLE
-    # Said once a connection, so that each of its requests need not.
-    return None if user is None else authenticated(user)

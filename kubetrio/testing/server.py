@@ -26,7 +26,9 @@ from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
 from kubetrio.http.limits import H1Config
-from kubetrio.http.serve import Listener, TlsConfig, bind, tls_context
+from kubetrio.http.serve import Listener, bind
+from kubetrio.http.shown import Trust
+from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.pki import Pki
 from kubetrio.testing.client import ADMIN, Client, connect
@@ -107,6 +109,7 @@ async def open_api(
         async with open_core(config, env, parts or Parts(), port) as core:
             nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
             core.api.metrics.gathered.add(partial(connection_families, nobody))
+            core.api.metrics.gathered.add(Trust().families)
             async with trio.open_nursery() as nursery:
                 if kept:
                     await core.keep(nursery)
@@ -127,6 +130,7 @@ async def listening(
     made: Pki,
     config: H1Config | None = None,
     limits: ConnectionLimits | None = None,
+    tls: Security | None = None,
 ) -> AsyncIterator[Listener]:
     """Serve a pipeline on a TLS socket of 127.0.0.1, any free port.
 
@@ -136,14 +140,15 @@ async def listening(
         made: certificates.
         config: limits of a connection.
         limits: how many connections there may be.
+        tls: how TLS is spoken; by these certificates when None.
     """
     config = config or H1Config()
-    context = tls_context(
+    tls = tls or Security(
         TlsConfig(certificate=made.serving.cert, key=made.serving.key, client_ca=made.ca.cert)
     )
     bridge = bridge_to(handle, env, config)
     limits = limits or ConnectionLimits()
-    listener = Listener(bind("127.0.0.1", 0), context, handle, config, env, bridge, limits)
+    listener = Listener(bind("127.0.0.1", 0), tls, handle, config, env, bridge, limits)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(listener.run, name="listener")
         yield listener

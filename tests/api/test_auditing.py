@@ -262,7 +262,7 @@ async def test_a_client_that_goes_leaves_an_event(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     """Nobody has an answer, and the log says so."""
-    async with audited(tmp_path) as (server, client, events):
+    async with audited(tmp_path) as (server, _, events):
 
         async def never(*_: object) -> None:
             await trio.sleep_forever()
@@ -295,7 +295,7 @@ async def test_strict_mode_refuses_what_cannot_be_noted(
 
 async def test_blocking_mode_goes_on(tmp_path: Path, autojump_clock: MockClock) -> None:
     """Losing events does not stop anybody, but is counted."""
-    async with audited(tmp_path, log_path="/dev/full", log_maxsize=0) as (server, client, _):
+    async with audited(tmp_path, log_path="/dev/full", log_maxsize=0) as (_, client, _events):
         assert (await client.request("POST", CONFIGMAPS, json=named("a"))).status == 201
         page = (await client.request("GET", "/metrics")).body.decode()
     assert 'apiserver_audit_error_total{plugin="log"} ' in page

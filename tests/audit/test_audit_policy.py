@@ -89,9 +89,13 @@ RESOURCES = st.sampled_from(["a", "b", "*", "a/x", "*/x", "a/*", "b/y"])
 ENTRY = st.fixed_dictionaries(
     {"group": st.sampled_from(["", "a", "*"]), "resources": st.lists(RESOURCES, max_size=2)}
 ).flatmap(
-    lambda one: st.just(one)
-    if not one["resources"]
-    else st.fixed_dictionaries({k: st.just(v) for k, v in one.items()} | {"resourceNames": SOME})
+    lambda one: (
+        st.just(one)
+        if not one["resources"]
+        else st.fixed_dictionaries(
+            {k: st.just(v) for k, v in one.items()} | {"resourceNames": SOME}
+        )
+    )
 )
 STAGE = st.lists(st.sampled_from(["RequestReceived", "Panic"]), max_size=1)
 COMMON = {
@@ -103,9 +107,7 @@ COMMON = {
     "omitManagedFields": st.sampled_from([None, True, False]),
 }
 RULE = st.one_of(
-    st.fixed_dictionaries(
-        {**COMMON, "resources": st.lists(ENTRY, max_size=2), "namespaces": SOME}
-    ),
+    st.fixed_dictionaries({**COMMON, "resources": st.lists(ENTRY, max_size=2), "namespaces": SOME}),
     st.fixed_dictionaries(
         {
             **COMMON,
@@ -182,38 +184,52 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "relative path": (
         {"rules": [{"level": "None", "nonResourceURLs": ["x"]}]},
-        'rules[0].nonResourceURLs[0]: Invalid value: "x": non-resource URL rules must begin with '
-        "a '/' character",
+        (
+            'rules[0].nonResourceURLs[0]: Invalid value: "x": non-resource URL rules must begin '
+            "with a '/' character"
+        ),
     ),
     "star inside": (
         {"rules": [{"level": "None", "nonResourceURLs": ["/*/x"]}]},
-        'rules[0].nonResourceURLs[0]: Invalid value: "/*/x": non-resource URL wildcards \'*\' must '
-        "be the final character of the rule",
+        (
+            "rules[0].nonResourceURLs[0]: Invalid value: \"/*/x\": non-resource URL wildcards '*' "
+            "must be the final character of the rule"
+        ),
     ),
     "names alone": (
         {"rules": [{"level": "None", "resources": [{"resourceNames": ["x"]}]}]},
-        'rules[0].resources.resourceNames: Invalid value: ["x"]: using resourceNames requires at '
-        "least one resource",
+        (
+            'rules[0].resources.resourceNames: Invalid value: ["x"]: using resourceNames requires '
+            "at least one resource"
+        ),
     ),
     "both": (
         {"rules": [{"level": "None", "namespaces": ["x"], "nonResourceURLs": ["/x"]}]},
-        'rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular '
-        "resources and non-resource URLs",
+        (
+            'rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular '
+            "resources and non-resource URLs"
+        ),
     ),
     "stage": (
         {"omitStages": ["Done"], "rules": [{"level": "None"}]},
-        'omitStages[0]: Invalid value: "Done": allowed stages are '
-        "RequestReceived,ResponseStarted,ResponseComplete,Panic",
+        (
+            'omitStages[0]: Invalid value: "Done": allowed stages are '
+            "RequestReceived,ResponseStarted,ResponseComplete,Panic"
+        ),
     ),
     "type": (
         {"rules": [{"level": "None", "users": "me"}]},
-        "failed decoding: json: cannot unmarshal string into Go struct field PolicyRule.users of "
-        "type []string",
+        (
+            "failed decoding: json: cannot unmarshal string into Go struct field PolicyRule.users "
+            "of type []string"
+        ),
     ),
     "version": (
         {"apiVersion": "audit.k8s.io/v1beta1", "rules": [{"level": "None"}]},
-        'failed decoding: no kind "Policy" is registered for version "audit.k8s.io/v1beta1" in '
-        'scheme "k8s.io/apiserver/pkg/audit/scheme.go:30"',
+        (
+            'failed decoding: no kind "Policy" is registered for version "audit.k8s.io/v1beta1" in '
+            'scheme "k8s.io/apiserver/pkg/audit/scheme.go:30"'
+        ),
     ),
 }
 

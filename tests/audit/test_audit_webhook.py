@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,7 +22,6 @@ from kubetrio.audit.making import AuditError, make_auditor
 from kubetrio.audit.policy import Level
 from kubetrio.config.audit import Audit
 from kubetrio.env import Env
-from kubetrio.http.serve import TlsConfig, tls_context
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.outgoing.client import Outgoing
 
@@ -53,9 +53,8 @@ async def read_request(stream: Stream) -> bytes:
 @asynccontextmanager
 async def receiving(made: pki.Pki, serve: Serve, tmp_path: Path) -> AsyncIterator[Path]:
     """A webhook, and the kubeconfig that leads to it."""
-    context = tls_context(
-        TlsConfig(certificate=made.serving.cert, key=made.serving.key, client_ca=made.ca.cert)
-    )
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(made.serving.cert, made.serving.key)
     context.set_alpn_protocols(["http/1.1"])
 
     async def accepted(stream: Stream) -> None:
@@ -127,11 +126,15 @@ async def test_events_come_as_a_list(certificates: pki.Pki, tmp_path: Path) -> N
         bodies.append(body)
         await stream.send_all(OK)
 
-    async with receiving(certificates, take, tmp_path) as file:
-        async with sending(tmp_path, file, webhook_batch_max_size=3) as auditor:
-            for number in range(7):
-                auditor.take(event(number))
-    assert sorted(sum(map(ids, bodies), [])) == [f"id-{number}" for number in range(7)]
+    async with (
+        receiving(certificates, take, tmp_path) as file,
+        sending(tmp_path, file, webhook_batch_max_size=3) as auditor,
+    ):
+        for number in range(7):
+            auditor.take(event(number))
+        await auditor.close(5.0)
+    came = sorted(one for body in bodies for one in ids(body))
+    assert came == [f"id-{number}" for number in range(7)]
     first = orjson.loads(bodies[0])
     assert list(first) == ["kind", "apiVersion", "metadata", "items"]
     assert (first["kind"], first["apiVersion"]) == ("EventList", "audit.k8s.io/v1")
@@ -220,7 +223,7 @@ def test_a_kubeconfig_that_is_none_stops_the_start(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
     config = Audit(policy_file=policy, webhook_config_file=tmp_path / "none")
-    with pytest.raises(AuditError, match="^initializing audit webhook: "):
+    with pytest.raises(AuditError, match=r"^initializing audit webhook: "):
         make_auditor(config, Env(), Outgoing(Env()))
 
 

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,9 @@ class Recorder:
         self.gate.set()
         self.good = True
         self.at_once = self.most = 0
+
+    def flat(self) -> list[str]:
+        return list(chain.from_iterable(self.batches))
 
     async def process(self, events: Sequence[Event]) -> Sequence[bool]:
         self.at_once += 1
@@ -128,7 +132,7 @@ async def test_more_than_the_buffer_holds_is_lost_and_told(
                 auditor.take(event(number))
             assert counting.errors == {"buffered": 4}
             plugin.gate.set()
-    assert sum(plugin.batches, []) == [f"id-{number}" for number in range(5)]
+    assert plugin.flat() == [f"id-{number}" for number in range(5)]
     assert caplog.records[0].message == (
         "Error in audit plugin 'buffered' affecting 1 audit events: audit buffer queue blocked"
     )
@@ -160,7 +164,7 @@ async def test_closing_flushes(autojump_clock: trio.testing.MockClock) -> None:
         start = trio.current_time()
         await auditor.close(5.0)
         assert trio.current_time() - start < 0.01
-        assert sum(plugin.batches, []) == [f"id-{number}" for number in range(6)]
+        assert plugin.flat() == [f"id-{number}" for number in range(6)]
         auditor.take(event(7))
         assert counting.errors == {"buffered": 1}
 
@@ -195,7 +199,7 @@ async def test_blocking_waits_until_it_is_written(autojump_clock: trio.testing.M
         plugin.gate.set()
         assert second is not None
         assert await second
-        assert sum(plugin.batches, []) == ["id-0", "id-1", "id-2"]
+        assert plugin.flat() == ["id-0", "id-1", "id-2"]
 
 
 async def test_those_who_wait_are_written_together(
@@ -204,14 +208,13 @@ async def test_those_who_wait_are_written_together(
     """While one write goes on, the next ones gather."""
     plugin = Recorder()
     plugin.gate = trio.Event()
-    async with running(Grouped(plugin)) as auditor:
-        async with trio.open_nursery() as nursery:
-            for number in range(5):
-                wait = auditor.take(event(number))
-                assert wait is not None
-                nursery.start_soon(lambda wait=wait: wait)
-                await trio.testing.wait_all_tasks_blocked()
-            plugin.gate.set()
+    async with running(Grouped(plugin)) as auditor, trio.open_nursery() as nursery:
+        for number in range(5):
+            wait = auditor.take(event(number))
+            assert wait is not None
+            nursery.start_soon(lambda wait=wait: wait)
+            await trio.testing.wait_all_tasks_blocked()
+        plugin.gate.set()
     assert plugin.batches == [["id-0"], ["id-1", "id-2", "id-3", "id-4"]]
 
 
@@ -312,7 +315,7 @@ async def test_a_webhook_is_tried_five_times(autojump_clock: trio.testing.MockCl
     counting = Counting()
     plugin = WebhookPlugin(post, 10.0, seeded(0), counting)
     assert await plugin.process([event()]) == [False]
-    pauses = [after - before for before, after in zip(tried, tried[1:], strict=False)]
+    pauses = [after - before for before, after in pairwise(tried)]
     assert len(pauses) == 4
     for pause, least in zip(pauses, (10, 15, 22.5, 33.75), strict=True):
         assert least <= pause <= least * 1.2

@@ -44,7 +44,7 @@ def asked(
 @pytest.fixture
 def authenticator() -> Authenticator:
     """Two tokens and anonymous clients."""
-    return Authenticator(TOKENS)
+    return Authenticator([TOKENS])
 
 
 def test_a_certificate_comes_first(authenticator: Authenticator) -> None:
@@ -83,7 +83,7 @@ def test_without_credentials_of_a_known_kind(authenticator: Authenticator, heade
     """Anonymous, where that is allowed."""
     assert authenticator.authenticate(asked(None, header)) is ANONYMOUS
     with pytest.raises(ApiError) as caught:
-        Authenticator(TOKENS, anonymous=False).authenticate(asked(None, header))
+        Authenticator([TOKENS], anonymous=False).authenticate(asked(None, header))
     assert caught.value.code == 401
 
 
@@ -111,7 +111,7 @@ def test_what_is_ignored_is_told() -> None:
     for anonymous in (True, False):
         request = asked(None, b"Bearer  secret")
         with suppress(ApiError):
-            Authenticator(TOKENS, anonymous=anonymous).authenticate(request)
+            Authenticator([TOKENS], anonymous=anonymous).authenticate(request)
         assert request.told == [EXTRA_SPACE_WARNING]
 
 
@@ -125,7 +125,7 @@ def test_what_is_remembered_is_bounded(authenticator: Authenticator) -> None:
 
 def test_attempts_are_counted() -> None:
     """Good, bad and none, as kube-apiserver counts them."""
-    made = Authenticator(TOKENS, anonymous=False)
+    made = Authenticator([TOKENS], anonymous=False)
     made.authenticate(asked(None, b"Bearer secret"))
     made.authenticate(asked(CERTIFICATE))
     bad = (asked(None, b"Bearer wrong"), asked(UNUSABLE), asked(None, b"", b"base64url.bearer.a,"))

@@ -9,9 +9,6 @@ import pytest
 from kubetrio.auth.authorize import (
     Chain,
     Masters,
-    PathRules,
-    basic_user,
-    bootstrap_paths,
     forbidden,
     kubelet_admins,
 )
@@ -61,64 +58,6 @@ def test_masters_may_do_everything() -> None:
     """Nobody else gets an opinion from it."""
     assert Masters().authorize(replace(GET_POD, user=ADMIN)).decision is Decision.ALLOW
     assert Masters().authorize(GET_POD).decision is Decision.NO_OPINION
-
-
-@pytest.mark.parametrize(
-    ("user", "where", "allowed"),
-    [
-        (ANONYMOUS, "/version", True),
-        (ANONYMOUS, "/healthz", True),
-        (ANONYMOUS, "/readyz", True),
-        (ANONYMOUS, "/api", False),
-        (ANONYMOUS, "/metrics", False),
-        (ALICE, "/version", True),
-        (ALICE, "/api", True),
-        (ALICE, "/apis/apps/v1", True),
-        (ALICE, "/openapi/v3", True),
-        (ALICE, "/metrics", False),
-    ],
-)
-def test_open_paths_of_a_fresh_cluster(user: UserInfo, where: str, allowed: bool) -> None:
-    """Health and version for all, discovery for those who say who they are."""
-    decision = bootstrap_paths(OBJECTS).authorize(path(user, where)).decision
-    assert (decision is Decision.ALLOW) is allowed
-
-
-@pytest.mark.parametrize(
-    ("attributes", "allowed"),
-    [
-        (path(ALICE, "/a"), True),
-        (path(ALICE, "/a", "head"), True),
-        (path(ALICE, "/a", "post"), False),
-        (path(ALICE, "/a/b"), False),
-        (path(ALICE, "/tree/"), True),
-        (path(ALICE, "/tree/x/y"), True),
-        (path(ALICE, "/tree"), False),
-        (replace(GET_POD, path="/a"), False),
-    ],
-)
-def test_path_rules(attributes: Attributes, allowed: bool) -> None:
-    """Exact or with a star at the end, for reading, never for resources."""
-    rules = PathRules({"devs": ["/a", "/tree/*"]})
-    assert (rules.authorize(attributes).decision is Decision.ALLOW) is allowed
-
-
-@pytest.mark.parametrize(
-    ("user", "group", "plural", "allowed"),
-    [
-        (ALICE, "authorization.k8s.io", "selfsubjectaccessreviews", True),
-        (ALICE, "authorization.k8s.io", "selfsubjectrulesreviews", True),
-        (ALICE, "authentication.k8s.io", "selfsubjectreviews", True),
-        (ALICE, "authorization.k8s.io", "subjectaccessreviews", False),
-        (ANONYMOUS, "authorization.k8s.io", "selfsubjectaccessreviews", False),
-    ],
-)
-def test_everybody_may_ask_about_themselves(
-    user: UserInfo, group: str, plural: str, allowed: bool
-) -> None:
-    """Everybody who is somebody."""
-    asked = Attributes(user=user, verb="create", api_group=group, resource=plural)
-    assert (basic_user(OBJECTS).authorize(asked).decision is Decision.ALLOW) is allowed
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kubetrio import pki
 from kubetrio.bootstrap.objects import NAMESPACES, PRIORITY_CLASSES, Bootstrap, service_ip
 from kubetrio.config import Config, Serving
 from kubetrio.resources.objects import restamp
@@ -166,7 +165,6 @@ async def test_another_address_is_corrected(tmp_path: Path) -> None:
 
 SYSTEM = CORE + "/namespaces/kube-system/configmaps"
 TRACKING = SYSTEM + "/kube-apiserver-legacy-service-account-token-tracking"
-AUTHENTICATION = SYSTEM + "/extension-apiserver-authentication"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
@@ -191,48 +189,6 @@ async def test_a_date_that_is_none_is_replaced(server: InProcess, client: Client
         await client.request("PATCH", TRACKING, MERGE, json={"data": {"since": since, "a": "b"}})
         await again(server)
         assert (await get(client, TRACKING))["data"] == {"a": "b", "since": expected}
-
-
-async def test_extension_servers_find_the_authorities(
-    server: InProcess, client: Client, certificates: pki.Pki
-) -> None:
-    """Of client certificates, in the ConfigMap that they read."""
-    assert (await client.request("GET", AUTHENTICATION)).status == 404  # no certificates at all
-    ours = certificates.ca.cert.read_text()
-    await again(server, client_ca=ours)
-    found = await get(client, AUTHENTICATION)
-    assert found["data"] == {"client-ca-file": ours}
-    (entry,) = found["metadata"]["managedFields"]
-    assert entry["fieldsV1"] == {"f:data": {".": {}, "f:client-ca-file": {}}}
-
-
-async def test_authorities_of_other_servers_stay(
-    server: InProcess, client: Client, certificates: pki.Pki
-) -> None:
-    """New ones are added behind them, and nothing is written when there is none."""
-    first, second = certificates.ca.cert.read_text(), certificates.serving.cert.read_text()
-    await again(server, client_ca=first)
-    await again(server, client_ca=second)
-    data = {"client-ca-file": first + second}
-    assert (await get(client, AUTHENTICATION))["data"] == data
-    revision = server.api.store.revision
-    await again(server, client_ca=first)
-    assert server.api.store.revision == revision
-
-
-async def test_damaged_authorities_are_not_published(
-    server: InProcess, client: Client, certificates: pki.Pki
-) -> None:
-    """Neither the server's nor somebody else's; what is there stays."""
-    ours = certificates.ca.cert.read_text()
-    damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-    await again(server, client_ca=ours + damaged)
-    assert (await client.request("GET", AUTHENTICATION)).status == 404
-    await again(server, client_ca=ours)
-    data = {"data": {"client-ca-file": damaged}}
-    assert (await client.request("PATCH", AUTHENTICATION, MERGE, json=data)).status == 200
-    await again(server, client_ca=ours)
-    assert (await get(client, AUTHENTICATION))["data"] == data["data"]
 
 
 async def test_the_service_is_its_users(server: InProcess, client: Client) -> None:

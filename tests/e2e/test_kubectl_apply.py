@@ -522,7 +522,7 @@ def test_nodes_are_marked(kubectl: Kubectl) -> None:
 def test_permissions_are_told(kubectl: Kubectl) -> None:
     """`kubectl auth`."""
     assert kubectl("auth", "can-i", "get", "pods") == "yes\n"
-    assert kubectl.try_("auth", "can-i", "get", "pods", "--as=jane").out == "no\n"
+    assert kubectl.try_("auth", "can-i", "get", "pods", "--as=nobody").out == "no\n"
     assert "kubernetes-admin" in kubectl("auth", "whoami")
     assert "*.*" in kubectl("auth", "can-i", "--list")
 

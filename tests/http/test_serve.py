@@ -126,22 +126,29 @@ async def dial_12(port: int, made: pki.Pki, suite: str) -> trio.SSLStream[trio.S
     return stream
 
 
-async def test_certificates_of_strangers_are_refused(
-    certificates: pki.Pki, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize("alpn", ["http/1.1", "h2"])
+async def test_certificates_of_strangers_are_nobodys(
+    certificates: pki.Pki, tmp_path_factory: pytest.TempPathFactory, alpn: str
 ) -> None:
-    """Signed by another authority: no connection."""
+    """Signed by another authority: an answer, as kube-apiserver gives one, and no identity."""
+    seen: list[UserInfo | None] = []
+
+    async def look(request: Request) -> AnyResponse:
+        seen.append(request.certificate)
+        return Response(200, b"")
+
     other = pki.ensure(
-        tmp_path_factory.mktemp("other"), now=seeded(0).utcnow(), hosts=["127.0.0.1"]
+        tmp_path_factory.mktemp("other"), now=dt.datetime.now(dt.UTC), hosts=["127.0.0.1"]
     )
-    context = ssl.create_default_context(cafile=str(certificates.ca.cert))
-    context.load_cert_chain(other.admin.cert, other.admin.key)
-    async with listening(who, seeded(0), certificates) as listener:
-        tcp = await trio.open_tcp_stream("127.0.0.1", listener.port)
-        stream = trio.SSLStream(tcp, context, server_hostname="127.0.0.1")
-        with pytest.raises(trio.BrokenResourceError):  # noqa: PT012
-            await stream.send_all(REQUEST)
-            await stream.receive_some()
+    shown = replace(certificates, admin=other.admin)
+    async with listening(look, seeded(0), certificates) as listener:
+        stream = await dial(listener.port, shown, alpn=alpn)
+        await stream.send_all(H2_GET if alpn == "h2" else REQUEST)
+        with trio.fail_after(5):
+            while not seen:
+                await stream.receive_some()
         await trio.aclose_forcefully(stream)
+    assert seen[0] is UNUSABLE
 
 
 @pytest.mark.parametrize("data", [REQUEST, b"\x16\x03\x01\xff\xff", b"\x00\x00\x00", b""])

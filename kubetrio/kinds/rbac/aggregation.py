@@ -10,11 +10,11 @@ from typing import Any
 
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, SharedInformerFactory
+from kubetrio.kinds.common.acting import acting_as
 from kubetrio.kinds.rbac.matching import GROUP, same_rule, same_rules
-from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.machinery.labels import from_label_selector
 from kubetrio.resources.operations import Configuration, Operations
-from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
@@ -46,13 +46,7 @@ class ClusterRoleAggregation(Controller):
         self._operations = operations
         self._informer = informers.informer_for(self._kind)
         super().__init__(name, [self._informer])
-        self._who = WriteOptions(
-            user=UserInfo(
-                "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
-                groups=(MASTERS,),
-            ),
-            field_manager=MANAGER,
-        )
+        self._who = acting_as(MANAGER, MANAGER)
         changed = EventHandler(add=self._changed, update=self._changed, delete=self._changed)
         self._informer.add_event_handler(changed)
 
@@ -72,7 +66,8 @@ class ClusterRoleAggregation(Controller):
         wanted = {
             "apiVersion": self._kind.api_version,
             "kind": self._kind.kind,
-            "metadata": {"name": key},
+            # Whoever deleted it meanwhile does not get it back.
+            "metadata": {"name": key, "uid": role["metadata"]["uid"]},
             "rules": rules,
         }
         target = Target(resource=self._kind, namespace="", name=key)

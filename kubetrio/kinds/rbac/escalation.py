@@ -82,8 +82,9 @@ class EscalationCheck(Base):
             kind = reference.get("kind") or ""
             if kind not in ("Role", "ClusterRole"):
                 raise ApiError(500, "InternalError", f"Internal error occurred: {error}") from None
-            resource = GroupResource(GROUP, kind.lower())
-            raise not_found(resource, reference.get("name") or "") from None
+            # Named as what is written, with the name of what is missing: so upstream.
+            name = reference.get("name") or ""
+            raise not_found(attributes.resource.group_resource, name) from None
         self._confirm(attributes, obj, rules)
 
     def _confirm(self, attributes: Attributes, obj: Object, rules: Iterable[Object]) -> None:

@@ -1,0 +1,202 @@
+"""Files of keys and certificates while a server runs: found, read again, renewed.
+
+Source: kube-apiserver's flags of secure serving and its dynamic certificate controllers.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import ssl
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import trio
+
+from kubetrio import pki
+from kubetrio.api.pipeline import Pipeline
+from kubetrio.assembly import StartError
+from kubetrio.bootstrap.authorities import Trusted
+from kubetrio.bootstrap.objects import service_ip
+from kubetrio.certificates import names_in, verifies
+from kubetrio.config import Config
+from kubetrio.env import Env
+from kubetrio.http.servernames import Names
+from kubetrio.http.tls import Security, TlsConfig
+from kubetrio.logs import Log
+
+log = Log("kubetrio.server")
+RENEW_INTERVAL_S = 3600.0
+CERTIFICATE = re.compile(
+    rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\r?\n?", re.DOTALL
+)
+
+
+def own_certificates(config: Config, env: Env) -> pki.Pki:
+    """Make or reuse the self-made certificates, for the names that clients use now.  Blocking.
+
+    Raises:
+        PkiError: a file that cannot be read, written or used.
+    """
+    serving = config.serving
+    hosts = [serving.public_address, serving.bind_address, *serving.extra_hosts]
+    hosts.append(service_ip(config.services.ranges[0]))
+    made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
+    if made.issued:
+        log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
+    return made
+
+
+async def renew(config: Config, env: Env) -> NoReturn:
+    """Renew self-made certificates before they end, until cancelled.
+
+    What is issued is found by who watches the files.
+    """
+    while True:
+        await trio.sleep(RENEW_INTERVAL_S)
+        try:
+            made = await env.run_blocking(own_certificates, config, env)
+        except pki.PkiError as error:
+            log.warning("cannot renew certificates", reason=str(error))
+        else:
+            if made.issued:
+                log.info("renewed", directory=str(config.pki_dir), files=list(made.issued))
+
+
+def serving_pair(config: Config, made: pki.Pki) -> pki.KeyPair:
+    """The certificate that clients are shown who ask for no other.
+
+    Raises:
+        PkiError: files given by flags cannot be used.
+    """
+    cert, key = config.serving.tls_cert_file, config.serving.tls_private_key_file
+    return made.serving if cert is None or key is None else pki.load_user_supplied(cert, key)
+
+
+def root_bundle(config: Config, made: pki.Pki) -> bytes:
+    """Authorities that verify what clients are shown, PEM.  Blocking.
+
+    The self-made one, unless a certificate given by flags is of another: then what its file holds
+    stands in its place, of which the last is its authority if that is there, or itself.
+
+    Raises:
+        PkiError: files given by flags cannot be used.
+        OSError: a file cannot be read.
+    """
+    own, serving = made.ca.cert.read_bytes(), serving_pair(config, made)
+    if serving == made.serving or verifies(own, serving.cert, serving.key):
+        return own
+    return b"".join(CERTIFICATE.findall(serving.cert.read_bytes()))
+
+
+def server_name(config: Config, made: pki.Pki) -> str:
+    """Name that clients have to ask for, empty where the server's address is in its certificate.
+
+    Raises:
+        PkiError: files given by flags cannot be used.
+        OSError: a file cannot be read.
+    """
+    serving = serving_pair(config, made)
+    if serving == made.serving:
+        return ""  # made for the address
+    names = names_in(serving.cert.read_bytes())[1]
+    address = config.serving.public_address
+    if address in names or Names("", tuple(names)).cover(address):
+        return ""
+    plain = (name for name in sorted(names) if "*" not in name and not _is_address(name))
+    return next(plain, "")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def security(config: Config, made: pki.Pki, front_proxy_ca: Path | None = None) -> Security:
+    """What a server does TLS with.  Blocking.
+
+    Args:
+        config: how.
+        made: its own certificates.
+        front_proxy_ca: authorities of proxies that name users in headers, or None.
+
+    Raises:
+        PkiError: files given by flags cannot be used.
+        StartError: the same, or a choice that cannot be fulfilled.
+    """
+    serving, chosen = serving_pair(config, made), config.serving
+    for pair in chosen.tls_sni_cert_key:
+        try:
+            pki.load_user_supplied(pair.cert, pair.key, flag="--tls-sni-cert-key")
+        except pki.PkiError as error:
+            raise StartError(f"failed to load SNI cert and key: {error}") from error
+    client_ca = config.auth.client_ca_file or made.ca.cert
+    try:
+        return Security(
+            TlsConfig(
+                certificate=serving.cert,
+                key=serving.key,
+                client_ca=client_ca,
+                front_proxy_ca=front_proxy_ca,
+                oldest=chosen.tls_min_version,
+                suites=chosen.tls_cipher_suites,
+                curves=chosen.tls_curve_preferences,
+                named=chosen.tls_sni_cert_key,
+                http2=not chosen.disable_http2,
+            )
+        )
+    except OSError as error:
+        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+        where = _blamed(config, client_ca, front_proxy_ca)
+        raise StartError(f"cannot use {where}: {why or error}") from error
+    except ValueError as error:
+        raise StartError(str(error)) from error
+
+
+def _blamed(config: Config, client_ca: Path, front_proxy_ca: Path | None) -> str:
+    """The file of authorities that cannot be used; the others were looked at before."""
+    if front_proxy_ca is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(front_proxy_ca)
+        except OSError:
+            return f"--requestheader-client-ca-file {front_proxy_ca}"
+    flag = "" if config.auth.client_ca_file is None else "--client-ca-file "
+    return f"{flag}{client_ca}"
+
+
+def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted) -> None:
+    """Have files of keys and certificates read again when they change.
+
+    Args:
+        api: has the reloader, and what connects to kubelets.
+        config: names the files.
+        tls: what the listener does TLS with.
+        trusted: what is published of its authorities.
+    """
+
+    def authorities() -> None:
+        tls.reload_authorities()
+        client, proxies = (pem.decode(errors="replace") for pem in tls.authorities)
+        trusted.set(client, trusted.proxies._replace(ca=proxies))
+
+    reloader, chosen = api.reloader, tls.config
+    for at, pair in enumerate(chosen.pairs):
+        name = "--tls-sni-cert-key" if at else "--tls-cert-file"
+        reloader.watch(name, (pair.cert, pair.key), partial(tls.reload_pair, at))
+    for name, path in (
+        ("--client-ca-file", chosen.client_ca),
+        ("--requestheader-client-ca-file", chosen.front_proxy_ca),
+    ):
+        if path is not None:
+            reloader.watch(name, (path,), authorities)
+    kubelet = config.kubelet
+    if kubelet.client_certificate is not None and kubelet.client_key is not None:
+        pair_files = (kubelet.client_certificate, kubelet.client_key)
+        reloader.watch("--kubelet-client-certificate", pair_files, api.backends.reload)
+    if kubelet.certificate_authority is not None:
+        authority = (kubelet.certificate_authority,)
+        reloader.watch("--kubelet-certificate-authority", authority, api.backends.reload)
