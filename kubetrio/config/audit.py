@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,7 +32,7 @@ def _is_whole(value: object) -> str:
 
 
 def _is_number(value: object) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     return "" if number else "is no number"
 
 
