@@ -24,6 +24,8 @@ from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Pipeline
+from kubetrio.audit.counting import Counting
+from kubetrio.audit.making import AuditError, make_auditor
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.keys import KeyFileError
@@ -378,6 +380,12 @@ def build_api(
         backends=_backends(config, env, port),
     )
     namespaces.operations = api.operations
+    audited = Counting()
+    try:
+        api.auditor = make_auditor(config.audit, env, api.outgoing, audited)
+    except AuditError as error:
+        raise StartError(str(error)) from error
+    metrics.gathered.add(audited.families)
     if RequestLog.wanted():
         api.request_log = RequestLog()
         if isinstance(api.flow, PriorityAndFairness):
@@ -452,6 +460,8 @@ def _fills(api: Pipeline) -> Iterable[Fill]:
         requests, classes = api.flow.gate.remembered()
         yield Fill("flow/gate", requests, None)
         yield Fill("flow/classify", classes, None)
+    if api.auditor is not None:
+        yield Fill("audit/policy", api.auditor.policy.remembered(), None)
     yield Fill("api/cache", api.cache.entries, api.cache.bytes)
     numbers, watching = api.store.statistics(), api.hub.statistics()
     yield Fill("store/sqlite/recent", numbers.recent, numbers.recent_bytes)

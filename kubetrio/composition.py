@@ -123,6 +123,8 @@ async def open_core(
         api = build_api(config, env, store, state, port, parts, encryption)
         async with _closing(api), trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
+            if api.auditor is not None:
+                nursery.start_soon(api.auditor.run, name="audit")
             keeper = await bootstrap(config, api, state, port, trusted)
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
@@ -137,8 +139,8 @@ async def open_core(
                     trusted=trusted,
                 )
             finally:
-                with trio.move_on_after(CLOSING_S, shield=True):
-                    await api.outgoing.close()
+                if api.auditor is not None:
+                    await api.auditor.close(config.serving.shutdown_grace_s)
             nursery.cancel_scope.cancel()
 
 

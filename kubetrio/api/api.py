@@ -19,6 +19,7 @@ from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response
 from kubetrio.api.serializers import dump
+from kubetrio.audit.auditor import Auditor
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.impersonate import Impersonation
@@ -127,6 +128,7 @@ class Api:
         authorizers: reads what authorizers have to know, at the start.
         issuer: signs service account tokens; None when there is no key.
         request_log: a line for each request; None for no such log.
+        auditor: takes events of the audit log; None for no such log.
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches, logs and tunnels.
         clock: Trio's, asked without the way through its current run.
@@ -159,6 +161,7 @@ class Api:
     authorizers: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
     issuer: TokenIssuer | None = None
     request_log: RequestLog | None = None
+    auditor: Auditor | None = None
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)

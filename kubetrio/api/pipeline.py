@@ -16,7 +16,7 @@ from typing import Any, TypeVarTuple
 
 import trio
 
-from kubetrio.api import deadlines, routing, verbs
+from kubetrio.api import auditing, deadlines, routing, verbs
 from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.bodies import decode_body
 from kubetrio.api.compress import compress, compresses
@@ -49,6 +49,7 @@ from kubetrio.machinery.identity import (
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import RequestKey
+from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Unreadable
 
 log = Log("kubetrio.api")
@@ -86,16 +87,17 @@ class Pipeline(Api):
                 streams = True
         except ApiError as error:
             if not request.audit_id:  # it ended before its stage
-                audit(self, request)
+                identify(self, request)
+                auditing.refused_early(self, request)
             response = error_response(error, accept_error(request))
         except Unreadable as error:
             if not request.audit_id:
-                audit(self, request)
+                identify(self, request)
             log.error(error, "a stored value cannot be read", path=request.raw_path)
             response = error_response(internal_error(str(error)), accept_error(request))
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
             if not request.audit_id:
-                audit(self, request)
+                identify(self, request)
             # Of the request nothing but its line: queries, headers and bodies may be secrets.
             log.error(
                 error,
@@ -106,8 +108,10 @@ class Pipeline(Api):
                 audit=request.audit_id,
             )
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
+            await auditing.panicked(self, request, error)
         except BaseException:  # cancelled: nobody waits for an answer
             self.flow.leave(request, self.clock.current_time())
+            await auditing.gone(self, request)
             raise
         finally:
             self.under_way -= 1
@@ -124,6 +128,8 @@ class Pipeline(Api):
                 NO_CACHE, *headers, *request.response_headers, *self.config.standing,
             )  # fmt: skip
         self._finish(request, response, now)
+        if request.record is not None:
+            await auditing.answered(self, request, response)
         return response
 
     async def _within_time(self, request: Request, named: float | None) -> AnyResponse:
@@ -143,6 +149,8 @@ class Pipeline(Api):
                 answer = await answer
                 if answer is None:
                     continue
+            if request.record is not None:
+                auditing.answer_made(request, answer)
             return await compress(request, answer, self.env) if compresses(answer) else answer
         raise AssertionError("the last stage answers")
 
@@ -241,11 +249,16 @@ def _from(request: Request, user: UserInfo) -> Answer:
     return None
 
 
-def audit(api: Api, request: Request) -> Answer:
-    """Give the request an identity that its answer carries (the log of it comes later)."""
+def identify(api: Api, request: Request) -> None:
+    """Give the request an identity that its answer carries."""
     sent = b"audit-id" in request.headers and request.header_list(b"audit-id")[0]
     request.audit_id = sent or api.audit_ids.next()
-    return None
+
+
+def audit(api: Api, request: Request) -> Answer | Awaitable[Answer]:
+    """Give the request an identity, and tell the audit log that it came."""
+    identify(api, request)
+    return None if api.auditor is None else auditing.received(api, request)
 
 
 def impersonate(api: Api, request: Request) -> Answer | Awaitable[Answer]:
@@ -388,7 +401,19 @@ def admit_and_store(api: Api, request: Request) -> Awaitable[AnyResponse]:
             raise not_implemented(resource.group_resource, subresource)
     elif subresource:
         routing.check_name(request.info.name)
+    if request.record is not None:
+        noting = auditing.body_read(api, request, resource)
+        if noting is not None:
+            return _noted(noting, verb, api, request, resource)
     return verb(api, request, resource)
+
+
+async def _noted(
+    noting: Awaitable[None], verb: verbs.Verb, api: Api, request: Request, resource: Kind
+) -> AnyResponse:
+    """Run a verb when the audit log knows the body."""
+    await noting
+    return await verb(api, request, resource)
 
 
 STORED_SUBRESOURCES = frozenset(

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from kubetrio.config.admission import Admission
+from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
@@ -38,6 +39,7 @@ class Config(Section):
         authorization: who may do what.
         authenticators: who else says who is who.
         admission: what objects may be.
+        audit: what is noted of requests, and where.
         requests: how long requests take.
         flowcontrol: how many requests execute at a time.
         services: addresses of Services.
@@ -62,6 +64,7 @@ class Config(Section):
     authorization: Authorization = field(default_factory=Authorization)
     authenticators: Authenticators = field(default_factory=Authenticators)
     admission: Admission = field(default_factory=Admission)
+    audit: Audit = field(default_factory=Audit)
     requests: Requests = field(default_factory=Requests)
     flowcontrol: FlowControl = field(default_factory=FlowControl)
     services: Services = field(default_factory=Services)

@@ -38,9 +38,6 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
 @pytest.mark.parametrize(
     "argument",
     [
-        "--audit-policy-file=p.yaml",
-        "--audit-log-path=-",
-        "--audit-log-compress",
         "--service-account-signing-endpoint=s.sock",
         "--enable-garbage-collector=false",
         "--runtime-config=api/all=true",
@@ -60,8 +57,6 @@ def test_what_is_missing_is_refused(argument: str) -> None:
 @pytest.mark.parametrize(
     "argument",
     [
-        "--audit-log-compress=false",
-        "--audit-log-path=",
         "--enable-garbage-collector",
         "--emulated-version=1.36",
         "--service-node-port-range=30000-32767",
@@ -95,8 +90,8 @@ def test_values_go_with_their_flags(
 
 def test_a_boolean_that_is_none_is_refused() -> None:
     """By its flag."""
-    (line,) = judge(["--audit-log-compress=maybe"]).refused
-    assert line.startswith("--audit-log-compress: invalid boolean value 'maybe'")
+    (line,) = judge(["--profiling=maybe"]).refused
+    assert line.startswith("--profiling: invalid boolean value 'maybe'")
 
 
 def test_each_has_its_reason() -> None:
