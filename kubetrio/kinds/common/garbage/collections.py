@@ -1,0 +1,102 @@
+"""All collections that can be collected from: those that are served, as they come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from kubetrio.informers.dispatch import Callback, Dispatcher
+from kubetrio.informers.follower import Follower
+from kubetrio.machinery.names import GroupResource
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import LiveRegistry, Registry
+
+IGNORED = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
+"""Resources that the garbage collector leaves alone; kube-controller-manager's list."""
+
+
+class Collections:
+    """Follows each collection once, whatever the versions and groups in which it is served.
+
+    Args:
+        registry: what is served.
+        dispatcher: the commit stream.
+        changed: told of each event of one of them.
+    """
+
+    def __init__(self, registry: LiveRegistry, dispatcher: Dispatcher, changed: Callback) -> None:
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._changed = changed
+        self._kinds = _collected(registry.current)
+        self._followers: dict[str, Follower] = {}
+        self._syncing = trio.Lock()
+        self._news = trio.Event()
+        registry.subscribe(self._kinds_changed)
+
+    def _kinds_changed(self, _: Registry, after: Registry) -> None:
+        self._kinds = _collected(after)
+        self._news.set()
+
+    def kind_of(self, key: str) -> Kind | None:
+        """The kind of what is stored under a key; None where that is not followed."""
+        folder = key[: key.find("/", key.find("/", 1) + 1) + 1]
+        found = self._kinds.get(folder)
+        if found is None:  # one folder for the group and one for the resource
+            found = self._kinds.get(key[: key.find("/", len(folder)) + 1])
+        return found
+
+    async def sync(self) -> None:
+        """Wait until all that is stored was told.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        async with self._syncing:
+            for prefix in tuple(self._kinds):
+                follower = self._followers.get(prefix)
+                if follower is None:
+                    follower = Follower(self._dispatcher, prefix, self._changed)
+                    self._followers[prefix] = follower
+                if not follower.synced:
+                    await follower.sync()
+
+    async def keep(self, gone: Callable[[str], object], came: Callable[[], object]) -> None:
+        """Follow kinds that come, and let go of those that go, until cancelled.
+
+        Args:
+            gone: told of the key prefix of a collection that is not followed any more.
+            came: called when everything is followed that is served now.
+
+        Raises:
+            StoreError: a collection cannot be read.
+        """
+        while True:
+            await self._news.wait()
+            self._news = trio.Event()
+            try:
+                async with self._syncing:
+                    for prefix in [one for one in self._followers if one not in self._kinds]:
+                        self._followers.pop(prefix).stop()
+                        gone(prefix)
+                await self.sync()
+            except BaseException:
+                self._news.set()  # whoever begins anew does it
+                raise
+            came()
+
+    @property
+    def synced(self) -> bool:
+        """Whether all that is stored was told."""
+        followers = self._followers
+        return all(one in followers and followers[one].synced for one in self._kinds)
+
+
+def _collected(registry: Registry) -> dict[str, Kind]:
+    """Kinds by key prefix, each in the version in which it is written best."""
+    found: dict[str, Kind] = {}
+    for kind in registry.preferred("delete", "list", "watch"):
+        if kind.storage_prefix and kind.group_resource not in IGNORED:
+            found.setdefault(kind.storage_prefix, kind.stored)
+    return found
