@@ -20,7 +20,7 @@ from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.common.acting import acting_as
 from kubetrio.kinds.common.garbage.collections import Collections
-from kubetrio.kinds.common.garbage.graph import Graph, Ref, references
+from kubetrio.kinds.common.garbage.graph import Graph, Ref, others, references
 from kubetrio.kinds.common.garbage.misplaced import Misplaced
 from kubetrio.kinds.common.recorder import EventRecorder
 from kubetrio.logs import Log
@@ -139,7 +139,7 @@ class GarbageCollector(Controller):
         if not deleting and key not in self.graph.refs and OWNED not in value:
             return  # as most objects
         meta = objects.metadata(value)
-        refs = references(meta)
+        refs = others(meta, references(meta))
         news = refs != self.graph.refs.get(key, ())
         if news:
             for owner in self.graph.link(key, refs):
@@ -261,7 +261,7 @@ class GarbageCollector(Controller):
     async def _judge(self, item: Found) -> None:
         """Delete an object none of whose owners is there, or drop those of its owners."""
         refs = references(item.meta)
-        if not refs or self._known(item.meta, refs):
+        if self._known(item.meta, others(item.meta, refs)):
             return
         try:
             owners = await self._owners(item, refs)

@@ -58,8 +58,7 @@ class Owner:
 
 
 def references(meta: Object) -> tuple[Ref, ...]:
-    """The owners that metadata name, but for the object itself."""
-    own, name = meta["uid"], meta["name"]
+    """The owners that metadata name."""
     return tuple(
         Ref(
             one.get("uid") or "",
@@ -69,8 +68,15 @@ def references(meta: Object) -> tuple[Ref, ...]:
             one.get("blockOwnerDeletion") is True,
         )
         for one in meta.get("ownerReferences") or ()
-        if one.get("uid") != own or one.get("name") != name
     )
+
+
+def others(meta: Object, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """Those of the owners that are not the object itself, which never waits for itself."""
+    uid = meta["uid"]
+    if all(ref.uid != uid for ref in refs):
+        return refs
+    return tuple(ref for ref in refs if ref.uid != uid or ref.name != meta["name"])
 
 
 class Graph:
