@@ -11,27 +11,34 @@ from collections.abc import Callable
 import trio
 
 from kubetrio.informers.dispatch import Callback, Dispatcher
-from kubetrio.store.model import Event, EventType, Range
+from kubetrio.store.model import Event, KeyValue, Range
 
 PAGE_KEYS = 100
 STEP_KEYS = 20  # are told without a turn for others
 
 
 class Follower:
-    """Tells one function of each object of a collection, and of each change.
+    """Tells of each object of a collection, and of each change.
 
-    What is stored is told as creations.  A change may come before the object that it changed, which
-    is then not told any more.
+    A change may come before the object that it changed, which is then not told any more.
 
     Args:
         dispatcher: the commit stream.
         prefix: of the collection's keys, a folder.
+        found: told of each object that is stored.
         changed: told of each event.
     """
 
-    def __init__(self, dispatcher: Dispatcher, prefix: str, changed: Callback) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        prefix: str,
+        found: Callable[[KeyValue], object],
+        changed: Callback,
+    ) -> None:
         self.prefix = prefix
         self._dispatcher = dispatcher
+        self._found = found
         self._changed = changed
         self._unsubscribe: Callable[[], None] | None = None
         self._touched: set[str] = set()  # told by commits while listing
@@ -55,8 +62,7 @@ class Follower:
             more = page.more
             for number, item in enumerate(page.items, 1):
                 if item.key not in self._touched:
-                    event = Event(item.revision, item.key, EventType.CREATED, item.value, None)
-                    self._changed(event)
+                    self._found(item)
                 if number % STEP_KEYS == 0:
                     await trio.lowlevel.checkpoint()
             if page.items:

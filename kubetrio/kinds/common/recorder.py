@@ -23,6 +23,7 @@ from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
+from kubetrio.store.errors import StoreError
 
 Object = dict[str, Any]
 log = Log("kubetrio.controllers")
@@ -178,7 +179,7 @@ class EventRecorder:
             news = await self._receive.receive()
             try:
                 await self._record(news)
-            except ApiError as error:
+            except (ApiError, StoreError) as error:
                 log.warning("cannot record an event", reason=news.reason, error=str(error))
 
     async def _record(self, news: _News) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -11,6 +11,7 @@ from kubetrio.informers.follower import Follower
 from kubetrio.machinery.names import GroupResource
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry, Registry
+from kubetrio.store.model import KeyValue
 
 IGNORED = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
 """Resources that the garbage collector leaves alone; kube-controller-manager's list."""
@@ -22,12 +23,20 @@ class Collections:
     Args:
         registry: what is served.
         dispatcher: the commit stream.
+        found: told of each object that is stored.
         changed: told of each event of one of them.
     """
 
-    def __init__(self, registry: LiveRegistry, dispatcher: Dispatcher, changed: Callback) -> None:
+    def __init__(
+        self,
+        registry: LiveRegistry,
+        dispatcher: Dispatcher,
+        found: Callable[[KeyValue], object],
+        changed: Callback,
+    ) -> None:
         self._registry = registry
         self._dispatcher = dispatcher
+        self._found = found
         self._changed = changed
         self._kinds = _collected(registry.current)
         self._followers: dict[str, Follower] = {}
@@ -57,12 +66,14 @@ class Collections:
             for prefix in tuple(self._kinds):
                 follower = self._followers.get(prefix)
                 if follower is None:
-                    follower = Follower(self._dispatcher, prefix, self._changed)
+                    follower = Follower(self._dispatcher, prefix, self._found, self._changed)
                     self._followers[prefix] = follower
                 if not follower.synced:
                     await follower.sync()
 
-    async def keep(self, gone: Callable[[str], object], came: Callable[[], object]) -> None:
+    async def keep(
+        self, gone: Callable[[str], object], came: Callable[[], Awaitable[object]]
+    ) -> None:
         """Follow kinds that come, and let go of those that go, until cancelled.
 
         Args:
@@ -84,7 +95,7 @@ class Collections:
             except BaseException:
                 self._news.set()  # whoever begins anew does it
                 raise
-            came()
+            await came()
 
     @property
     def synced(self) -> bool:

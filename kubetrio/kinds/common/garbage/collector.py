@@ -32,7 +32,7 @@ from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
-from kubetrio.store.model import Event, EventType
+from kubetrio.store.model import Event, EventType, KeyValue
 
 Object = dict[str, Any]
 log = Log("kubetrio.controllers")
@@ -119,7 +119,7 @@ class GarbageCollector(Controller):
         self._operations = operations
         self._store = informers.store
         self._who = acting_as(ACCOUNT)
-        self._collections = Collections(registry, informers.dispatcher, self._changed)
+        self._collections = Collections(registry, informers.dispatcher, self._found, self._changed)
         self._recorder = EventRecorder(registry, operations, env, COMPONENT, ACCOUNT)
         self._misplaced = Misplaced(registry, informers, self._recorder)
         self._lost: list[str] = []  # prefixes of collections that are not followed any more
@@ -129,6 +129,14 @@ class GarbageCollector(Controller):
         self.beside += [self._keep_up, self._recorder.run, self._misplaced.run]
 
     # ------------------------------------------------------------------ what happens
+
+    def _found(self, item: KeyValue) -> None:
+        """Note what is stored; its owners are looked for when everything was told."""
+        if OWNED in item.value or DELETING in item.value:
+            meta = objects.metadata(item.value)
+            self.graph.link(item.key, others(meta, references(meta)))
+            if "deletionTimestamp" in meta:
+                self._deleting(item.key, meta)
 
     def _changed(self, event: Event) -> None:
         key, value = event.key, event.value
@@ -185,9 +193,10 @@ class GarbageCollector(Controller):
         return True
 
     async def _keep_up(self) -> None:
+        await self._check()
         await self._collections.keep(self._lost.append, self._kinds_came)
 
-    def _kinds_came(self) -> None:
+    async def _kinds_came(self) -> None:
         """Look again at what could not be judged."""
         for prefix in self._lost:
             self.queue.add(prefix)
@@ -195,6 +204,33 @@ class GarbageCollector(Controller):
         for key in self._unknown:
             self.queue.add(key)
         self._unknown.clear()
+        await self._check()
+
+    async def _check(self) -> None:
+        """Look for all owners that nobody looked for; whoever has none that is there is judged."""
+        for number, key in enumerate(list(self.graph.refs), 1):
+            refs = self.graph.refs.get(key)
+            if refs is not None and not await self._all_live(key, refs):
+                self.queue.add(key)
+            if number % STEP == 0:
+                await trio.lowlevel.checkpoint()
+
+    async def _all_live(self, key: str, refs: Sequence[Ref]) -> bool:
+        """Whether all owners of an object are there, and to stay."""
+        item = self._collections.kind_of(key)
+        namespace = key.rsplit("/", 2)[1] if item is not None and item.namespaced else ""
+        for ref in refs:
+            kind = self._kind(ref)
+            if kind is None:
+                return False
+            place = kind.key(namespace, ref.name)
+            if self.graph.lives(ref, place):
+                continue
+            stored = await self._store.get(place)
+            if stored is None or objects.uid(stored.value) != ref.uid or DELETING in stored.value:
+                return False
+            self.graph.seen(ref.uid, place, waits=False)
+        return True
 
     # ------------------------------------------------------------------ what is done
 

@@ -14,13 +14,16 @@ import trio
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.common.garbage.graph import Ref
 from kubetrio.kinds.common.recorder import EventRecorder
+from kubetrio.logs import Log
 from kubetrio.resources import objects
 from kubetrio.resources.writes import Target
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.wellknown import NAMESPACES
+from kubetrio.store.errors import StoreError
 
 Object = dict[str, Any]
+log = Log("kubetrio.controllers")
 MOST_WAITING = 100
 REASON = "OwnerRefInvalidNamespace"
 
@@ -86,14 +89,22 @@ class Misplaced:
         await self._namespaces.sync()
         while True:
             one = await self._receive.receive()
-            if await self._elsewhere(one):
-                ref, namespace = one.ref, one.involved["namespace"]
-                owner = (
-                    f"[{ref.api_version}/{ref.kind}, namespace: {namespace}, name: {ref.name}, "
-                    f"uid: {ref.uid}]"
-                )
-                text = f'ownerRef {owner} does not exist in namespace "{namespace}"'
-                self._recorder.event(one.involved, "Warning", REASON, text)
+            try:
+                found = await self._elsewhere(one)
+            except StoreError as error:
+                log.warning("cannot look for an owner", owner=one.ref.name, error=str(error))
+                continue
+            if found:
+                self._report(one)
+
+    def _report(self, one: Suspect) -> None:
+        ref, namespace = one.ref, one.involved["namespace"]
+        owner = (
+            f"[{ref.api_version}/{ref.kind}, namespace: {namespace}, name: {ref.name}, "
+            f"uid: {ref.uid}]"
+        )
+        text = f'ownerRef {owner} does not exist in namespace "{namespace}"'
+        self._recorder.event(one.involved, "Warning", REASON, text)
 
     async def _elsewhere(self, one: Suspect) -> bool:
         for item in self._namespaces.indexer.list():

@@ -19,6 +19,7 @@ from kubetrio.informers.workqueue import RateLimiter
 from kubetrio.kinds.common.acting import acting_as
 from kubetrio.kinds.core.termination.conditions import Remains, updated, wrong
 from kubetrio.kinds.core.termination.content import ACCOUNT, Content
+from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError, internal_error
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.resources import objects
@@ -29,6 +30,7 @@ from kubetrio.schema.wellknown import NAMESPACES
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
+log = Log("kubetrio.controllers")
 
 FINALIZER = "kubernetes"
 WORKERS = 10  # as kube-controller-manager's --concurrent-namespace-syncs
@@ -156,9 +158,8 @@ class NamespaceController(Controller):
         target = Target(self._kind, "", name, "status")
         try:
             await self._operations.replace(target, _copy(namespace, status=told), self._who)
-        except ApiError as error:
-            if error.code not in (404, 409):
-                raise
+        except ApiError as error:  # it goes on all the same
+            log.warning("cannot update status conditions", namespace=name, error=str(error))
 
     async def _finalize(self, namespace: Object) -> None:
         """Let a namespace go.

@@ -1,4 +1,4 @@
-"""What the tests of the collector have in common: objects with owners, and a look at what is left."""
+"""What tests of the collector have in common: objects with owners, and what is left of them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class World:
                 kind, meta["name"], meta.get("namespace", ""), propagationPolicy=policy
             )
         except ApiError as error:
-            assert error.code == 404, error
+            _check_missing(error)
 
     async def find(self, obj: Object) -> Object | None:
         """An object as it is now, if it is still the same one."""
@@ -73,7 +73,7 @@ class World:
         try:
             found = await self.client.get(kind, meta["name"], meta.get("namespace", ""))
         except ApiError as error:
-            assert error.code == 404, error
+            _check_missing(error)
             return None
         return found if found["metadata"]["uid"] == meta["uid"] else None
 
@@ -88,3 +88,7 @@ class World:
                 owners = meta.get("ownerReferences") or ()
                 found[meta["name"]] = frozenset(one["name"] for one in owners)
         return found
+
+
+def _check_missing(error: ApiError) -> None:
+    assert error.code == 404, error

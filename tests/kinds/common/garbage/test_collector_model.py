@@ -41,7 +41,9 @@ def graphs(draw: st.DrawFn) -> list[Node]:
     for number in range(draw(st.integers(2, 9))):
         cluster = draw(st.booleans()) if number < 3 else draw(st.integers(0, 4)) == 0
         able = [n for n in range(number) if nodes[n].cluster or not cluster]
-        owners = draw(st.dictionaries(st.sampled_from(able), st.booleans(), max_size=3)) if able else {}
+        owners = (
+            draw(st.dictionaries(st.sampled_from(able), st.booleans(), max_size=3)) if able else {}
+        )
         nodes.append(Node(cluster, owners, draw(st.integers(0, 5)) == 0))
     return nodes
 
