@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from math import inf
 
 import trio
 
 from kubetrio.informers.dispatch import Callback, Dispatcher
 from kubetrio.informers.follower import Follower
+from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupResource
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry, Registry
+from kubetrio.store.errors import StoreError
 from kubetrio.store.model import KeyValue
 
+log = Log("kubetrio.controllers")
+AGAIN_S = 30.0  # until what cannot be read is tried again
 IGNORED = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
 """Resources that the garbage collector leaves alone; kube-controller-manager's list."""
 
@@ -40,6 +45,7 @@ class Collections:
         self._changed = changed
         self._kinds = _collected(registry.current)
         self._followers: dict[str, Follower] = {}
+        self._failing: frozenset[str] = frozenset()  # prefixes of what cannot be read
         self._syncing = trio.Lock()
         self._news = trio.Event()
         registry.subscribe(self._kinds_changed)
@@ -57,19 +63,29 @@ class Collections:
         return found
 
     async def sync(self) -> None:
-        """Wait until all that is stored was told.
+        """Wait until all that is stored was told; what cannot be read is tried again by `keep`.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: nothing can be read.
         """
         async with self._syncing:
+            failures: dict[str, StoreError] = {}
             for prefix in tuple(self._kinds):
                 follower = self._followers.get(prefix)
                 if follower is None:
                     follower = Follower(self._dispatcher, prefix, self._found, self._changed)
                     self._followers[prefix] = follower
                 if not follower.synced:
-                    await follower.sync()
+                    try:
+                        await follower.sync()
+                    except StoreError as error:
+                        failures[prefix] = error
+            if failures.keys() == self._kinds.keys():
+                raise next(iter(failures.values()))
+            for prefix, why in failures.items():
+                if prefix not in self._failing:
+                    log.warning("cannot follow a collection", prefix=prefix, error=str(why))
+            self._failing = frozenset(failures)
 
     async def keep(
         self, gone: Callable[[str], object], came: Callable[[], Awaitable[object]]
@@ -84,7 +100,8 @@ class Collections:
             StoreError: a collection cannot be read.
         """
         while True:
-            await self._news.wait()
+            with trio.move_on_after(AGAIN_S if self._failing else inf):
+                await self._news.wait()
             self._news = trio.Event()
             try:
                 async with self._syncing:
@@ -99,9 +116,12 @@ class Collections:
 
     @property
     def synced(self) -> bool:
-        """Whether all that is stored was told."""
+        """Whether all that is stored and can be read was told."""
         followers = self._followers
-        return all(one in followers and followers[one].synced for one in self._kinds)
+        return all(
+            one in self._failing or (one in followers and followers[one].synced)
+            for one in self._kinds
+        )
 
 
 def _collected(registry: Registry) -> dict[str, Kind]:

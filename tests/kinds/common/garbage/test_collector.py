@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -13,12 +15,17 @@ from trio.testing import MockClock
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
-from kubetrio.assembly import Parts
+from kubetrio.assembly import Parts, sqlite_store
+from kubetrio.config import Config
+from kubetrio.controllers.table import TABLE, Context, Row, made
+from kubetrio.env import Env
 from kubetrio.kinds.common.acting import controller_user
 from kubetrio.kinds.common.garbage.collector import ACCOUNT
 from kubetrio.machinery.identity import Attributes as Asked
 from kubetrio.machinery.identity import Decision, Verdict
 from kubetrio.machinery.status import ApiError
+from kubetrio.store.errors import Unreadable
+from kubetrio.store.model import Range, RangeResult, Store
 from kubetrio.testing.server import InProcess, in_memory, open_api
 from kubetrio.testing.widgets import widget, widgets
 
@@ -360,32 +367,30 @@ async def test_what_was_left_by_a_server_is_collected_by_the_next(
 ) -> None:
     """Owners deleted in each mode while no controller ran."""
     config = in_memory(tmp_path)
-    made: list[Object] = []
+    objects: list[Object] = []
     async with open_api(config=config) as server:
         world = World(server)
         for mode in ("Background", "Foreground", "Orphan"):
             owner = await world.make(configmap(f"owner-{mode}".lower()))
             refs = ref(owner, blockOwnerDeletion=True)
-            made += [owner, await world.make(configmap(f"owned-{mode}".lower(), refs))]
+            objects += [owner, await world.make(configmap(f"owned-{mode}".lower(), refs))]
             await world.delete(owner, mode)
     async with open_api(config=config, kept=True) as server:
-        assert await World(server).left(made) == {"owned-orphan": frozenset()}
+        assert await World(server).left(objects) == {"owned-orphan": frozenset()}
 
 
 async def test_it_remembers_nothing_of_what_is_gone(autojump_clock: MockClock) -> None:
     """Nor of objects without owners."""
-    from kubetrio.controllers.table import TABLE, Row
-
-    made: list[Any] = []
+    collectors: list[Any] = []
 
     def kept(name: str, context: Any) -> Any:
-        made.append(TABLE[name].make(name, context))
-        return made[-1]
+        collectors.append(TABLE[name].make(name, context))
+        return collectors[-1]
 
     name = "garbage-collector-controller"
     async with open_api(kept=True, parts=Parts(controllers={name: Row(kept)})) as server:
         world = World(server)
-        graph = made[0].graph
+        graph = collectors[0].graph
         await world.make(configmap("alone"))
         assert not graph.refs
         for mode in ("Background", "Foreground", "Orphan"):
@@ -399,3 +404,58 @@ async def test_it_remembers_nothing_of_what_is_gone(autojump_clock: MockClock) -
             assert not graph.refs
             assert not graph.owners
             assert not graph.foreground
+
+
+class Sealed:
+    """A store some keys of which cannot be read until it is told otherwise."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.locked = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def range(self, keys: Range, **how: Any) -> RangeResult:
+        """See `Store`."""
+        if self.locked and keys.start.startswith(self.locked):
+            raise Unreadable("no key")
+        return await self._store.range(keys, **how)
+
+
+async def test_what_cannot_be_read_does_not_stop_the_rest(autojump_clock: MockClock) -> None:
+    """Objects of other kinds are collected, and those as soon as they can be read."""
+    opened: list[Sealed] = []
+
+    @asynccontextmanager
+    async def sealed(config: Config, env: Env) -> AsyncIterator[Store]:
+        async with sqlite_store(config, env) as store:
+            opened.append(Sealed(store))
+            yield opened[0]  # type: ignore[misc]
+
+    parts = Parts(open_store=sealed)
+    with TemporaryDirectory() as directory:
+        config = in_memory(Path(directory))
+        async with open_api(parts=parts, config=config) as server:
+            world = World(server)
+            gone = await world.make(configmap("gone"))
+            secret = {**configmap("s", ref(gone)), "kind": "Secret"}
+            secret = await world.make(secret)
+            await world.delete(gone)
+        opened.clear()
+        async with open_api(parts=parts, config=config) as server:
+            opened[0].locked = "/registry/secrets/"
+            async with trio.open_nursery() as nursery:
+                name = "garbage-collector-controller"
+                api = server.api
+                context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
+                [collector] = made([name], context)
+                nursery.start_soon(collector.run)
+                world = World(server)
+                owner, owned = await family(world)
+                await world.delete(owner)
+                assert (await world.left([owned, secret])).keys() == {"s"}
+                opened[0].locked = ""
+                await trio.sleep(60)
+                assert not await world.left([secret])
+                nursery.cancel_scope.cancel()
