@@ -30,6 +30,9 @@ class Collections:
         dispatcher: the commit stream.
         found: told of each object that is stored.
         changed: told of each event of one of them.
+
+    Attributes:
+        synced: whether all that is stored and can be read was told.
     """
 
     def __init__(
@@ -44,14 +47,15 @@ class Collections:
         self._found = found
         self._changed = changed
         self._kinds = _collected(registry.current)
+        self.synced = False
         self._followers: dict[str, Follower] = {}
         self._failing: frozenset[str] = frozenset()  # prefixes of what cannot be read
         self._syncing = trio.Lock()
         self._news = trio.Event()
         registry.subscribe(self._kinds_changed)
 
-    def _kinds_changed(self, _: Registry, after: Registry) -> None:
-        self._kinds = _collected(after)
+    def _kinds_changed(self, *_: Registry) -> None:
+        self.synced = False
         self._news.set()
 
     def kind_of(self, key: str) -> Kind | None:
@@ -70,7 +74,9 @@ class Collections:
         """
         async with self._syncing:
             failures: dict[str, StoreError] = {}
-            for prefix in tuple(self._kinds):
+            snapshot = self._registry.current
+            kinds = self._kinds = _collected(snapshot)
+            for prefix in kinds:
                 follower = self._followers.get(prefix)
                 if follower is None:
                     follower = Follower(self._dispatcher, prefix, self._found, self._changed)
@@ -80,12 +86,13 @@ class Collections:
                         await follower.sync()
                     except StoreError as error:
                         failures[prefix] = error
-            if failures.keys() == self._kinds.keys():
+            if failures.keys() == kinds.keys():
                 raise next(iter(failures.values()))
             for prefix, why in failures.items():
                 if prefix not in self._failing:
                     log.warning("cannot follow a collection", prefix=prefix, error=str(why))
             self._failing = frozenset(failures)
+            self.synced = self._registry.current is snapshot
 
     async def keep(
         self, gone: Callable[[str], object], came: Callable[[], Awaitable[object]]
@@ -104,24 +111,14 @@ class Collections:
                 await self._news.wait()
             self._news = trio.Event()
             try:
-                async with self._syncing:
-                    for prefix in [one for one in self._followers if one not in self._kinds]:
-                        self._followers.pop(prefix).stop()
-                        gone(prefix)
                 await self.sync()
+                for prefix in [one for one in self._followers if one not in self._kinds]:
+                    self._followers.pop(prefix).stop()
+                    gone(prefix)
             except BaseException:
                 self._news.set()  # whoever begins anew does it
                 raise
             await came()
-
-    @property
-    def synced(self) -> bool:
-        """Whether all that is stored and can be read was told."""
-        followers = self._followers
-        return all(
-            one in self._failing or (one in followers and followers[one].synced)
-            for one in self._kinds
-        )
 
 
 def _collected(registry: Registry) -> dict[str, Kind]:
