@@ -22,7 +22,7 @@ from kubetrio.kinds.common.acting import acting_as
 from kubetrio.kinds.common.garbage.collections import Collections
 from kubetrio.kinds.common.garbage.graph import Graph, Ref, others, references
 from kubetrio.kinds.common.garbage.misplaced import Misplaced
-from kubetrio.kinds.common.recorder import EventRecorder
+from kubetrio.kinds.events.recorder import EventRecorder
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
@@ -120,7 +120,7 @@ class GarbageCollector(Controller):
         self._store = informers.store
         self._who = acting_as(ACCOUNT)
         self._collections = Collections(registry, informers.dispatcher, self._found, self._changed)
-        self._recorder = EventRecorder(registry, operations, env, COMPONENT, ACCOUNT)
+        self._recorder = EventRecorder(COMPONENT, ACCOUNT, registry, operations, env)
         self._misplaced = Misplaced(registry, informers, self._recorder)
         self._lost: list[str] = []  # prefixes of collections that are not followed any more
         # Objects with owners of kinds that are not served; looked at again when kinds come.

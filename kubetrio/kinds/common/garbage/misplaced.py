@@ -13,7 +13,7 @@ import trio
 
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.common.garbage.graph import Ref
-from kubetrio.kinds.common.recorder import EventRecorder
+from kubetrio.kinds.events.recorder import WARNING, EventRecorder, Reference
 from kubetrio.logs import Log
 from kubetrio.resources import objects
 from kubetrio.resources.writes import Target
@@ -37,7 +37,7 @@ class Suspect(NamedTuple):
         kind: of the owner.
     """
 
-    involved: Object
+    involved: Reference
     ref: Ref
     kind: Kind
 
@@ -68,13 +68,10 @@ class Misplaced:
             ref: the owner.
             kind: of the owner, whose objects are in namespaces.
         """
-        involved = {
-            "kind": target.resource.kind,
-            "namespace": target.namespace,
-            "name": target.name,
-            "uid": meta["uid"],
-            "apiVersion": target.resource.api_version,
-        }
+        kind_of_it = target.resource
+        involved = Reference(
+            kind_of_it.api_version, kind_of_it.kind, target.namespace, target.name, meta["uid"]
+        )
         try:
             self._send.send_nowait(Suspect(involved, ref, kind))
         except trio.WouldBlock:
@@ -98,18 +95,18 @@ class Misplaced:
                 self._report(one)
 
     def _report(self, one: Suspect) -> None:
-        ref, namespace = one.ref, one.involved["namespace"]
+        ref, namespace = one.ref, one.involved.namespace
         owner = (
             f"[{ref.api_version}/{ref.kind}, namespace: {namespace}, name: {ref.name}, "
             f"uid: {ref.uid}]"
         )
         text = f'ownerRef {owner} does not exist in namespace "{namespace}"'
-        self._recorder.event(one.involved, "Warning", REASON, text)
+        self._recorder.record(one.involved, WARNING, REASON, text)
 
     async def _elsewhere(self, one: Suspect) -> bool:
         for item in self._namespaces.indexer.list():
             namespace = item.key.rpartition("/")[2]
-            if namespace == one.involved["namespace"]:
+            if namespace == one.involved.namespace:
                 continue
             found = await self._store.get(one.kind.key(namespace, one.ref.name))
             if found is not None and objects.uid(found.value) == one.ref.uid:
