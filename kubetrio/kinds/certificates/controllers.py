@@ -24,7 +24,6 @@ from kubetrio.kinds.certificates.issuing import ends, issue, life
 from kubetrio.kinds.certificates.requests import (
     KUBELET_CLIENT,
     SIGNERS,
-    Refused,
     Wanted,
     conditions_of,
     has,
@@ -188,10 +187,10 @@ class RequestApproval(_Requests):
         decided = has(request, "Approved") or has(request, "Denied")
         if spec.get("signerName") != KUBELET_CLIENT or is_issued(request) or decided:
             return
-        wanted = await self._read(request)
         try:
+            wanted = await self._read(request)
             kubelet_client(wanted, spec.get("usages") or ())
-        except Refused:
+        except ValueError:
             return  # somebody else decides
         tried: list[str] = []
         for one in RECOGNIZERS:
