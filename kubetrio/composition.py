@@ -21,12 +21,16 @@ from kubetrio.assembly import Parts, StartError, State, build_api, encrypted, en
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.bootstrap.ownservice import OwnService
 from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
 from kubetrio.env import Env
 from kubetrio.groups import leaves
 from kubetrio.informers.workqueue import queue_families
+from kubetrio.kinds.common.trust import Trust
+from kubetrio.kinds.core.services.allocation import ServiceAllocator
+from kubetrio.kinds.core.services.repair import AddressRepair
 from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
@@ -51,6 +55,7 @@ class Core:
         flow_config: keeps the objects of flow control, None without them.
         table: its controllers, whether they run or not.
         trusted: whom it believes.
+        port: that clients reach.
     """
 
     config: Config
@@ -59,6 +64,7 @@ class Core:
     flow_config: FlowConfig | None
     table: Mapping[str, Row]
     trusted: Trusted
+    port: int
 
     async def keep(self, nursery: trio.Nursery) -> None:
         """Begin what a server does of its own accord.
@@ -72,15 +78,24 @@ class Core:
         runs: dict[str, Callable[[], Awaitable[object]]] = {
             "bad credentials": api.authenticator.attempts.run,
             "service range": _default_range(self.config, api).run,
+            "own service": OwnService(
+                _objects(self.config, api, self.port), api.informers.dispatcher
+            ).run,
             "published authorities": _published(api, self.trusted).run,
             "objects of the server": partial(_write_later, self.state, store),
             "changed files": api.reloader.run,
         }
-        context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
+        trust = Trust(self.trusted.root, api.authorizer.authorize, api.issuer, self.trusted.signing)
+        context = Context(
+            api.registry, api.operations, api.informers, api.quotas, api.env, self.config, trust
+        )
         runs.update(api.authenticator.tasks)
+        repair = _repair(api)
         controllers = made(self.config.controllers, context, self.table)
-        api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
-        runs.update((one.name, one.run) for one in controllers)
+        api.metrics.gathered.add(
+            lambda: queue_families(one.queue for one in (repair, *controllers))
+        )
+        runs.update((one.name, one.run) for one in (repair, *controllers))
         if self.flow_config is not None:
             runs["flow control configuration"] = self.flow_config.run
         for name, run in runs.items():
@@ -137,6 +152,7 @@ async def open_core(
                     flow_config=keeper,
                     table=table,
                     trusted=trusted,
+                    port=port,
                 )
             finally:
                 if api.auditor is not None:
@@ -154,6 +170,13 @@ async def _closing(api: Pipeline) -> AsyncIterator[None]:
             await api.outgoing.close()
 
 
+def _repair(api: Pipeline) -> AddressRepair:
+    [allocator] = [
+        one for one in api.lifecycle.allocators.values() if isinstance(one, ServiceAllocator)
+    ]
+    return AddressRepair(api.registry, api.operations, api.informers.dispatcher, allocator, api.env)
+
+
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
     return DefaultServiceRange(
         api.registry, api.operations, api.informers.dispatcher, api.env, config.services.ranges
@@ -163,6 +186,18 @@ def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
 def _published(api: Pipeline, trusted: Trusted) -> PublishedAuthorities:
     return PublishedAuthorities(
         api.registry, api.operations, api.informers.dispatcher, api.env, trusted
+    )
+
+
+def _objects(config: Config, api: Pipeline, port: int) -> Bootstrap:
+    return Bootstrap(
+        api.registry,
+        api.operations,
+        api.store,
+        address=_ip(config.serving.public_address),
+        port=port,
+        service_ip=service_ip(config.services.ranges[0]),
+        now=api.env.now(),
     )
 
 
@@ -181,16 +216,7 @@ async def bootstrap(
     Raises:
         StartError: the store takes no writes.
     """
-    objects = Bootstrap(
-        api.registry,
-        api.operations,
-        api.store,
-        address=_ip(config.serving.public_address),
-        port=port,
-        service_ip=service_ip(config.services.ranges[0]),
-        now=api.env.now(),
-    )
-
+    objects = _objects(config, api, port)
     roles = DefaultRoles(api.registry, api.operations, api.informers)
 
     async def own_objects() -> None:

@@ -35,6 +35,7 @@ from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
 from kubetrio.http.tls import certificates
+from kubetrio.kinds.common.trust import RootBundle
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
@@ -200,7 +201,10 @@ async def open_server(
         tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
         clients, proxies = tls.authorities
         trusted = Trusted(
-            clients.decode(errors="replace"), _proxies(config.authenticators, clients, proxies)
+            clients.decode(errors="replace"),
+            _proxies(config.authenticators, clients, proxies),
+            root=RootBundle(tlsfiles.root_bundle(config, made).decode(errors="replace")),
+            signing=tlsfiles.signing_pair(config, made),
         )
     except (pki.PkiError, KeyFileError) as error:
         raise StartError(str(error)) from error
@@ -232,7 +236,7 @@ async def open_server(
             listener = Listener(listening, tls, api.handle, h1, env, bridge, limits)
             api.metrics.gathered.add(partial(connection_families, listener.peers))
             api.metrics.gathered.add(tls.trust.families)
-            tlsfiles.watch(api, config, tls, trusted)
+            tlsfiles.watch(api, config, tls, trusted, made)
             renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
                 await core.keep(nursery)

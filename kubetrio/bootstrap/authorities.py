@@ -21,6 +21,7 @@ import trio
 from kubetrio.certificates import bundle
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.kinds.common.trust import RootBundle, SigningPair
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
@@ -76,6 +77,8 @@ class Trusted:
     Args:
         client_ca: authorities of client certificates, PEM; empty when there are none.
         proxies: how front proxies name users.
+        root: the other way round: authorities by which clients believe this server.
+        signing: signs certificates of clients whom this server then believes; None without it.
 
     Attributes:
         changed: set when it changes.
@@ -83,6 +86,8 @@ class Trusted:
 
     client_ca: str = ""
     proxies: Proxies = field(default_factory=Proxies)
+    root: RootBundle = field(default_factory=RootBundle)
+    signing: SigningPair | None = None
     changed: trio.Event = field(default_factory=trio.Event)
 
     def set(self, client_ca: str, proxies: Proxies) -> None:

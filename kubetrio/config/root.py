@@ -11,6 +11,7 @@ from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
+from kubetrio.config.controllers import Certificates
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
@@ -45,6 +46,7 @@ class Config(Section):
         services: addresses of Services.
         kubelet: how kubelets are reached.
         controllers: which of them run, by name.
+        certificates: what they sign and clean up.
         feature_gates: gates that are switched from their default, by name.
         name: name of the cluster.
 
@@ -73,7 +75,14 @@ class Config(Section):
         "controllers", CONTROLLERS, ("*",),
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
         "that a kube-controller-manager beside this server runs",
-        more="They are `clusterrole-aggregation-controller`, `garbage-collector-controller`, "
+        more="They are `serviceaccount-token-controller`, `serviceaccount-controller`, "
+        "`legacy-serviceaccount-token-cleaner-controller`, "
+        "`root-ca-certificate-publisher-controller`, "
+        "`certificatesigningrequest-approving-controller`, "
+        "`certificatesigningrequest-signing-controller`, "
+        "`certificatesigningrequest-cleaner-controller`, "
+        "`bootstrap-signer-controller`, `token-cleaner-controller`, "
+        "`clusterrole-aggregation-controller`, `garbage-collector-controller`, "
         "`namespace-controller`, `resourcequota-controller`, "
         "`persistentvolumeclaim-protection-controller`, "
         "`persistentvolume-protection-controller` and "
@@ -81,6 +90,7 @@ class Config(Section):
         "Both may run at a time: they only write what is not right.",
         group="controllers",
     )  # fmt: skip
+    certificates: Certificates = field(default_factory=Certificates)
     feature_gates: Mapping[str, bool] = flag(
         "feature-gates", GATES, {},
         "switch features; CBORServingAndStorage=true speaks CBOR (install it in a checkout with "

@@ -149,6 +149,10 @@ WRONG: dict[str, list[Any]] = {
     "kubelet.preferred_address_types": [(), ("Nowhere",), "Hostname", ["Hostname"]],
     "kubelet.timeout_s": [0],
     "controllers": [("",), ("a,b",), "*", ["*"]],
+    "certificates.signing_cert_file": ["ca.crt"],
+    "certificates.signing_key_file": ["ca.key"],
+    "certificates.signing_duration_s": [0, -1, None],
+    "certificates.unused_tokens_s": [0, -1, None],
     "feature_gates": [{"A": "true"}, ["A"], None],
     "name": ["", "a b", "a\n", 1],
 }  # fmt: skip
