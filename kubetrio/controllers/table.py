@@ -70,7 +70,14 @@ def _aggregation(name: str, context: Context) -> Controller:
     return ClusterRoleAggregation(name, context.registry, context.operations, context.informers)
 
 
+def _disruption(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.policy.disruption import Disruption
+
+    return Disruption(name, context.registry, context.operations, context.informers, context.env)
+
+
 TABLE: Mapping[str, Row] = {
+    "disruption-controller": Row(_disruption, "disruption"),
     "clusterrole-aggregation-controller": Row(_aggregation, "clusterrole-aggregation"),
     "resourcequota-controller": Row(_quotas, "resourcequota"),
     "persistentvolumeclaim-protection-controller": Row(
