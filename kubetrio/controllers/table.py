@@ -13,8 +13,7 @@ from typing import NamedTuple
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.kinds.core import protection
-from kubetrio.kinds.core.protection import Protected, Protection
+from kubetrio.kinds.core.protection import ClaimProtection, ClassProtection, VolumeProtection
 from kubetrio.kinds.core.quota.keeper import QuotaKeeper
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.rbac.aggregation import ClusterRoleAggregation
@@ -60,10 +59,12 @@ def _quotas(name: str, context: Context) -> Controller:
     return QuotaKeeper(name, context.informers, context.quotas, context.env)
 
 
-def _protection(protected: Protected, name: str, context: Context) -> Controller:
-    return Protection(
-        name, protected, context.registry, context.operations, context.informers.dispatcher
-    )
+def _protection(
+    protected: type[ClaimProtection | VolumeProtection | ClassProtection],
+    name: str,
+    context: Context,
+) -> Controller:
+    return protected(name, context.registry, context.operations, context.informers)
 
 
 def _aggregation(name: str, context: Context) -> Controller:
@@ -81,12 +82,12 @@ TABLE: Mapping[str, Row] = {
     "clusterrole-aggregation-controller": Row(_aggregation, "clusterrole-aggregation"),
     "resourcequota-controller": Row(_quotas, "resourcequota"),
     "persistentvolumeclaim-protection-controller": Row(
-        partial(_protection, protection.CLAIMS), "pvc-protection"
+        partial(_protection, ClaimProtection), "pvc-protection"
     ),
     "persistentvolume-protection-controller": Row(
-        partial(_protection, protection.VOLUMES), "pv-protection"
+        partial(_protection, VolumeProtection), "pv-protection"
     ),
-    "volumeattributesclass-protection-controller": Row(partial(_protection, protection.CLASSES)),
+    "volumeattributesclass-protection-controller": Row(partial(_protection, ClassProtection)),
 }
 
 
