@@ -77,7 +77,32 @@ def _disruption(name: str, context: Context) -> Controller:
     return Disruption(name, context.registry, context.operations, context.informers, context.env)
 
 
+def _endpoints(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.services.endpoints import EndpointsKeeper
+
+    return EndpointsKeeper(
+        name, context.registry, context.operations, context.informers, context.env
+    )
+
+
+def _slices(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.discovery.slicing import EndpointSlices
+
+    return EndpointSlices(
+        name, context.registry, context.operations, context.informers, context.env
+    )
+
+
+def _mirroring(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.discovery.mirroring import Mirroring
+
+    return Mirroring(name, context.registry, context.operations, context.informers, context.env)
+
+
 TABLE: Mapping[str, Row] = {
+    "endpoints-controller": Row(_endpoints, "endpoint"),
+    "endpointslice-controller": Row(_slices, "endpointslice"),
+    "endpointslice-mirroring-controller": Row(_mirroring, "endpointslicemirroring"),
     "disruption-controller": Row(_disruption, "disruption"),
     "clusterrole-aggregation-controller": Row(_aggregation, "clusterrole-aggregation"),
     "resourcequota-controller": Row(_quotas, "resourcequota"),
