@@ -99,12 +99,25 @@ def _mirroring(name: str, context: Context) -> Controller:
     return Mirroring(name, context.registry, context.operations, context.informers, context.env)
 
 
+def _pods(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.pods.collection import PodCollection
+
+    return PodCollection(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _finished(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.batch.finished import FinishedJobs
+
+    return FinishedJobs(name, context.registry, context.operations, context.informers, context.env)
+
+
 TABLE: Mapping[str, Row] = {
     "endpoints-controller": Row(_endpoints, "endpoint"),
     "endpointslice-controller": Row(_slices, "endpointslice"),
     "endpointslice-mirroring-controller": Row(_mirroring, "endpointslicemirroring"),
     "disruption-controller": Row(_disruption, "disruption"),
     "clusterrole-aggregation-controller": Row(_aggregation, "clusterrole-aggregation"),
+    "pod-garbage-collector-controller": Row(_pods, "podgc"),
     "resourcequota-controller": Row(_quotas, "resourcequota"),
     "persistentvolumeclaim-protection-controller": Row(
         partial(_protection, ClaimProtection), "pvc-protection"
@@ -113,6 +126,7 @@ TABLE: Mapping[str, Row] = {
         partial(_protection, VolumeProtection), "pv-protection"
     ),
     "volumeattributesclass-protection-controller": Row(partial(_protection, ClassProtection)),
+    "ttl-after-finished-controller": Row(_finished, "ttl-after-finished"),
 }
 
 

@@ -23,14 +23,19 @@ from kubetrio.machinery.identity import Attributes, Decision, UserInfo
 from kubetrio.testing.server import InProcess, open_api
 
 ACCOUNTS = "system:serviceaccount:kube-system:"
-VERBS = {Operation.CREATE: "create", Operation.UPDATE: "update", Operation.DELETE: "delete"}
+# Admission does not say whether a change was an update or a patch: either may be allowed.
+VERBS = {
+    Operation.CREATE: ("create",),
+    Operation.UPDATE: ("update", "patch"),
+    Operation.DELETE: ("delete",),
+}
 
 
 class Written(NamedTuple):
-    """A write of a controller, as its role says it."""
+    """A write of a controller, as its role says it; one of the verbs is to be allowed."""
 
     account: str
-    verb: str
+    verbs: tuple[str, ...]
     group: str
     resource: str
     subresource: str
@@ -51,10 +56,10 @@ class Writes(Base):
         who = attributes.user.name
         if who.startswith(ACCOUNTS):
             kind = attributes.resource
-            verb = VERBS[attributes.operation]
+            verbs = VERBS[attributes.operation]
             account = who.removeprefix(ACCOUNTS)
             about = kind.group, kind.resource, attributes.subresource
-            self.noted[Written(account, verb, *about)] = attributes.user
+            self.noted[Written(account, verbs, *about)] = attributes.user
             if kind.resource != "events":
                 self.count += 1
 
@@ -84,17 +89,18 @@ class Controlled:
         return [
             write
             for write, user in self.writes.noted.items()
-            if self.server.api.rbac.authorize(
-                Attributes(
-                    user=user,
-                    verb=write.verb,
-                    api_group=write.group,
-                    resource=write.resource,
-                    subresource=write.subresource,
-                )
-            ).decision
-            is not Decision.ALLOW
+            if not any(self._allowed(user, verb, write) for verb in write.verbs)
         ]
+
+    def _allowed(self, user: UserInfo, verb: str, write: Written) -> bool:
+        asked = Attributes(
+            user=user,
+            verb=verb,
+            api_group=write.group,
+            resource=write.resource,
+            subresource=write.subresource,
+        )
+        return self.server.api.rbac.authorize(asked).decision is Decision.ALLOW
 
 
 @ungrouped
