@@ -58,10 +58,12 @@ class Config(Section):
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
         "that a kube-controller-manager beside this server runs",
         more="They are `clusterrole-aggregation-controller`, `disruption-controller`, "
-        "`resourcequota-controller`, "
-        "`persistentvolumeclaim-protection-controller`, "
-        "`persistentvolume-protection-controller` and "
-        "`volumeattributesclass-protection-controller`. "
+        "`endpoints-controller`, `endpointslice-controller`, "
+        "`endpointslice-mirroring-controller`, `pod-garbage-collector-controller`, "
+        "`resourcequota-controller`, `persistentvolumeclaim-protection-controller`, "
+        "`persistentvolume-protection-controller`, "
+        "`volumeattributesclass-protection-controller`, `ttl-after-finished-controller` and "
+        "`validatingadmissionpolicy-status-controller`. "
         "Both may run at a time: they only write what is not right.",
         group="controllers",
     )  # fmt: skip

@@ -111,6 +111,12 @@ def _finished(name: str, context: Context) -> Controller:
     return FinishedJobs(name, context.registry, context.operations, context.informers, context.env)
 
 
+def _policies(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.admissionregistration.typechecking import PolicyStatus
+
+    return PolicyStatus(name, context.registry, context.operations, context.informers, context.env)
+
+
 TABLE: Mapping[str, Row] = {
     "endpoints-controller": Row(_endpoints, "endpoint"),
     "endpointslice-controller": Row(_slices, "endpointslice"),
@@ -127,6 +133,7 @@ TABLE: Mapping[str, Row] = {
     ),
     "volumeattributesclass-protection-controller": Row(partial(_protection, ClassProtection)),
     "ttl-after-finished-controller": Row(_finished, "ttl-after-finished"),
+    "validatingadmissionpolicy-status-controller": Row(_policies),
 }
 
 
