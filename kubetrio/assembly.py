@@ -5,38 +5,54 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from socket import gethostname
+from typing import TYPE_CHECKING
 
 import trio
 
 from kubetrio import pki
 from kubetrio.admission.chain import Plugin
+from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
-from kubetrio.api.health import Check, Health
+from kubetrio.api.health import HOOK, Check, Health
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Pipeline
+from kubetrio.audit.counting import Counting
+from kubetrio.audit.making import AuditError, make_auditor
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.keys import KeyFileError
+from kubetrio.auth.owntokens import OwnTokens, service_account_keys
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
+from kubetrio.authenticators import MethodError, methods
+from kubetrio.authorizers import Authorizers
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
+from kubetrio.bootstrap.lease import identity
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.config import Config, Storage
 from kubetrio.config.flag import values
 from kubetrio.controllers.table import Row as Controllers
+from kubetrio.encryption.note import noted_folders
 from kubetrio.env import Env
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
+from kubetrio.kinds.admissionregistration.webhooks.services import ResolveService
 from kubetrio.kinds.builtin import registry as builtin_registry
+from kubetrio.kinds.core.admission.existence import NamespaceMaker
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
+from kubetrio.kinds.core.tokensecrets import last_used_labels
+from kubetrio.kinds.pluginparts import Server
 from kubetrio.kinds.plugins import admission
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
@@ -55,6 +71,9 @@ from kubetrio.store.model import Store
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import StoreConfig
 from kubetrio.watch.hub import Hub
+
+if TYPE_CHECKING:
+    from kubetrio.encryption.control import Encryption
 
 log = Log("kubetrio.server")
 SERVICE_PORT = 443  # of the Service ``kubernetes``
@@ -87,6 +106,8 @@ class Parts:
             its place.
         controllers: rows beside those of the server's own table; one with the name of one of these
             takes its place.
+        resolve_service: finds the address and port that stand for a Service of a webhook: takes its
+            namespace, its name and its port; None for an endpoint of it, else its cluster IP.
         open_store: opens the store for as long as a block lasts.
     """
 
@@ -94,6 +115,7 @@ class Parts:
     authorizers: Sequence[authorization.Authorizer] = ()
     admission: Sequence[Plugin] = ()
     controllers: Mapping[str, Controllers] = field(default_factory=dict)
+    resolve_service: ResolveService | None = None
     open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = sqlite_store
 
 
@@ -179,8 +201,52 @@ def store_config(config: Config) -> StoreConfig:
     )
 
 
+def encryption_of(config: Config, env: Env) -> Encryption | None:
+    """Encryption as it is configured, None where it is not.
+
+    Raises:
+        StartError: the file cannot be used.
+    """
+    chosen = config.encryption
+    if chosen.provider_config is None:
+        return None
+    from kubetrio.encryption.configuration import EncryptionConfigError
+    from kubetrio.encryption.control import Encryption
+
+    try:
+        return Encryption(chosen.provider_config, env, reload=chosen.automatic_reload)
+    except EncryptionConfigError as error:
+        raise StartError(f"--encryption-provider-config: {error}") from error
+
+
+@asynccontextmanager
+async def encrypted(encryption: Encryption | None, store: Store, env: Env) -> AsyncIterator[Store]:
+    """A store as the rest of the server uses it.
+
+    Args:
+        encryption: how it is encrypted, if it is.
+        store: where values are kept.
+        env: threads.
+    """
+    if encryption is not None:
+        async with encryption.over(store) as plain:
+            yield plain
+    elif noted := await noted_folders(store):
+        from kubetrio.encryption.control import guarded
+
+        yield guarded(store, env, noted)
+    else:
+        yield store
+
+
 def build_api(
-    config: Config, env: Env, store: Store, state: State, port: int, parts: Parts
+    config: Config,
+    env: Env,
+    store: Store,
+    state: State,
+    port: int,
+    parts: Parts,
+    encryption: Encryption | None = None,
 ) -> Pipeline:
     """The pipeline of a server on an open store; nothing listens yet.
 
@@ -191,19 +257,26 @@ def build_api(
         state: what health checks look at.
         port: port that clients reach, for documents that name it.
         parts: what an embedder adds.
+        encryption: how the store is encrypted, if it is.
 
     Raises:
-        StartError: the token file cannot be used.
+        StartError: the token file, or the configuration of admission plugins, cannot be used.
     """
     hub = Hub(store)
     informers = SharedInformerFactory(store)
     metrics = Metrics()
     registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
     address = f"{bracketed(config.serving.public_address)}:{port}"
-    health = health_checks(state, store, config.storage)
+    health = health_checks(state, store, config.storage, encryption)
+    try:
+        keys = service_account_keys(config)
+    except KeyFileError as error:
+        raise StartError(str(error)) from error
     pages = Pages(
-        issuer=config.auth.service_account_issuer,
-        public_key=config.pki_dir / "sa.pub",
+        issuer=config.auth.service_account_issuers[0],
+        jwks_uri=config.service_accounts.jwks_uri or f"https://{address}/openid/v1/jwks",
+        keys=keys,
+        run_blocking=env.run_blocking,
         flags={
             row.flag.name or row.path: row.flag.kind.show(value) for row, value in values(config)
         },
@@ -212,15 +285,62 @@ def build_api(
         health=health,
     )
     rbac = Rbac(informers)
-    authorizer = authorization.Chain(
-        [
-            authorization.Masters(),
-            *parts.authorizers,
-            authorization.kubelet_admins(builtin.load("bootstrap")),
-            rbac,
-        ]
-    )
+    outgoing, reloader = Outgoing(env), Reloader(env)
+    first = [
+        authorization.Masters(),
+        *parts.authorizers,
+        authorization.kubelet_admins(builtin.load("bootstrap")),
+    ]
+    try:
+        authorizers = Authorizers(
+            config.authorization,
+            first,
+            rbac=rbac,
+            informers=informers,
+            registry=registry,
+            outgoing=outgoing,
+            reloader=reloader,
+            env=env,
+        )
+    except ValueError as error:
+        raise StartError(str(error)) from error
+    authorizer = authorizers.chain
+    try:
+        others = methods(config, env, outgoing, reloader, metrics, lambda: identity(gethostname()))
+    except MethodError as error:
+        raise StartError(str(error)) from error
     quotas = StoredQuotas(store, registry, env)
+    namespaces = NamespaceMaker(registry)
+    around = Server(
+        informers=informers,
+        registry=registry,
+        authorize=authorizer.authorize,
+        quotas=quotas,
+        outgoing=outgoing,
+        reach=Reach(outgoing=outgoing, env=env, resolve_service=parts.resolve_service),
+        provide=namespaces.provide,
+        env=env,
+        config=config.admission,
+    )
+    try:
+        chain = admission(around, rbac, parts.admission)
+    except ConfigurationError as error:
+        raise StartError(f"failed to apply admission: {error}") from error
+    metrics.gathered.add(chain.measures.families)
+    operations = Operations(
+        Lifecycle(
+            store,
+            registry,
+            chain,
+            env,
+            allocators(informers.dispatcher, registry, env, config.services.ranges),
+            allow_privileged=config.admission.allow_privileged,
+            times_to_live={"event-ttl": config.storage.event_ttl_s},
+        ),
+        env,
+    )
+    label_used = last_used_labels(operations, registry)
+    tokens = OwnTokens(config, keys, informers.dispatcher, registry, env, label_used)
     api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
@@ -228,6 +348,8 @@ def build_api(
             audiences=config.auth.audiences,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
+            longest_token_s=int(config.service_accounts.max_expiration_s),
+            extend_tokens=config.service_accounts.extend_expiration,
             standing=config.serving.standing_headers,
         ),
         env=env,
@@ -236,22 +358,14 @@ def build_api(
         hub=hub,
         informers=informers,
         listing=Listing(store, hub),
-        operations=Operations(
-            Lifecycle(
-                store,
-                registry,
-                admission(informers, registry, authorizer.authorize, quotas, rbac, parts.admission),
-                env,
-                allocators(informers.dispatcher, registry, env, config.services.ranges),
-                allow_privileged=config.admission.allow_privileged,
-                times_to_live={"event-ttl": config.storage.event_ttl_s},
-            ),
-            env,
-        ),
+        operations=operations,
         authenticator=Authenticator(
-            [_tokens(config)],
+            [_tokens(config), *tokens.authenticators, *others.tokens],
             audiences=config.auth.audiences,
-            anonymous=config.auth.anonymous_auth,
+            headers=others.headers,
+            anonymous=others.anonymous.enabled,
+            anonymous_paths=others.anonymous.paths,
+            tasks=others.tasks,
         ),
         authorizer=authorizer,
         rbac=rbac,
@@ -260,30 +374,45 @@ def build_api(
         metrics=metrics,
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
-        outgoing=Outgoing(env),
-        reloader=Reloader(env),
+        outgoing=outgoing,
+        reloader=reloader,
+        authorizers=authorizers.start,
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
+    namespaces.operations = api.operations
+    audited = Counting()
+    try:
+        api.auditor = make_auditor(config.audit, env, api.outgoing, audited)
+    except AuditError as error:
+        raise StartError(str(error)) from error
+    metrics.gathered.add(audited.families)
     if RequestLog.wanted():
         api.request_log = RequestLog()
         if isinstance(api.flow, PriorityAndFairness):
             api.flow.leave = api.request_log.leaving(api.flow.leave)
     _gather(metrics, store, hub)
+    if encryption is not None:
+        metrics.gathered.add(encryption.metrics.families)
     metrics.gathered.add(api.authenticator.attempts.families)
+    metrics.gathered.add(tokens.families)
+    metrics.gathered.add(authorizer.counts.families)
     metrics.gathered.add(api.reloader.families)
-    metrics.gathered.add(lambda: cache_families(_fills(api)))
+    metrics.gathered.add(lambda: cache_families((*_fills(api), *tokens.fills())))
     _observe_flow(api)
     return api
 
 
-def health_checks(state: State, store: Store, limits: Storage) -> Health:
+def health_checks(
+    state: State, store: Store, limits: Storage, encryption: Encryption | None = None
+) -> Health:
     """The checks of kube-apiserver, and what is behind each of them here.
 
     Args:
         state: what the server says of itself.
         store: asked whether it answers.
         limits: how long it may take for that.
+        encryption: its plugins are asked how they are.
     """
     health = Health()
 
@@ -308,12 +437,16 @@ def health_checks(state: State, store: Store, limits: Storage) -> Health:
 
     health.add("ping", lambda: None)
     health.add("log", lambda: None)
+    if encryption is not None and encryption.checked:
+        health.add("kms-providers", encryption.unhealthy, ["healthz", "readyz"])
     # This server talks to itself without a connection, so no certificate of one can expire.
     health.add("loopback-serving-certificate", lambda: None, ["healthz", "livez"])
     health.add("etcd", storage(limits.healthcheck_timeout_s))
     ready = storage(limits.readycheck_timeout_s)
     health.add("etcd-readiness", ready, ["readyz"])
     health.add("informer-sync", bootstrapped, ["readyz"])
+    if encryption is not None and encryption.reloads:
+        health.add(f"{HOOK}start-encryption-provider-config-automatic-reload", bootstrapped)
     health.add_hooks(bootstrapped, {"storage-readiness": ready})
     health.add("storage-space", space, ["readyz"])
     health.add("shutdown", stopping, ["readyz"])
@@ -328,6 +461,8 @@ def _fills(api: Pipeline) -> Iterable[Fill]:
         requests, classes = api.flow.gate.remembered()
         yield Fill("flow/gate", requests, None)
         yield Fill("flow/classify", classes, None)
+    if api.auditor is not None:
+        yield Fill("audit/policy", api.auditor.policy.remembered(), None)
     yield Fill("api/cache", api.cache.entries, api.cache.bytes)
     numbers, watching = api.store.statistics(), api.hub.statistics()
     yield Fill("store/sqlite/recent", numbers.recent, numbers.recent_bytes)
@@ -369,7 +504,7 @@ def _tokens(config: Config) -> StaticTokens:
         raise StartError(f"--token-auth-file: {error}") from error
     for warning in tokens.warnings:
         log.warning(warning)
-    return tokens
+    return replace(tokens, audiences=config.auth.audiences)
 
 
 def bracketed(address: str) -> str:

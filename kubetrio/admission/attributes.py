@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,9 @@ class Operation(enum.StrEnum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     CONNECT = "CONNECT"
+
+
+NOTHING_SAID: Mapping[str, Any] = {}
 
 
 def unheard(_: Iterable[str]) -> None:
@@ -40,8 +43,10 @@ class Attributes:
         obj: the new object; mutating plugins change it in place or replace it.
         old: the object before, for updates and deletions.
         dry_run: whether nothing will be stored.
+        options: what the client said of how to do it, such as members of ``CreateOptions``.
         warn: takes texts for ``Warning`` headers of the answer, whatever it will be.
         annotations: what plugins note for the audit log, by key.
+        body_annotations: the same for what shows parts of the object: only where bodies are logged.
         repeat: set by a plugin that changed the object, so that mutating plugins look at it again.
         repeating: whether they do.
         memory: what plugins remember from the first time to the second, by their name.
@@ -57,8 +62,10 @@ class Attributes:
     obj: Object | None
     old: Object | None
     dry_run: bool
+    options: Mapping[str, Any] = field(default_factory=lambda: NOTHING_SAID)
     warn: Callable[[Iterable[str]], None] = unheard
     annotations: dict[str, str] = field(default_factory=dict)
+    body_annotations: dict[str, str] = field(default_factory=dict)
     repeat: bool = False
     repeating: bool = False
     memory: dict[str, Any] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlencode
 
 from kubetrio.admission.attributes import Operation
@@ -33,7 +34,8 @@ from kubetrio.api.targets import (
 from kubetrio.api.upgrading import TUNNELLED, tunnel, unwrapped
 from kubetrio.api.verbs import Verb
 from kubetrio.machinery import gonumbers
-from kubetrio.machinery.identity import Decision, Verdict
+from kubetrio.machinery.asking import verdict_of
+from kubetrio.machinery.identity import Decision
 from kubetrio.machinery.status import bad_request, forbidden
 from kubetrio.resources import revising
 from kubetrio.schema import wellknown
@@ -45,8 +47,30 @@ STREAM_SWITCHES = (("stdin", "input"), ("stdout", "output"), ("stderr", "error")
 """Query parameters here and at the kubelet."""
 
 
+def connect_options(request: Request, resource: Kind) -> dict[str, Any]:
+    """The options of a connection as admission sees them, such as ``PodExecOptions``."""
+    info, query = request.info, request.query
+    kind = resource.subresources[info.subresource].kind.kind
+    found: dict[str, Any] = {"kind": kind, "apiVersion": "v1"}
+    if info.subresource == "proxy":
+        path = info.path.partition(f"/{info.name}/proxy")[2]
+        return {**found, "path": path} if path else found
+    if info.subresource == "portforward":
+        ports = [int(each) for each in request.query_list("ports") if each.isdecimal()]
+        return {**found, "ports": ports} if ports else found
+    for name, _ in STREAM_SWITCHES:
+        if truthy(query.get(name, "0")):
+            found[name] = True
+    if query.get("container"):
+        found["container"] = query["container"]
+    if info.subresource == "exec" and (command := list(request.query_list("command"))):
+        found["command"] = command
+    return found
+
+
 async def _admit(api: Api, request: Request, resource: Kind) -> None:
-    await admit(api, request, resource, dict(request.query), operation=Operation.CONNECT)
+    wanted = connect_options(request, resource)
+    await admit(api, request, resource, wanted, operation=Operation.CONNECT)
 
 
 # ---------------------------------------------------------------------- streams
@@ -62,9 +86,8 @@ async def _may_create(api: Api, request: Request) -> None:
     """
     if request.info.verb == "create":
         return
-    verdict = api.authorizer.authorize(replace(attributes_of(request), verb="create"))
-    if not isinstance(verdict, Verdict):
-        verdict = await verdict
+    asked = replace(attributes_of(request), verb="create")
+    verdict = await verdict_of(api.authorizer.authorize, asked)
     if verdict.decision is not Decision.ALLOW:
         resource = request.resource
         if resource is None:

@@ -228,7 +228,13 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
     manager = query.get("fieldManager", "")
     if not query and not causes:
         manager = default_manager(request)
-        return WriteOptions(user=request.user, field_manager=manager, warn=request.warn)
+        return WriteOptions(
+            user=request.user,
+            field_manager=manager,
+            warn=request.warn,
+            annotations=request.annotations,
+            body_annotations=request.body_annotations,
+        )
     causes += _manager_causes(manager)
     dry = request.query_list("dryRun")
     causes += dry_run_causes(dry)
@@ -244,11 +250,15 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
         )
     if causes:
         raise invalid(GroupKind("meta.k8s.io", kind), "", causes)
+    given = {"dryRun": dry, "fieldManager": manager, "fieldValidation": validation}
     return WriteOptions(
         user=request.user,
         dry_run=bool(dry),
         field_manager=manager or default_manager(request),
         warn=request.warn,
+        said={name: value for name, value in given.items() if value},
+        annotations=request.annotations,
+        body_annotations=request.body_annotations,
     )
 
 

@@ -18,7 +18,7 @@ from kubetrio.machinery.status import ApiError, bad_request, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, revising
 from kubetrio.resources.identity import check_identity, told_key
-from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
+from kubetrio.resources.writes import DeleteOptions, Target, delete_options
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.wellknown import BUDGETS, CORE_PODS
 
@@ -150,8 +150,8 @@ async def _remove(api: Api, request: Request, resource: Kind, chosen: DeleteOpti
             version = marked["metadata"]["resourceVersion"]
             chosen = replace(chosen, resource_version=version)
     target = Target(resource=resource, namespace=info.namespace, name=info.name)
-    who = WriteOptions(user=request.user, dry_run=chosen.dry_run, warn=request.warn)
-    await api.lifecycle.delete(target, chosen, who)
+    # Admission was asked about the eviction, and as in kube-apiserver not about the deletion.
+    await api.lifecycle.delete(target, chosen, None)
 
 
 VERBS: Mapping[tuple[str, str], Verb] = {

@@ -189,8 +189,14 @@ def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
     return chosen._replace(work=one.work, weigh=one.weigh)
 
 
-def _who(request: Request, chosen: DeleteOptions) -> WriteOptions:
-    return WriteOptions(user=request.user, dry_run=chosen.dry_run, warn=request.warn)
+def _who(request: Request, chosen: DeleteOptions, said: Object) -> WriteOptions:
+    return WriteOptions(
+        user=request.user,
+        dry_run=chosen.dry_run,
+        warn=request.warn,
+        said=said,
+        annotations=request.annotations,
+    )
 
 
 async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:
@@ -200,7 +206,7 @@ async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:
     chosen = delete_options(raw)
     _warn_of_orphans(request, resource, chosen)
     target = _target(request, resource)
-    last, gone = await api.operations.delete(target, chosen, _who(request, chosen))
+    last, gone = await api.operations.delete(target, chosen, _who(request, chosen, raw))
     if not gone or api.returns_deleted(resource):
         code = 202 if chosen.waits and not gone else 200
         body = await encoded(api.off_loop, request, encoder, jsonwire.encode(last))
@@ -229,10 +235,11 @@ async def deletecollection(api: Api, request: Request, resource: Kind) -> AnyRes
     _warn_of_orphans(request, resource, chosen)
     namespace = object_namespace(request, resource)
     found, meta = await api.listing.collect(resource, namespace, listed, encoder)
+    who = _who(request, chosen, raw)._replace(of_collection=True)
     for item in found:
         named = orjson.loads(item.value)["metadata"]
         target = Target(resource=resource, namespace=named.get("namespace", ""), name=named["name"])
-        await api.delete_if_there(target, chosen, _who(request, chosen))
+        await api.delete_if_there(target, chosen, who)
     body = await written_list(api, request, encoder, found, meta)
     return Response(200, body, encoder.content_type)
 

@@ -11,6 +11,7 @@ import trio
 
 from kubetrio.flow.estimate import Stored, Unsure
 from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.store.errors import Unreadable
 from kubetrio.store.model import Event, EventType, Range, Reading
 
 SAMPLE = 32  # objects read at first for their average size
@@ -114,7 +115,11 @@ class ObjectCounts:
 
 
 async def _count(store: Reading, prefix: str, found: _Collection) -> None:
-    page = await store.range(Range.prefix(prefix), limit=SAMPLE)
+    try:
+        page = await store.range(Range.prefix(prefix), limit=SAMPLE)
+    except Unreadable:  # a list of it will fail, too
+        found.count, found.size = await store.count(Range.prefix(prefix)), 0.0
+        return
     found.count = await store.count(Range.prefix(prefix)) if page.more else len(page.items)
     sizes = [len(item.value) for item in page.items]
     found.size = sum(sizes) / len(sizes) if sizes else 0.0

@@ -124,7 +124,9 @@ class Outgoing:
         import httpx2
 
         parts = urlsplit(url)
-        sent = [("User-Agent", AGENT), ("Accept-Encoding", "identity"), *headers]
+        sent = [("Accept-Encoding", "identity"), *headers]
+        if not any(name.lower() == "user-agent" for name, _ in headers):
+            sent.append(("User-Agent", AGENT))
         if connect_to is not None:
             host, port = connect_to
             sent.append(("Host", parts.netloc))
@@ -245,6 +247,17 @@ _TLS = (
     ("verify failed", "x509: certificate signed by unknown authority"),
 )
 
+_PROTOCOL = (
+    ("disconnected", "EOF"),
+    ("without sending complete message body", "unexpected EOF"),
+    (
+        "illegal status line",
+        "net/http: HTTP/1.x transport connection broken: malformed HTTP response",
+    ),
+    ("Name or service not known", "dial tcp: lookup failed: no such host"),
+    ("No address associated with hostname", "dial tcp: lookup failed: no such host"),
+)
+
 
 def _why(error: BaseException, host: str, port: int) -> str:
     """An error in Go's words where there are such."""
@@ -264,4 +277,7 @@ def _why(error: BaseException, host: str, port: int) -> str:
             continue
         at = at.__cause__ or at.__context__
     text = str(error)
-    return "EOF" if "disconnected" in text else text or type(error).__name__
+    for part, words in _PROTOCOL:
+        if part in text:
+            return words
+    return text or type(error).__name__

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,22 +72,38 @@ def from_kubeconfig(path: Path) -> Target:
     server = cluster.get("server")
     if not isinstance(server, str) or not server:
         raise TargetError(f"{path}: no server found for cluster")
+    return replace(
+        user_of(user, path),
+        url=server,
+        ca=_content(cluster, "certificate-authority", path.parent),
+        server_name=str(cluster.get("tls-server-name") or ""),
+        insecure=cluster.get("insecure-skip-tls-verify") is True,
+    )
+
+
+def user_of(user: Object, path: Path) -> Target:
+    """A target without a server: who calls it.
+
+    Args:
+        user: an entry of a kubeconfig's ``users``.
+        path: of the file; names of files in it are relative to its directory.
+
+    Raises:
+        TargetError: a file cannot be read, or the user is of a kind that is not supported.
+    """
     folder = path.parent
     token_file = user.get("tokenFile")
     for name in ("exec", "auth-provider"):
         if user.get(name):
             raise TargetError(f"{path}: users with {name} are not supported here")
     return Target(
-        url=server,
-        ca=_content(cluster, "certificate-authority", folder),
-        server_name=str(cluster.get("tls-server-name") or ""),
+        url="",
         certificate=_content(user, "client-certificate", folder),
         key=_content(user, "client-key", folder),
         token=str(user.get("token") or ""),
         token_file=folder / token_file if token_file else None,
         username=str(user.get("username") or ""),
         password=str(user.get("password") or ""),
-        insecure=cluster.get("insecure-skip-tls-verify") is True,
     )
 
 

@@ -47,7 +47,13 @@ from kubetrio.resources.writes import Allocator, DeleteOptions, Target, WriteOpt
 from kubetrio.schema.kind import Kind, Strategy
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.rules import Context
-from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
+from kubetrio.store.errors import (
+    KeyExists,
+    KeyMissing,
+    RevisionMismatch,
+    StoreError,
+    Unreadable,
+)
 from kubetrio.store.model import KeyValue, ReadingAndWriting, Stamped
 
 Object = dict[str, Any]
@@ -56,6 +62,8 @@ T = TypeVar("T")
 
 GENERATE_ATTEMPTS = 8
 CLEARED_ON_CREATE = (
+    "uid",
+    "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "selfLink",
@@ -144,6 +152,14 @@ class Lifecycle:
         """
         meta = obj.setdefault("metadata", {})
         identity.place(target, meta)
+        clear_system_fields(obj)
+        place = target._replace(name=meta.get("name") or "", subresource="")
+        attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
+        await self._admission.mutate(attributes)
+        drop_repeated_owners(obj, options.warn, admitted=True)
+        meta = obj["metadata"]
+        if attributes.repeat:
+            identity.place(target, meta)
         generated = not meta.get("name") and bool(meta.get("generateName"))
         prefix = meta.get("generateName") or ""
         for attempt in range(GENERATE_ATTEMPTS):
@@ -151,7 +167,7 @@ class Lifecycle:
             if generated:
                 meta["name"] = self._generated(prefix, target)
             try:
-                return await self._create_once(target, obj, options)
+                return await self._create_once(target, attributes, obj, options)
             except KeyExists as error:
                 if not generated or attempt + 1 == GENERATE_ATTEMPTS:
                     raise await self._exists(target, meta) from error
@@ -160,18 +176,16 @@ class Lifecycle:
                 raise translate(error, group_resource, meta.get("name") or "") from error
         raise AssertionError("the last attempt returns or raises")
 
-    async def _create_once(self, target: Target, obj: Object, options: WriteOptions) -> Written:
+    async def _create_once(
+        self, target: Target, attributes: Attributes, obj: Object, options: WriteOptions
+    ) -> Written:
+        """Store a new object that has a name, after admission that mutates."""
         resource = target.resource
         stored_type = resource.stored
         strategy = stored_type.strategy
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
-        clear_system_fields(obj)
-        place = target._replace(name=meta.get("name") or "", subresource="")
-        attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
-        await self._admission.mutate(attributes)
-        drop_repeated_owners(obj, options.warn, admitted=True)
         if strategy.generation:
             meta["generation"] = 1
         if strategy.unnamed and not meta.get("name"):
@@ -193,6 +207,7 @@ class Lifecycle:
         causes = None if options.own else await self._looked_up(target, obj, None)
         if advice := await options.work(self._check_new, target, obj, causes):
             options.warn(advice)  # before those of admission, and of a write it refuses too
+        attributes.name = meta["name"]
         await self._admission.validate(attributes)
         key = resource.key(target.namespace, meta["name"])
         if options.dry_run:
@@ -223,7 +238,10 @@ class Lifecycle:
         # Whether or not the name was made from it.
         generated = bool(meta.get("generateName"))
         error = already_exists(resource.group_resource, name, generated=generated)
-        found = await self._store.get(resource.key(target.namespace, name))
+        try:
+            found = await self._store.get(resource.key(target.namespace, name))
+        except Unreadable:
+            return error
         if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
             error.message = f"object is being deleted: {error.message}"
         return error
@@ -376,7 +394,7 @@ class Lifecycle:
             options.warn(advice)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)
-        value = await options.work(_finish_changed, stored_type, new, old, remove)
+        value = await options.work(_finish_changed, stored_type, new, old, remove, current.stale)
         if value is None:
             return Written(current.value, created=False)
         if options.dry_run:
@@ -411,9 +429,14 @@ class Lifecycle:
     # ------------------------------------------------------------------ delete
 
     async def delete(
-        self, target: Target, options: DeleteOptions, who: WriteOptions
+        self, target: Target, options: DeleteOptions, who: WriteOptions | None
     ) -> tuple[Object, bool]:
         """Delete an object, or begin to.
+
+        Args:
+            target: the object.
+            options: how.
+            who: who deletes, and how; None where admission was asked about what led to it.
 
         Returns:
             Its last state and whether it is gone now.
@@ -486,11 +509,18 @@ def _finish_new(stored_type: Kind, obj: Object, write: Callable[[Object], T]) ->
     return write(obj)
 
 
-def _finish_changed(stored_type: Kind, new: Object, old: Object, remove: bool) -> Stamped | None:
-    """A changed object that was admitted, as it is stored; None if that is what it was before."""
+def _finish_changed(
+    stored_type: Kind, new: Object, old: Object, remove: bool, stale: bool
+) -> Stamped | None:
+    """A changed object that was admitted, as it is stored; None if that is what it was before.
+
+    What is stored in a way that is left behind (an old key) is written again all the same.
+    """
     _as_stored(stored_type, new)
     new["metadata"] = order_metadata(new["metadata"])
-    return None if not remove and unchanged(new, old) else stamp(new)
+    if remove or not unchanged(new, old):
+        return stamp(new)
+    return stamp(old) if stale else None
 
 
 def _as_stored(stored_type: Kind, obj: Object) -> None:
@@ -512,11 +542,14 @@ def _attributes(
         resource=target.resource,
         subresource=target.subresource,
         namespace=target.namespace,
-        name=target.name,
+        name="" if options.of_collection else target.name,
         user=options.user,
         obj=new,
         old=old,
         dry_run=options.dry_run,
+        options=options.said,
         warn=options.warn,
         own=options.own,
+        annotations={} if options.annotations is None else options.annotations,
+        body_annotations={} if options.body_annotations is None else options.body_annotations,
     )

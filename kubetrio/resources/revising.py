@@ -87,7 +87,7 @@ async def revise(
             raise not_found(resource.group_resource, name)
         old = objects.read(resource, current.value)
         new = change(old)
-        if dry_run or new == old:
+        if dry_run or (new == old and not current.stale):
             return new
         new = {**new, "metadata": order_metadata(new["metadata"])}
         try:

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import trio
 
-from kubetrio.machinery.status import ApiError, expired
+from kubetrio.machinery.status import ApiError, expired, internal_error
 from kubetrio.resources.conversion import as_far_as_possible
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import restamp
@@ -28,7 +28,7 @@ from kubetrio.resources.paging import SELECT_KEYS, to_encode, to_look_into, turn
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
 from kubetrio.schema.kind import Kind
-from kubetrio.store.errors import Compacted
+from kubetrio.store.errors import Compacted, Unreadable
 from kubetrio.store.model import Event, EventType, KeyValue, Revision
 from kubetrio.watch.hub import Hub, Watcher
 from kubetrio.watch.window import Batch
@@ -187,6 +187,8 @@ class Watch:
             except Compacted as error:
                 gone = expired(f"too old resource version: {error.revision} ({error.floor})")
                 await self._refuse(channel, gone)
+            except Unreadable as error:
+                await self._refuse(channel, internal_error(str(error)))
             except ApiError as error:  # such as a state not older than a revision that is to come
                 await self._refuse(channel, error)
             finally:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
-from kubetrio.admission.attributes import unheard
+from kubetrio.admission.attributes import NOTHING_SAID, unheard
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, invalid
@@ -70,6 +70,10 @@ class WriteOptions(NamedTuple):
             for everybody else's endpoints refuse, and what users configure is not asked.
         work: calls functions that work over the object, elsewhere if that takes long.
         weigh: told how many bytes the object has that is there already.
+        said: the members of ``CreateOptions`` and the like as the client gave them.
+        of_collection: whether a deletion means whatever there is, and not the object by its name.
+        annotations: takes what admission tells the audit log, None where nobody asks.
+        body_annotations: the same of what shows parts of objects.
     """
 
     user: UserInfo
@@ -79,6 +83,10 @@ class WriteOptions(NamedTuple):
     own: bool = False
     work: Work = at_once
     weigh: Callable[[int], None] = unweighed
+    said: Mapping[str, Any] = NOTHING_SAID
+    of_collection: bool = False
+    annotations: dict[str, str] | None = None
+    body_annotations: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,5 +76,9 @@ class StoreFull(StoreUnavailable):
         super().__init__("the disk is full")
 
 
+class Unreadable(StoreError):
+    """A value is there and cannot be read; those of other keys can."""
+
+
 class StoreClosed(StoreError):
     """The store is shutting down; nothing of the write was kept."""

@@ -46,6 +46,40 @@ class Stamped(NamedTuple):
         """The complete bytes for a revision."""
         return b"%b%d%b" % (self.before, revision, self.after)
 
+    @property
+    def hole(self) -> int:
+        """Where in the complete bytes the revision stands; -1 where it cannot be told."""
+        return len(self.before)
+
+
+class Whole(Stamped):
+    """Bytes in `before` that are stored as they are, since the revision cannot be told in them."""
+
+    __slots__ = ()
+
+    def at(self, revision: Revision) -> bytes:
+        """The bytes."""
+        del revision
+        return self.before
+
+    @property
+    def hole(self) -> int:
+        """There is none."""
+        return -1
+
+
+def reopened(value: bytes, hole: int, revision: Revision) -> Stamped:
+    """Complete bytes with their hole open again.
+
+    Args:
+        value: the complete bytes.
+        hole: where it was (`Stamped.hole`).
+        revision: what stands there.
+    """
+    if hole < 0:
+        return Whole(value, b"")
+    return Stamped(value[:hole], value[hole + len(str(revision)) :])
+
 
 class KeyValue(NamedTuple):
     """One object at one revision (a tuple: every read makes one).
@@ -61,6 +95,22 @@ class KeyValue(NamedTuple):
     value: bytes
     revision: Revision
     create_revision: Revision
+
+    @property
+    def stale(self) -> bool:
+        """Whether a write would store the same value in another way, so that it is worth one."""
+        return False
+
+
+class Stale(KeyValue):
+    """An object whose bytes are to be written again, though they would say the same."""
+
+    __slots__ = ()
+
+    @property
+    def stale(self) -> bool:
+        """They are."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ class FakeBackend:
                 names = dict(pair for part in subject for pair in part)
                 certificate = f"{names.get('organizationName')}/{names.get('commonName')}"
                 stream = secure
-            asked = await self._read(stream, certificate)
+            asked = await self.read(stream, certificate)
             if asked is not None:
                 self.asked.append(asked)
                 await self.answer(asked)
@@ -241,7 +241,8 @@ class FakeBackend:
                     await stream.aclose()
 
     @staticmethod
-    async def _read(stream: trio.abc.Stream, certificate: str) -> Asked | None:
+    async def read(stream: trio.abc.Stream, certificate: str) -> Asked | None:
+        """The next request of a connection, None when there is none."""
         received = b""
         while b"\r\n\r\n" not in received:
             data = await stream.receive_some(65536)

@@ -21,6 +21,7 @@ from kubetrio.store.errors import (
 from kubetrio.store.model import Event, EventType, KeyValue, Range, Revision, Stamped, Store
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import StoreConfig
+from kubetrio.testing.encrypting import encrypting
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
 
 ALL = Range("\x01", "\U0010ffff")
@@ -35,7 +36,7 @@ MODELS: dict[str, Callable[[], MemoryStore]] = {
 }
 
 
-@pytest.fixture(params=[*MODELS, "sqlite"])
+@pytest.fixture(params=[*MODELS, "sqlite", "encrypted"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Every kind of engine, empty."""
     if request.param in MODELS:
@@ -43,7 +44,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         return
     config = StoreConfig(durability="normal")
     async with open_store(tmp_path, config, seeded(1)) as sqlite:
-        yield sqlite
+        yield encrypting(sqlite, opened, seeded(2)) if request.param == "encrypted" else sqlite
 
 
 async def passes(store: Store, seconds: float) -> None:
@@ -55,6 +56,12 @@ async def passes(store: Store, seconds: float) -> None:
 
 def value(text: str = "") -> Stamped:
     return Stamped(b'{"rev":', b',"text":"%b"}' % text.encode())
+
+
+def opened(complete: bytes) -> Stamped:
+    """The hole of what `value` makes, once it is filled."""
+    _, _, rest = complete.partition(b'{"rev":')
+    return Stamped(b'{"rev":', rest[rest.index(b",") :])
 
 
 def read(text: str, revision: int) -> bytes:

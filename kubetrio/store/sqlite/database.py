@@ -29,6 +29,7 @@ from kubetrio.store.model import (
     KeyValue,
     Revision,
     Stamped,
+    reopened,
 )
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.errors import DatabaseUnusable
@@ -323,7 +324,7 @@ class Writer:
 
     def _lease(self, value: Stamped, ttl_ms: int) -> None:
         """Note until when the newest revision stays, and how its value is stamped again."""
-        self._execute(sql.ADD_LEASE, (self.newest_ms + ttl_ms, self.revision, len(value.before)))
+        self._execute(sql.ADD_LEASE, (self.newest_ms + ttl_ms, self.revision, value.hole))
 
     def next_lease(self) -> int | None:
         """When the first time to live is over, None when there is none; not in a transaction."""
@@ -346,8 +347,7 @@ class Writer:
                     return True, events
                 max_bytes -= size
                 value = self._find(key, revision)[2]
-                last = Stamped(value[:hole], value[hole + len(str(revision)) :])
-                events += self.delete(key, last, revision)[1]
+                events += self.delete(key, reopened(value, hole, revision), revision)[1]
             self._execute(sql.DROP_LEASE, (at, revision))
         return len(due) == most, events
 

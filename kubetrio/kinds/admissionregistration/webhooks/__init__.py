@@ -1,0 +1,1 @@
+"""Admission webhooks: who is asked, how, and what comes of the answer."""

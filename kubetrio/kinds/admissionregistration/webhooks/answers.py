@@ -1,0 +1,261 @@
+"""Bytes that a webhook answers to a review, or why they are none, in the words of Go's client.
+
+Source: client-go's requests (which statuses are errors, and their texts); docs "Dynamic Admission
+Control" (response).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kubetrio.kinds.admissionregistration.webhooks.reviews import GROUP, REVIEW, illegal_base64
+from kubetrio.machinery.gotext import quote
+from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.schema.structural import Report, compile_type
+from kubetrio.wire import gojson, jsonwire
+from kubetrio.wire.goscan import GoJsonError
+
+Object = dict[str, Any]
+
+SHOWN_BYTES = 2048
+"""Of a body that is no review, in messages."""
+UNKNOWN = "unknown"
+STATUS = GroupVersionKind("", "v1", "Status")
+_SCHEME = 'in scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"'
+_STATUS_TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+_MEDIA_TYPE = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:/[!#$%&'*+\-.^_`|~0-9A-Za-z]+)?")
+
+_TEXTS: Mapping[int, str] = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: (
+        "the server was unable to return a response in the time allotted, but may still be "
+        "processing the request"
+    ),
+}
+_OWN_WORDS = frozenset({403, 406, 415})
+
+
+class NoReview(Exception):
+    """What came back is no review.
+
+    Args:
+        text: why.
+        code: HTTP status that stands for it in metrics.
+    """
+
+    def __init__(self, text: str, code: int = 503) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def review_in(status: int, content_type: str, body: bytes, version: str) -> Object:
+    """The review that an answer holds.
+
+    Args:
+        status: HTTP status.
+        content_type: media type that the answer says it has.
+        body: of the answer.
+        version: of the review that was sent.
+
+    Raises:
+        NoReview: it holds none.
+    """
+    if content_type and (wrong := _wrong_media_type(content_type)):
+        raise NoReview(f"Internal error occurred: {wrong}", 500)
+    if not 200 <= status <= 206:
+        raise NoReview(*_failure(status, content_type, body))
+    if not body:
+        shown = content_type or "application/json"
+        raise NoReview(f"0-length response with status code: {status} and content type: {shown}")
+    try:
+        return _decoded(body, version)
+    except ValueError as error:
+        raise NoReview(str(error)) from None
+
+
+def _wrong_media_type(text: str) -> str:
+    kind = text.partition(";")[0].strip()
+    if not kind:
+        return "mime: no media type"
+    found = _MEDIA_TYPE.match(kind)
+    if found is None:
+        return "mime: no media type"
+    if found.end() == len(kind):
+        return ""
+    if "/" in found.group():
+        return "mime: unexpected content after media subtype"
+    rest = kind[found.end() :]
+    return (
+        "mime: expected token after slash"
+        if rest.startswith("/")
+        else "mime: expected slash after first token"
+    )
+
+
+def _failure(status: int, content_type: str, body: bytes) -> tuple[str, int]:
+    """What is said of an answer with an error, and the code that counts."""
+    told = _told(body)
+    if told is not None:
+        return str(told.get("message") or UNKNOWN), int(told.get("code") or 0)
+    text = UNKNOWN
+    if not content_type or content_type.strip().lower().startswith("text/"):
+        text = body[:SHOWN_BYTES].decode("utf-8", "replace").strip()
+    if status in _OWN_WORDS:
+        if status == 406 and text in ("", UNKNOWN):
+            text = "the server was unable to respond with a content type that the client supports"
+        return text, status
+    if status in _TEXTS:
+        return _TEXTS[status], status
+    if status >= 500:
+        return (
+            f"an error on the server ({quote(text)}) has prevented the request from succeeding",
+            status,
+        )
+    return (
+        f"the server responded with the status code {status} but did not return more information",
+        status,
+    )
+
+
+def _told(body: bytes) -> Object | None:
+    """A failure that a body tells of as a ``Status``."""
+    if not body.lstrip().startswith(b"{"):
+        return None
+    try:
+        parsed = gojson.parse(body)
+        if jsonwire.find_kind(parsed) != STATUS:
+            return None
+        status = compile_type(_STATUS_TYPE).decode(parsed.value, Report())
+    except ValueError:
+        return None
+    return status if status.get("status") == "Failure" else None
+
+
+def _decoded(body: bytes, version: str) -> Object:
+    """A review of the version that was sent, its types checked.
+
+    Raises:
+        ValueError: it is none; the texts are those of Go's decoder.
+    """
+    parsed = _parsed(body)
+    said = jsonwire.find_kind(parsed)
+    sent = GroupVersionKind(GROUP, version, REVIEW)
+    gvk = jsonwire.with_defaults(said, sent)
+    if gvk != sent:
+        if gvk == STATUS:
+            raise ValueError(f"converting (v1.Status) to ({version}.{REVIEW}): unknown conversion")
+        if gvk.group != GROUP or gvk.version not in ("v1", "v1beta1") or gvk.kind != REVIEW:
+            shown = f"{gvk.group}/{gvk.version}" if gvk.group else gvk.version
+            raise ValueError(f'no kind "{gvk.kind}" is registered for version "{shown}" {_SCHEME}')
+        raise ValueError(
+            f"converting ({gvk.version}.{REVIEW}) to ({version}.{REVIEW}): unknown conversion"
+        )
+    return _checked(parsed.value or {})
+
+
+def _parsed(body: bytes) -> gojson.Parsed:
+    try:
+        if body.lstrip().startswith(b"{"):
+            return gojson.parse(body)
+    except GoJsonError as error:
+        why = f"couldn't get version/kind; json parse error: {error}"
+        raise ValueError(why) from None
+    from kubetrio.wire import yamlwire
+
+    return gojson.Parsed(yamlwire.decode(body).value, [], {})
+
+
+# --- types ---
+
+
+Check = Callable[[Any, str], Any]
+
+
+def _fail(value: Any, path: str, go_type: str) -> ValueError:
+    word = gojson.type_word(value)
+    return ValueError(
+        f"json: cannot unmarshal {word} into Go struct field AdmissionResponse.{path} "
+        f"of type {go_type}"
+    )
+
+
+def _text(value: Any, path: str) -> Any:
+    if not isinstance(value, str):
+        raise _fail(value, path, "string")
+    return value
+
+
+def _flag(value: Any, path: str) -> Any:
+    if not isinstance(value, bool):
+        raise _fail(value, path, "bool")
+    return value
+
+
+def _bytes(value: Any, path: str) -> Any:
+    if not isinstance(value, str):
+        raise _fail(value, path, "[]uint8")
+    if wrong := illegal_base64(value):
+        raise ValueError(wrong)
+    return value
+
+
+def _texts(value: Any, path: str) -> Any:
+    if not isinstance(value, list):
+        raise _fail(value, path, "[]string")
+    return [None if item is None else _text(item, path) for item in value]
+
+
+def _annotations(value: Any, path: str) -> Any:
+    if not isinstance(value, dict):
+        raise _fail(value, path, "map[string]string")
+    return {key: None if item is None else _text(item, path) for key, item in value.items()}
+
+
+def _status(value: Any, path: str) -> Any:
+    if not isinstance(value, dict):
+        raise _fail(value, path, "v1.Status")
+    try:
+        return compile_type(_STATUS_TYPE).decode(value, Report())
+    except GoJsonError as error:
+        told = re.sub(r"(Go struct field [^.]+)\.", rf"\1.{path}.", str(error))
+        raise ValueError(told) from None
+
+
+_MEMBERS: Mapping[str, Check] = {
+    "uid": _text,
+    "allowed": _flag,
+    "status": _status,
+    "patch": _bytes,
+    "patchType": _text,
+    "auditAnnotations": _annotations,
+    "warnings": _texts,
+}
+
+
+def _checked(review: Object) -> Object:
+    """A review with the members that count, their types checked."""
+    found = {name: review[name] for name in ("kind", "apiVersion") if review.get(name)}
+    response = review.get("response")
+    if response is None:
+        return found
+    if not isinstance(response, dict):
+        word = gojson.type_word(response)
+        raise ValueError(
+            f"json: cannot unmarshal {word} into Go struct field AdmissionReview.response of type "
+            "v1.AdmissionResponse"
+        )
+    checked = {
+        name: check(response[name], f"response.{name}")
+        for name, check in _MEMBERS.items()
+        if response.get(name) is not None
+    }
+    return {**found, "response": checked}
