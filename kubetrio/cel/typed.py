@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubetrio.cel.engine import engine
+from kubetrio.cel.escaping import escaped
 from kubetrio.cel.expressions import (
     Checked,
     CompileError,
@@ -20,7 +21,7 @@ from kubetrio.cel.expressions import (
 )
 from kubetrio.cel.macros import loop_variables
 from kubetrio.cel.messages import ADMISSION, pool_with
-from kubetrio.cel.schemas import DYN, FORMATS, SCALARS, escaped
+from kubetrio.cel.schemas import DYN, FORMATS, SCALARS
 
 Schema = Mapping[str, Any]
 Resolve = Callable[[str], Schema]
