@@ -32,6 +32,8 @@ THRESHOLD = 12500
 """Pods that are over and may stay; kube-controller-manager's ``--terminated-pod-gc-threshold``."""
 QUARANTINE_S = 40.0
 """For how long a node has to be gone before its pods go, in seconds."""
+PATIENCE_S = 5.0
+"""How long a pod may be on its way out before somebody else ends it, in seconds."""
 _POD, _NODE, _OVER = "pod", "node", "over"
 _ORPHANED = {
     "type": DISRUPTION_TARGET,
@@ -95,7 +97,8 @@ class PodCollection(Controller):
         if new is None:
             return
         if new.deleting:
-            self.queue.add(f"{_POD}/{namespace}/{name}")
+            # Whoever deletes it may be about to remove it, and is to be told that it was there.
+            self.queue.add_after(f"{_POD}/{namespace}/{name}", PATIENCE_S)
         if new.node and self._nodes.get("", new.node) is None:
             self.queue.add_after(f"{_NODE}/{new.node}", QUARANTINE_S)
 

@@ -87,13 +87,16 @@ async def test_a_node_that_comes_back_keeps_its_pods(autojump_clock: object) -> 
         assert not ended((await pods_of(running))["p"])
 
 
-async def test_pods_without_a_node_are_ended() -> None:
-    """No kubelet would."""
+async def test_pods_without_a_node_are_ended(autojump_clock: object) -> None:
+    """No kubelet would; who deleted them has a moment to do it."""
+    del autojump_clock
     async with controlled(NAME) as running:
         client = running.client
         await add_pod(client, "p")
         await add_pod(client, "q")
         await client.delete(client.kind("v1", "Pod"), "p", "default", gracePeriodSeconds=30)
+        assert (await pods_of(running))["p"]["status"]["phase"] == "Pending"
+        await trio.sleep(6)
         pods = await pods_of(running)
         assert ended(pods["p"])
         assert pods["p"]["status"]["phase"] == "Failed"
