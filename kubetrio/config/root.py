@@ -75,17 +75,17 @@ class Config(Section):
         "controllers", CONTROLLERS, ("*",),
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
         "that a kube-controller-manager beside this server runs",
-        more="They are `serviceaccount-token-controller`, `serviceaccount-controller`, "
-        "`legacy-serviceaccount-token-cleaner-controller`, "
-        "`root-ca-certificate-publisher-controller`, "
-        "`certificatesigningrequest-approving-controller`, "
-        "`certificatesigningrequest-signing-controller`, "
-        "`certificatesigningrequest-cleaner-controller`, "
-        "`bootstrap-signer-controller`, `token-cleaner-controller`, "
-        "`clusterrole-aggregation-controller`, `garbage-collector-controller`, "
-        "`namespace-controller`, `resourcequota-controller`, "
-        "`persistentvolumeclaim-protection-controller`, "
-        "`persistentvolume-protection-controller` and "
+        more="They are `bootstrap-signer-controller`, `certificatesigningrequest-approving- "
+        "controller`, `certificatesigningrequest-cleaner-controller`, "
+        "`certificatesigningrequest-signing-controller`, `clusterrole-aggregation- "
+        "controller`, `disruption-controller`, `endpoints-controller`, `endpointslice- "
+        "controller`, `endpointslice-mirroring-controller`, `garbage-collector-controller`, "
+        "`legacy-serviceaccount-token-cleaner-controller`, `namespace-controller`, "
+        "`persistentvolume-protection-controller`, `persistentvolumeclaim-protection- "
+        "controller`, `pod-garbage-collector-controller`, `resourcequota-controller`, "
+        "`root-ca-certificate-publisher-controller`, `serviceaccount-controller`, "
+        "`serviceaccount-token-controller`, `token-cleaner-controller`, `ttl-after- "
+        "finished-controller`, `validatingadmissionpolicy-status-controller` and "
         "`volumeattributesclass-protection-controller`. "
         "Both may run at a time: they only write what is not right.",
         group="controllers",

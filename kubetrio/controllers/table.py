@@ -16,8 +16,7 @@ from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.common.trust import Trust
-from kubetrio.kinds.core import protection
-from kubetrio.kinds.core.protection import Protected, Protection
+from kubetrio.kinds.core.protection import ClaimProtection, ClassProtection, VolumeProtection
 from kubetrio.kinds.core.quota.keeper import QuotaKeeper
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.rbac.aggregation import ClusterRoleAggregation
@@ -67,10 +66,12 @@ def _quotas(name: str, context: Context) -> Controller:
     return QuotaKeeper(name, context.informers, context.quotas, context.env)
 
 
-def _protection(protected: Protected, name: str, context: Context) -> Controller:
-    return Protection(
-        name, protected, context.registry, context.operations, context.informers.dispatcher
-    )
+def _protection(
+    protected: type[ClaimProtection | VolumeProtection | ClassProtection],
+    name: str,
+    context: Context,
+) -> Controller:
+    return protected(name, context.registry, context.operations, context.informers)
 
 
 def _garbage(name: str, context: Context) -> Controller:
@@ -153,6 +154,52 @@ def _common(context: Context) -> tuple[LiveRegistry, Operations, Dispatcher, Env
     return context.registry, context.operations, context.informers.dispatcher, context.env
 
 
+def _disruption(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.policy.disruption import Disruption
+
+    return Disruption(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _endpoints(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.services.endpoints import EndpointsKeeper
+
+    return EndpointsKeeper(
+        name, context.registry, context.operations, context.informers, context.env
+    )
+
+
+def _slices(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.discovery.slicing import EndpointSlices
+
+    return EndpointSlices(
+        name, context.registry, context.operations, context.informers, context.env
+    )
+
+
+def _mirroring(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.discovery.mirroring import Mirroring
+
+    return Mirroring(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _pods(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.pods.collection import PodCollection
+
+    return PodCollection(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _finished(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.batch.finished import FinishedJobs
+
+    return FinishedJobs(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _policies(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.admissionregistration.typechecking import PolicyStatus
+
+    return PolicyStatus(name, context.registry, context.operations, context.informers, context.env)
+
+
 TABLE: Mapping[str, Row] = {
     "serviceaccount-token-controller": Row(_account_tokens),
     "serviceaccount-controller": Row(_accounts, "serviceaccount"),
@@ -169,14 +216,21 @@ TABLE: Mapping[str, Row] = {
     "clusterrole-aggregation-controller": Row(_aggregation, "clusterrole-aggregation"),
     "garbage-collector-controller": Row(_garbage, "garbagecollector"),
     "namespace-controller": Row(_namespaces, "namespace"),
+    "endpoints-controller": Row(_endpoints, "endpoint"),
+    "endpointslice-controller": Row(_slices, "endpointslice"),
+    "endpointslice-mirroring-controller": Row(_mirroring, "endpointslicemirroring"),
+    "disruption-controller": Row(_disruption, "disruption"),
+    "pod-garbage-collector-controller": Row(_pods, "podgc"),
     "resourcequota-controller": Row(_quotas, "resourcequota"),
     "persistentvolumeclaim-protection-controller": Row(
-        partial(_protection, protection.CLAIMS), "pvc-protection"
+        partial(_protection, ClaimProtection), "pvc-protection"
     ),
     "persistentvolume-protection-controller": Row(
-        partial(_protection, protection.VOLUMES), "pv-protection"
+        partial(_protection, VolumeProtection), "pv-protection"
     ),
-    "volumeattributesclass-protection-controller": Row(partial(_protection, protection.CLASSES)),
+    "volumeattributesclass-protection-controller": Row(partial(_protection, ClassProtection)),
+    "ttl-after-finished-controller": Row(_finished, "ttl-after-finished"),
+    "validatingadmissionpolicy-status-controller": Row(_policies),
 }
 
 
