@@ -37,7 +37,7 @@ from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
-from kubetrio.kinds.admissionregistration.webhooks.services import ResolveService
+from kubetrio.kinds.common.servicelookup import ResolveService
 from kubetrio.kinds.builtin import registry as builtin_registry
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators

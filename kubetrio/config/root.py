@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
+from kubetrio.config.aggregation import Aggregation
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
@@ -35,6 +36,7 @@ class Config(Section):
         flowcontrol: how many requests execute at a time.
         services: addresses of Services.
         kubelet: how kubelets are reached.
+        aggregation: how aggregated API servers are reached.
         controllers: which of them run, by name.
         feature_gates: gates that are switched from their default, by name.
         name: name of the cluster.
@@ -56,6 +58,7 @@ class Config(Section):
     flowcontrol: FlowControl = field(default_factory=FlowControl)
     services: Services = field(default_factory=Services)
     kubelet: Kubelet = field(default_factory=Kubelet)
+    aggregation: Aggregation = field(default_factory=Aggregation)
     controllers: tuple[str, ...] = flag(
         "controllers", CONTROLLERS, ("*",),
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "

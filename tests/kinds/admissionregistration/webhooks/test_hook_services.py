@@ -11,7 +11,7 @@ from kubetrio import pki
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.assembly import Parts
 from kubetrio.env import Env
-from kubetrio.kinds.admissionregistration.webhooks.services import Services, Unresolved
+from kubetrio.kinds.common.servicelookup import Services, Unresolved
 from kubetrio.testing.client import Client
 from kubetrio.testing.hooks import open_hook
 from kubetrio.testing.server import InProcess, open_api
