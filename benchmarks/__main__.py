@@ -18,6 +18,7 @@ from benchmarks import (
     process,
     report,
     results,
+    rows_audit,
     rows_elephant,
     rows_growth,
     rows_isolation,
@@ -45,6 +46,7 @@ ROWS = (
     + rows_isolation.ROWS
     + rows_elephant.ROWS
     + rows_overhead.ROWS
+    + rows_audit.ROWS
     + rows_growth.ROWS
     + rows_overload.ROWS
 )

@@ -14,6 +14,7 @@ from functools import partial
 
 import trio
 
+from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, build_api, encrypted, encryption_of
@@ -27,6 +28,7 @@ from kubetrio.env import Env
 from kubetrio.groups import leaves
 from kubetrio.informers.workqueue import queue_families
 from kubetrio.kinds.networking.servicerange import DefaultServiceRange
+from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
 from kubetrio.store.errors import StoreError
@@ -35,7 +37,7 @@ from kubetrio.supervise import persevere
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
-CLOSING_S = 1.0
+CLOSING_S = 1.0  # for connections to others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ class Core:
             "changed files": api.reloader.run,
         }
         context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
+        runs.update(api.authenticator.tasks)
         controllers = made(self.config.controllers, context, self.table)
         api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
         runs.update((one.name, one.run) for one in controllers)
@@ -98,8 +101,8 @@ async def open_core(
         trusted: whom it believes; nobody when None.
 
     Raises:
-        StartError: the store takes no writes, the token file cannot be used, or a controller is
-            named that is not there.
+        StartError: the store takes no writes, the token file cannot be used, or a controller or
+            an admission plugin is named that is not there.
         StoreError: the data directory is in use, foreign or damaged.
     """
     table = {**TABLE, **parts.controllers}
@@ -107,6 +110,10 @@ async def open_core(
         chosen(config.controllers, table)
     except UnknownController as error:
         raise StartError(f"--controllers: {error}") from error
+    try:
+        enabled(config.admission, parts.admission)
+    except ConfigurationError as error:
+        raise StartError(str(error)) from error
     encryption = encryption_of(config, env)
     async with (
         parts.open_store(config, env) as engine,
@@ -114,8 +121,10 @@ async def open_core(
     ):
         state, trusted = State(), trusted or Trusted()
         api = build_api(config, env, store, state, port, parts, encryption)
-        async with trio.open_nursery() as nursery:
+        async with _closing(api), trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
+            if api.auditor is not None:
+                nursery.start_soon(api.auditor.run, name="audit")
             keeper = await bootstrap(config, api, state, port, trusted)
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
@@ -130,9 +139,19 @@ async def open_core(
                     trusted=trusted,
                 )
             finally:
-                with trio.move_on_after(CLOSING_S, shield=True):
-                    await api.outgoing.close()
+                if api.auditor is not None:
+                    await api.auditor.close(config.serving.shutdown_grace_s)
             nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _closing(api: Pipeline) -> AsyncIterator[None]:
+    """Close connections to others at the end of the block."""
+    try:
+        yield
+    finally:
+        with trio.move_on_after(CLOSING_S, shield=True):
+            await api.outgoing.close()
 
 
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
@@ -183,6 +202,7 @@ async def bootstrap(
     keeper: FlowConfig | None = None
     try:
         await api.rbac.sync()
+        await api.authorizers()
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()
         if await _written(own_objects, api.store):

@@ -106,6 +106,8 @@ def test_a_usage_error_is_one_line(
         ("--request-timeout", "0s"),
         ("--service-cluster-ip-range", "10.0.0.0/24,10.1.0.0/24"),
         ("--service-account-issuer", ""),
+        ("--service-account-max-token-expiration", "59m"),
+        ("--service-account-jwks-uri", "http://keys.example"),
         ("--kubelet-preferred-address-types", "Nowhere"),
         ("--kubelet-timeout", "0s"),
     ],

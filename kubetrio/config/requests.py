@@ -1,4 +1,4 @@
-"""Flags of requests: time, flow control, what pods may be."""
+"""Flags of requests: time and flow control."""
 
 from __future__ import annotations
 
@@ -51,16 +51,4 @@ class FlowControl(Section):
     priority_and_fairness: bool = flag(
         "enable-priority-and-fairness", BOOLEAN, True,
         "false: only count requests, and refuse those over the limits",
-    )  # fmt: skip
-
-
-@section
-class Admission(Section):
-    """What objects may be; see the reference of flags."""
-
-    TITLE: ClassVar[str] = "admission"
-
-    allow_privileged: bool = flag(
-        "allow-privileged", BOOLEAN, False, "accept pods with privileged containers",
-        more="kubeadm and kind set it on their clusters.",
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kubetrio.config.kinds import boolean, names
+from kubetrio.config.kinds import boolean
 
 LEAVE_OUT = "leave the flag out"
 
@@ -19,7 +19,6 @@ class Refused:
         instead: what to do.
         fine: values that ask for nothing else than what is there; one of a boolean is ``true`` or
             ``false``.
-        among: of a list, the names that ask for nothing else.
         switch: whether it is a boolean, so that no value follows it.
     """
 
@@ -27,7 +26,6 @@ class Refused:
     missing: str
     instead: str = LEAVE_OUT
     fine: tuple[str, ...] = ("",)
-    among: tuple[str, ...] = ()
     switch: bool = field(default=False, kw_only=True)
 
     def problem(self, value: str) -> str:
@@ -40,11 +38,7 @@ class Refused:
             value = "true" if boolean(value) else "false"
         if value in self.fine:
             return ""
-        asked = [name for name in names(value) if name not in self.among]
-        if self.among and not asked:
-            return ""
-        which = f" ({', '.join(asked)})" if self.among else ""
-        return f"--{self.name}: {self.missing}{which}; {self.instead}"
+        return f"--{self.name}: {self.missing}; {self.instead}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def _row(row: Row) -> tuple[str, str, str, str]:
 
 
 def _refused(row: Refused) -> tuple[str, str, str, str]:
-    values = row.among or tuple(value for value in row.fine if value)
+    values = tuple(value for value in row.fine if value)
     shown = ", ".join(f"`{value}`" for value in values)
     return f"`--{row.name}`", shown, _sentence(row.missing), _sentence(row.instead)
 

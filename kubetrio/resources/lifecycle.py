@@ -550,4 +550,5 @@ def _attributes(
         options=options.said,
         warn=options.warn,
         own=options.own,
+        annotations={} if options.annotations is None else options.annotations,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
-from kubetrio.kinds.core.podsecurity.policy import Policy, policy_of
+from kubetrio.kinds.core.podsecurity.policy import UNLABELLED, Policy, policy_of
 
 PREFIX = "/registry/namespaces/"
 
@@ -26,9 +26,13 @@ class Namespaces:
 
     Args:
         informers: of the server.
+
+    Attributes:
+        defaults: the policy of namespaces that say nothing of it.
     """
 
     def __init__(self, informers: SharedInformerFactory) -> None:
+        self.defaults: Policy = UNLABELLED
         self._store = informers.store
         self._informer = informers.informer(PREFIX)
         self._known: dict[str, _Known] = {}
@@ -53,15 +57,24 @@ class Namespaces:
         await self._informer.sync()
         obj = self._informer.lister.get(namespace)
         if obj is not None:
-            known = self._known[namespace] = _known(obj)
+            known = self._known[namespace] = self._summary(obj)
             return known
         # The store may be ahead of the commit stream, but what is ahead is not remembered.
         found = await self._store.get(PREFIX + namespace)
-        return None if found is None else _known(orjson.loads(found.value))
+        return None if found is None else self._summary(orjson.loads(found.value))
 
+    async def get(self, namespace: str) -> dict[str, Any] | None:
+        """A whole namespace; it must not be changed."""
+        await self._informer.sync()
+        obj = self._informer.lister.get(namespace)
+        if obj is not None:
+            return obj
+        found = await self._store.get(PREFIX + namespace)
+        return None if found is None else orjson.loads(found.value)
 
-def _known(obj: dict[str, Any]) -> _Known:
-    return _Known(
-        phase=str((obj.get("status") or {}).get("phase", "Active")),
-        policy=policy_of((obj.get("metadata") or {}).get("labels") or {}),
-    )
+    def _summary(self, obj: dict[str, Any]) -> _Known:
+        labels = (obj.get("metadata") or {}).get("labels") or {}
+        return _Known(
+            phase=str((obj.get("status") or {}).get("phase", "Active")),
+            policy=policy_of(labels, self.defaults),
+        )

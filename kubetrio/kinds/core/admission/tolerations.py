@@ -28,11 +28,19 @@ def _tolerated(tolerations: list[Object], key: str) -> bool:
 
 
 class DefaultTolerationSeconds(Base):
-    """Pods stay for a while on nodes that fail."""
+    """Pods stay for a while on nodes that fail.
+
+    Args:
+        not_ready_s: seconds on a node that is not ready.
+        unreachable_s: seconds on one that cannot be reached.
+    """
 
     name = "DefaultTolerationSeconds"
     resources = frozenset({PODS})
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
+
+    def __init__(self, not_ready_s: int = TOLERATED_S, unreachable_s: int = TOLERATED_S) -> None:
+        self._seconds = {NOT_READY: not_ready_s, UNREACHABLE: unreachable_s}
 
     async def mutate(self, attributes: Attributes) -> None:
         """Add the two tolerations that are missing."""
@@ -40,7 +48,7 @@ class DefaultTolerationSeconds(Base):
         if pod is None:
             return
         tolerations = list(pod["spec"].get("tolerations") or ())
-        missing = [key for key in (NOT_READY, UNREACHABLE) if not _tolerated(tolerations, key)]
+        missing = [key for key in self._seconds if not _tolerated(tolerations, key)]
         if not missing:
             return
         tolerations += [
@@ -48,7 +56,7 @@ class DefaultTolerationSeconds(Base):
                 "key": key,
                 "operator": "Exists",
                 "effect": "NoExecute",
-                "tolerationSeconds": TOLERATED_S,
+                "tolerationSeconds": self._seconds[key],
             }
             for key in missing
         ]

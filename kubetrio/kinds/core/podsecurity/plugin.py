@@ -1,7 +1,7 @@
 """PodSecurity: pods keep to the Pod Security Standard that their namespace names.
 
-Pods that do not are refused; pods and what makes pods are noted and warned of.  Nobody is exempt,
-and namespaces without labels ask for nothing, as by default.
+Pods that do not are refused; pods and what makes pods are noted and warned of.  Who is exempt, and
+what namespaces without labels ask for, is configured (`configuration`).
 
 Source: docs "Pod Security Admission"; KEP-2579.
 """
@@ -17,8 +17,15 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.kinds.core.podsecurity.baseline import SECCOMP_CONTAINER
+from kubetrio.kinds.core.podsecurity.configuration import Configuration
 from kubetrio.kinds.core.podsecurity.parts import annotations_of, plural
-from kubetrio.kinds.core.podsecurity.policy import PREFIX, Policy, Standard, policy_of
+from kubetrio.kinds.core.podsecurity.policy import (
+    PREFIX,
+    PRIVILEGED,
+    Policy,
+    Standard,
+    policy_of,
+)
 from kubetrio.kinds.core.podsecurity.standards import violations
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names import GroupResource
@@ -50,7 +57,9 @@ HARMLESS = frozenset(
 ENFORCED = PREFIX + "enforce-policy"
 AUDITED = PREFIX + "audit-violations"
 ERROR = PREFIX + "error"
+EXEMPT = PREFIX + "exempt"
 ANYTHING = str(Standard())
+DEFAULT = Configuration()
 PODS_CHECKED = 3000  # of a namespace whose policy becomes stricter
 CHECKING_S = 1.0  # and for how long
 PODS_AT_ONCE = 50  # between which other tasks run
@@ -62,15 +71,23 @@ class PodSecurity(Base):
     Args:
         policy: knows the policies of namespaces.
         objects: reads the pods of a namespace.
+        configuration: who is exempt, and what holds by default.
     """
 
     name = "PodSecurity"
     resources = frozenset({PODS, NAMESPACES, *TEMPLATES})
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
-    def __init__(self, policy: NamespacePolicy, objects: ObjectCache) -> None:
+    def __init__(
+        self,
+        policy: NamespacePolicy,
+        objects: ObjectCache,
+        configuration: Configuration = DEFAULT,
+    ) -> None:
         self._policy = policy
         self._objects = objects
+        self._defaults = configuration.defaults
+        self._exempt = configuration.exempt
 
     async def validate(self, attributes: Attributes) -> None:
         """Refuse pods and labels, warn of what will become pods.
@@ -88,7 +105,26 @@ class PodSecurity(Base):
             else:
                 await self._validate_maker(attributes, TEMPLATES[resource])
 
+    def _is_exempt(self, attributes: Attributes) -> bool:
+        """Whether the namespace or the user of a write is; leaves the audit log why."""
+        exempt, why = self._exempt, ""
+        if attributes.namespace in exempt.namespaces:
+            why = "namespace"
+        elif attributes.user.name in exempt.users:
+            why = "user"
+        if why:
+            attributes.annotations[EXEMPT] = why
+        return bool(why)
+
+    def _is_class_exempt(self, attributes: Attributes, spec: Object) -> bool:
+        if spec.get("runtimeClassName") not in self._exempt.runtime_classes:
+            return False
+        attributes.annotations[EXEMPT] = "runtimeClass"
+        return True
+
     async def _validate_pod(self, attributes: Attributes) -> None:
+        if self._is_exempt(attributes):
+            return
         policy = await self._policy(attributes.namespace)
         if policy is None:
             raise internal_error(f"failed to lookup namespace {quote(attributes.namespace)}")
@@ -97,6 +133,8 @@ class PodSecurity(Base):
             return
         pod = attributes.obj or {}
         if attributes.operation is Operation.UPDATE and not _significant(pod, attributes.old or {}):
+            return
+        if self._is_class_exempt(attributes, pod.get("spec") or {}):
             return
         attributes.annotations[ENFORCED] = str(policy.enforce)
         findings = Findings(pod)
@@ -107,6 +145,8 @@ class PodSecurity(Base):
         _warn(attributes, policy, findings)
 
     async def _validate_maker(self, attributes: Attributes, path: Sequence[str]) -> None:
+        if self._is_exempt(attributes):
+            return
         policy = await self._policy(attributes.namespace)
         # Without its namespace it makes no pods; that is for others to refuse.
         if policy is None or not policy.advises:
@@ -115,22 +155,56 @@ class PodSecurity(Base):
         for member in path:
             template = (template or {}).get(member)
         if template and template.get("spec"):
+            if self._is_class_exempt(attributes, template["spec"]):
+                return
             findings = Findings(template)
             _note(attributes, policy, findings)
             _warn(attributes, policy, findings)
 
     async def _validate_namespace(self, attributes: Attributes) -> None:
-        policy = _policy_in(attributes.obj)
+        policy = self._policy_in(attributes.obj)
+        exempt = attributes.name in self._exempt.namespaces
         if attributes.operation is Operation.CREATE:
             if policy.causes:
                 raise invalid(attributes.resource.group_kind, attributes.name, policy.causes)
+            if exempt:
+                self._warn_of_exemption(attributes, policy)
             return
-        old = _policy_in(attributes.old)
+        old = self._policy_in(attributes.old)
         # What was stored before there was a check may stay, but not become another mistake.
         if policy.causes and policy.causes != old.causes:
             raise invalid(attributes.resource.group_kind, attributes.name, policy.causes)
-        if policy.enforce.tightens(old.enforce):
+        if not policy.enforce.tightens(old.enforce):
+            return
+        if exempt:
+            self._warn_of_exemption(attributes, policy)
+        else:
             attributes.warn(await self._existing(attributes.name, policy.enforce))
+
+    def _policy_in(self, namespace: Object | None) -> Policy:
+        labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
+        return policy_of(labels, self._defaults)
+
+    def _warn_of_exemption(self, attributes: Attributes, policy: Policy) -> None:
+        """Say that labels of an exempt namespace mean nothing."""
+        if not policy.beside(self._defaults):
+            return
+        labels = ((attributes.obj or {}).get("metadata") or {}).get("labels") or {}
+        said = ", ".join(
+            f"{mode}={standard}"
+            for mode, standard in (
+                ("enforce", policy.enforce),
+                ("audit", policy.audit),
+                ("warn", policy.warn),
+            )
+            if standard.level != PRIVILEGED
+            and (PREFIX + mode in labels or f"{PREFIX}{mode}-version" in labels)
+        )
+        text = (
+            f"namespace {quote(attributes.name)} is exempt from Pod Security, "
+            f"and the policy ({said}) will be ignored"
+        )
+        attributes.warn([text])
 
     async def _existing(self, namespace: str, standard: Standard) -> list[str]:
         """What to say of pods that were there before a namespace's standard."""
@@ -161,10 +235,6 @@ class PodSecurity(Base):
                 f"enforce level {quote(str(standard))}"
             )
         return told + sorted(f"{_some(names)}: {reasons}" for reasons, names in groups.items())
-
-
-def _policy_in(namespace: Object | None) -> Policy:
-    return policy_of(((namespace or {}).get("metadata") or {}).get("labels") or {})
 
 
 class Findings:

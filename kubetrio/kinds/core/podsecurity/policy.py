@@ -16,6 +16,7 @@ from kubetrio.machinery.status import Cause
 PREFIX = "pod-security.kubernetes.io/"
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 LATEST = "latest"
+VERSION_MUST = 'must be "latest" or "v1.x"'
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
 
 
@@ -58,6 +59,13 @@ class Policy:
     warn: Standard = Standard()
     causes: tuple[Cause, ...] = ()
 
+    def beside(self, defaults: Policy) -> bool:
+        """Whether it asks for something, and for something else than by default."""
+        mine = (self.enforce, self.audit, self.warn)
+        if all(standard.level == PRIVILEGED for standard in mine):
+            return False
+        return mine != (defaults.enforce, defaults.audit, defaults.warn)
+
     @property
     def advises(self) -> bool:
         """Whether there is anything to say where nothing is enforced."""
@@ -73,34 +81,50 @@ class Policy:
 UNLABELLED = Policy()
 
 
-def policy_of(labels: Mapping[str, str]) -> Policy:
-    """The policy of a namespace with these labels; `UNLABELLED` itself when none is about it.
+def minor_of(version: str) -> int | None:
+    """The minor of a version such as ``v1.34``, None for the latest.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if version == LATEST:
+        return None
+    found = _VERSION.fullmatch(version)
+    if found is None or not is_int64(minor := int(found[1])):
+        raise ValueError(VERSION_MUST)
+    return minor
+
+
+def policy_of(labels: Mapping[str, str], defaults: Policy = UNLABELLED) -> Policy:
+    """The policy of a namespace with these labels; `defaults` itself when none is about it.
 
     A level that is none enforces the strictest, but neither audits nor warns; a version that is
     none is the latest.  What is enforced is warned of, where no label says of what to warn.
     """
     if not any(label.startswith(PREFIX) for label in labels):
-        return UNLABELLED
+        return defaults
     causes: list[Cause] = []
 
-    def standard(mode: str, unknown: str) -> Standard:
-        level = labels.get(PREFIX + mode, PRIVILEGED)
+    def standard(mode: str, unknown: str, default: Standard) -> Standard:
+        level = labels.get(PREFIX + mode, default.level)
         if level not in LEVELS:
             causes.append(_invalid(mode, level, f"must be one of {', '.join(LEVELS)}"))
             level = unknown
-        text = labels.get(f"{PREFIX}{mode}-version", LATEST)
-        if text == LATEST:
+        text = labels.get(f"{PREFIX}{mode}-version")
+        if text is None:
+            return Standard(level, default.minor)
+        try:
+            return Standard(level, minor_of(text))
+        except ValueError as error:
+            causes.append(_invalid(f"{mode}-version", text, str(error)))
             return Standard(level)
-        found = _VERSION.fullmatch(text)
-        if found is None or not is_int64(minor := int(found[1])):
-            causes.append(_invalid(f"{mode}-version", text, 'must be "latest" or "v1.x"'))
-            return Standard(level)
-        return Standard(level, minor)
 
-    enforce = standard("enforce", RESTRICTED)
-    audit, warn = standard("audit", PRIVILEGED), standard("warn", PRIVILEGED)
+    enforce = standard("enforce", RESTRICTED, defaults.enforce)
+    audit = standard("audit", PRIVILEGED, defaults.audit)
+    warn = standard("warn", PRIVILEGED, defaults.warn)
     unsaid = PREFIX + "warn" not in labels
-    if unsaid and enforce.level != PRIVILEGED and labels.get(PREFIX + "enforce") in LEVELS:
+    stricter = LEVELS.index(enforce.level) > LEVELS.index(warn.level)
+    if unsaid and stricter and labels.get(PREFIX + "enforce") in LEVELS:
         own_version = f"{PREFIX}warn-version" in labels
         warn = Standard(enforce.level, warn.minor if own_version else enforce.minor)
     return Policy(enforce=enforce, audit=audit, warn=warn, causes=tuple(causes))

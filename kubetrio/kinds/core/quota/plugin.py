@@ -9,13 +9,14 @@ Source: docs "Resource Quotas"; the plugin runs last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.plugin import Base, denied
+from kubetrio.kinds.core.quota.limits import Limit, check_covered
 from kubetrio.kinds.core.quota.usage import (
     CLAIMS,
     PODS,
@@ -71,15 +72,17 @@ class ResourceQuota(Base):
     Args:
         lookup: says cheaply whether a namespace has quotas at all.
         quotas: reads and charges them.
+        limits: what needs a quota.
     """
 
     name = "ResourceQuota"
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
     about_own = False
 
-    def __init__(self, lookup: Lookup, quotas: Quotas) -> None:
+    def __init__(self, lookup: Lookup, quotas: Quotas, limits: Sequence[Limit] = ()) -> None:
         self._lookup = lookup
         self._quotas = quotas
+        self._limits = limits
 
     async def validate(self, attributes: Attributes) -> None:
         """Refuse what exceeds a quota, charge what does not."""
@@ -87,6 +90,7 @@ class ResourceQuota(Base):
         if obj is None or not _counts(attributes, obj):
             return
         if not await self._lookup.of_namespace("resourcequotas", namespace):
+            self._check_covered(attributes, obj, [])
             return
         if attributes.dry_run:
             await self._admit(attributes, obj)
@@ -103,6 +107,7 @@ class ResourceQuota(Base):
     async def _admit(self, attributes: Attributes, obj: Object) -> None:
         """Check all quotas, and charge them then; again those that were written meanwhile."""
         quotas = await self._quotas.of(attributes.namespace)
+        self._check_covered(attributes, obj, quotas)
         failed: list[str] = []
         for _ in range(ATTEMPTS):
             failed = []
@@ -114,6 +119,20 @@ class ResourceQuota(Base):
             found = await self._quotas.of(attributes.namespace)
             quotas = [quota for quota in found if quota["metadata"]["name"] in failed]
         raise conflict(QUOTAS, failed[0], OBJECT_MODIFIED)
+
+    def _check_covered(self, attributes: Attributes, obj: Object, quotas: Sequence[Object]) -> None:
+        """Refuse what needs a quota that is not there.
+
+        Raises:
+            ApiError: 403 for a resource, 500 for a scope, as in kube-apiserver.
+        """
+        if not self._limits:
+            return
+        concerning = [each for each in quotas if _concerns(attributes, obj, each)]
+        # Where no quota counts an object, what it adds counts as if one did.
+        if not any(_delta(attributes, obj, each) for each in concerning or [{}]):
+            return
+        check_covered(self._limits, attributes, obj, concerning, quotas)
 
 
 def _counts(attributes: Attributes, obj: Object) -> bool:

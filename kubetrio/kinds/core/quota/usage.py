@@ -270,18 +270,34 @@ def _crosses_namespaces(spec: Object) -> bool:
 _SCOPES = {PODS: _in_scope, CLAIMS: _claim_in_scope}
 
 
-def counts_for(resource: GroupResource, obj: Object, quota: Object) -> bool:
-    """Whether an object is in the scopes of a quota; only pods and claims have any."""
+Scope = tuple[str, str, tuple[str, ...]]
+"""A scope's name, its operator and its values."""
+
+
+def scopes_of(quota: Object) -> list[Scope]:
+    """The scopes of a quota."""
     spec = quota.get("spec") or {}
-    scopes = [(name, "Exists", ()) for name in spec.get("scopes") or ()]
-    scopes += [
-        (each["scopeName"], each["operator"], tuple(each.get("values") or ()))
-        for each in (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    scopes: list[Scope] = [(name, "Exists", ()) for name in spec.get("scopes") or ()]
+    return scopes + [
+        scope_of(each) for each in (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     ]
-    if not scopes:
-        return True
-    in_scope = _SCOPES.get(resource)
-    return in_scope is not None and all(in_scope(obj, *scope) for scope in scopes)
+
+
+def scope_of(requirement: Object) -> Scope:
+    """A scope as a selector names it."""
+    values = tuple(requirement.get("values") or ())
+    return requirement["scopeName"], requirement.get("operator") or "", values
+
+
+def in_scope(resource: GroupResource, obj: Object, scope: Scope) -> bool:
+    """Whether an object is in a scope; only pods and claims are in any."""
+    tells = _SCOPES.get(resource)
+    return tells is not None and tells(obj, *scope)
+
+
+def counts_for(resource: GroupResource, obj: Object, quota: Object) -> bool:
+    """Whether an object is in the scopes of a quota."""
+    return all(in_scope(resource, obj, scope) for scope in scopes_of(quota))
 
 
 def printed(amounts: Mapping[str, Quantity]) -> str:

@@ -1,0 +1,113 @@
+"""Admission plugins that are off by default; their modules are loaded when one is on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubetrio.admission.chain import Plugin
+
+if TYPE_CHECKING:
+    from kubetrio.kinds.plugins import Around
+
+
+def always_admit(_: Around) -> Plugin:
+    """AlwaysAdmit."""
+    from kubetrio.kinds.core.admission.always import AlwaysAdmit
+
+    return AlwaysAdmit()
+
+
+def always_deny(_: Around) -> Plugin:
+    """AlwaysDeny."""
+    from kubetrio.kinds.core.admission.always import AlwaysDeny
+
+    return AlwaysDeny()
+
+
+def auto_provision(around: Around) -> Plugin:
+    """NamespaceAutoProvision."""
+    from kubetrio.kinds.core.admission.existence import NamespaceAutoProvision
+
+    return NamespaceAutoProvision(around.namespaces.phase, around.server.provide)
+
+
+def namespace_exists(around: Around) -> Plugin:
+    """NamespaceExists."""
+    from kubetrio.kinds.core.admission.existence import NamespaceExists
+
+    return NamespaceExists(around.namespaces.phase)
+
+
+def anti_affinity(_: Around) -> Plugin:
+    """LimitPodHardAntiAffinityTopology."""
+    from kubetrio.kinds.core.admission.spreading import LimitPodHardAntiAffinityTopology
+
+    return LimitPodHardAntiAffinityTopology()
+
+
+def extended_resources(_: Around) -> Plugin:
+    """ExtendedResourceToleration."""
+    from kubetrio.kinds.core.admission.spreading import ExtendedResourceToleration
+
+    return ExtendedResourceToleration()
+
+
+def node_restriction(around: Around) -> Plugin:
+    """NodeRestriction."""
+    from kubetrio.kinds.core.admission.noderestriction import NodeRestriction
+
+    return NodeRestriction(around.lookup, around.server.authorize)
+
+
+def always_pull(_: Around) -> Plugin:
+    """AlwaysPullImages."""
+    from kubetrio.kinds.core.admission.pulling import AlwaysPullImages
+
+    return AlwaysPullImages()
+
+
+def image_policy(around: Around) -> Plugin:
+    """ImagePolicyWebhook."""
+    from kubetrio.kinds.core.admission import imagepolicy
+
+    configuration = imagepolicy.configured(around.configurations.of("ImagePolicyWebhook"))
+    server = around.server
+    return imagepolicy.ImagePolicyWebhook(server.outgoing, configuration, server.env)
+
+
+def node_selector(around: Around) -> Plugin:
+    """PodNodeSelector."""
+    from kubetrio.kinds.core.admission import nodeselectors
+
+    selectors = nodeselectors.configured(around.configurations.of("PodNodeSelector"))
+    return nodeselectors.PodNodeSelector(around.namespaces.get, selectors)
+
+
+def toleration_lists(around: Around) -> Plugin:
+    """PodTolerationRestriction."""
+    from kubetrio.kinds.core.admission import tolerationlists
+
+    lists = tolerationlists.configured(around.configurations.of("PodTolerationRestriction"))
+    return tolerationlists.PodTolerationRestriction(around.namespaces.get, lists)
+
+
+def event_limits(around: Around) -> Plugin:
+    """EventRateLimit."""
+    from kubetrio.kinds.core.admission import eventlimits
+
+    limits = eventlimits.configured(around.configurations.of("EventRateLimit"))
+    return eventlimits.EventRateLimit(limits, around.server.env.now)
+
+
+def owners(around: Around) -> Plugin:
+    """OwnerReferencesPermissionEnforcement."""
+    from kubetrio.kinds.core.admission.owners import OwnerReferencesPermissionEnforcement
+
+    return OwnerReferencesPermissionEnforcement(around.server.authorize, around.server.registry)
+
+
+def external_ips(_: Around) -> Plugin:
+    """DenyServiceExternalIPs."""
+    from kubetrio.kinds.core.admission.externalips import DenyServiceExternalIPs
+
+    return DenyServiceExternalIPs()
