@@ -78,7 +78,10 @@ class Core:
         }
         context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
         runs.update(api.authenticator.tasks)
-        controllers = made(self.config.controllers, context, self.table)
+        controllers = [
+            *made(self.config.controllers, context, self.table),
+            *api.aggregation.controllers,
+        ]
         api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
         runs.update((one.name, one.run) for one in controllers)
         if self.flow_config is not None:
@@ -202,6 +205,7 @@ async def bootstrap(
     keeper: FlowConfig | None = None
     try:
         await api.rbac.sync()
+        await api.aggregation.routes.sync()
         await api.authorizers()
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()

@@ -19,6 +19,10 @@ log = Log("kubetrio.controllers")
 EXPECTED = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
 
+class NotYet(Exception):
+    """A key cannot be brought into order now, for a reason outside of this server."""
+
+
 class Source(Protocol):
     """What a controller waits for before it begins: an informer or a reflector."""
 
@@ -85,7 +89,7 @@ class Controller(ABC):
     async def _attempt(self, key: str) -> None:
         try:
             await self.sync(key)
-        except (ApiError, StoreError) as error:
+        except (ApiError, StoreError, NotYet) as error:
             if not isinstance(error, ApiError) or error.code not in EXPECTED:
                 log.warning("cannot sync", controller=self.name, key=key, error=str(error))
         except Exception as error:  # noqa: BLE001  (logged; other keys must go on)
