@@ -428,11 +428,14 @@ def _annotations(api: Api, record: Record, code: int, *, with_total: bool) -> Ma
         verdict is not None
         and verdict.decision is Decision.ALLOW
         and not (verdict.reason or request.annotations or spent > SLOW_S)
+        and not request.body_annotations
         and record.size <= MOST_LIST_BYTES
         and (resource is None or not resource.deprecated)
     ):
         return ALLOWED
     found: dict[str, str] = dict(request.annotations) if request.annotations else {}
+    if request.body_annotations and record.chosen.level >= Level.REQUEST:
+        found.update(request.body_annotations)
     if verdict is not None:
         if verdict.decision is Decision.ALLOW:
             found.update(ALLOWED if not verdict.reason else {**ALLOWED, REASON: verdict.reason})

@@ -225,6 +225,7 @@ class Request:
         accepted: what the client accepts of an offer, for the last offer that was asked about.
         verdict: what authorizers thought of it.
         annotations: what stages note for the audit log, by key.
+        body_annotations: the same of what shows parts of objects.
         record: what the audit log knows of it, None if that does not want it.
     """
 
@@ -265,6 +266,7 @@ class Request:
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)
     verdict: Verdict | None = field(init=False, default=None)
     annotations: dict[str, str] = field(init=False, default_factory=dict)
+    body_annotations: dict[str, str] = field(init=False, default_factory=dict)
     record: Any = field(init=False, default=None)
 
     @property

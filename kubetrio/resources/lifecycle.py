@@ -551,4 +551,5 @@ def _attributes(
         warn=options.warn,
         own=options.own,
         annotations={} if options.annotations is None else options.annotations,
+        body_annotations={} if options.body_annotations is None else options.body_annotations,
     )

@@ -73,6 +73,7 @@ class WriteOptions(NamedTuple):
         said: the members of ``CreateOptions`` and the like as the client gave them.
         of_collection: whether a deletion means whatever there is, and not the object by its name.
         annotations: takes what admission tells the audit log, None where nobody asks.
+        body_annotations: the same of what shows parts of objects.
     """
 
     user: UserInfo
@@ -85,6 +86,7 @@ class WriteOptions(NamedTuple):
     said: Mapping[str, Any] = NOTHING_SAID
     of_collection: bool = False
     annotations: dict[str, str] | None = None
+    body_annotations: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ import trio
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.config import Admission, Config, Serving, Storage
 from kubetrio.env import seeded
 from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.kinds import plugins
 from kubetrio.kinds.builtin import registry
 from kubetrio.kinds.core.admission.serviceaccounts import (
     ACCOUNT_KEYS,
@@ -24,11 +25,9 @@ from kubetrio.kinds.core.admission.serviceaccounts import (
     secret_names,
 )
 from kubetrio.kinds.core.validation.podannotations import MIRROR
-from kubetrio.kinds.plugins import DEFAULT_OFF
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import stamp
-from kubetrio.testing.client import Client
 from kubetrio.testing.server import open_api
 from kubetrio.testing.store_model import MemoryStore
 
@@ -304,18 +303,15 @@ def test_every_way_to_name_a_secret(source: Object) -> None:
     assert [name for name in secret_names({"volumes": [source]}) if name] == ["s"]
 
 
-async def test_the_plugin_is_off_with_a_reason(client: Client) -> None:
-    """Until something makes the accounts that it looks for, pods need none."""
-    assert DEFAULT_OFF[ServiceAccount.name]
-    made = await client.request("POST", PODS, json=pod())
-    assert made.status == 201
-    assert "serviceAccountName" not in made.json()["spec"]
-
-
-async def test_the_plugin_in_a_whole_server(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_plugin_in_a_whole_server(tmp_path: Path) -> None:
     """Where it is on, the pod is stored with its account and its token, and valid."""
-    monkeypatch.setattr(plugins, "DEFAULT_OFF", {})
-    async with open_api() as server, server.connect() as client:
+    config = Config(
+        data_dir=tmp_path,
+        serving=Serving(secure_port=6443),
+        storage=Storage(durability="normal"),
+        admission=Admission(enable_plugins=("ServiceAccount",)),
+    )
+    async with open_api(config=config) as server, server.connect() as client:
         accounts = "/api/v1/namespaces/default/serviceaccounts"
         await client.request("POST", accounts, json={"metadata": {"name": "default"}})
         made = await client.request("POST", PODS, json=pod())
