@@ -233,7 +233,7 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
             field_manager=manager,
             warn=request.warn,
             annotations=request.annotations,
-        body_annotations=request.body_annotations,
+            body_annotations=request.body_annotations,
         )
     causes += _manager_causes(manager)
     dry = request.query_list("dryRun")

@@ -38,6 +38,8 @@ Headers = list[tuple[bytes, bytes]]
 AGGREGATOR = UserInfo("system:kube-aggregator", groups=(MASTERS,))
 """As whom this server asks what there is; it may see everything."""
 KEPT_CONTEXTS = 256
+FRESH_S = 86400.0
+"""Seconds after which the certificate is looked for again: it may have been renewed."""
 NAMING = frozenset({b"x-remote-user", b"x-remote-uid", b"x-remote-group"})
 NAMING_EXTRA = b"x-remote-extra-"
 KEY_SAFE = "!#$&'*+-.^_`|~"  # of names of headers, beside letters and digits (RFC 9110, token)
@@ -124,7 +126,8 @@ class FrontProxy:
         self._dial = dial
         self._resolve = resolve
         self._identity = identity
-        self._contexts: OrderedDict[tuple[bytes, bool], ssl.SSLContext] = OrderedDict()
+        self._contexts: OrderedDict[tuple[bytes, bool], tuple[float, ssl.SSLContext]]
+        self._contexts = OrderedDict()
 
     def reload(self) -> None:
         """Show another certificate from now on: its files changed."""
@@ -234,20 +237,20 @@ class FrontProxy:
         ]
 
     async def _context(self, ca: bytes, insecure: bool) -> ssl.SSLContext:
-        key = (ca, insecure)
-        found = self._contexts.get(key)
-        if found is None:
-            try:
-                found = await self._env.run_blocking(self._make, ca, insecure)
-            except (OSError, ValueError, PkiError) as error:  # ssl.SSLError is an OSError
-                why = error.reason if isinstance(error, ssl.SSLError) else None
-                raise Unusable(why or str(error)) from error
-            self._contexts[key] = found
-            if len(self._contexts) > KEPT_CONTEXTS:
-                self._contexts.popitem(last=False)
-        else:
+        key, now = (ca, insecure), trio.current_time()
+        kept = self._contexts.get(key)
+        if kept is not None and now - kept[0] < FRESH_S:
             self._contexts.move_to_end(key)
-        return found
+            return kept[1]
+        try:
+            made = await self._env.run_blocking(self._make, ca, insecure)
+        except (OSError, ValueError, PkiError) as error:  # ssl.SSLError is an OSError
+            why = error.reason if isinstance(error, ssl.SSLError) else None
+            raise Unusable(why or str(error)) from error
+        self._contexts[key] = (now, made)
+        if len(self._contexts) > KEPT_CONTEXTS:
+            self._contexts.popitem(last=False)
+        return made
 
     def _make(self, ca: bytes, insecure: bool) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
