@@ -25,6 +25,7 @@ from benchmarks import (
     rows_list,
     rows_overhead,
     rows_overload,
+    rows_rbac,
     rows_request,
     rows_start,
     rows_stream,
@@ -49,6 +50,7 @@ ROWS = (
     + rows_audit.ROWS
     + rows_growth.ROWS
     + rows_overload.ROWS
+    + rows_rbac.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 

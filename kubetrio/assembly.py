@@ -56,7 +56,8 @@ from kubetrio.kinds.core.admission.existence import NamespaceMaker
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
 from kubetrio.kinds.core.tokensecrets import last_used_labels
-from kubetrio.kinds.plugins import Server, admission
+from kubetrio.kinds.pluginparts import Server
+from kubetrio.kinds.plugins import admission
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills

@@ -43,6 +43,8 @@ Args = TypeVarTuple("Args")
 SLOW_S = 0.5
 MOST_LIST_BYTES = 64 * 1024 * 1024
 """Of a list that is sent in pieces and noted in one."""
+MOST_REMEMBERED = 512
+"""Characters of a path whose parts are remembered as JSON."""
 GONE_S = 5.0
 """How long an event may take to be written whose request nobody waits for any more."""
 LATENCY = "apiserver.latency.k8s.io/"
@@ -129,6 +131,8 @@ class Record:
         query = request.raw_query
         if self._ref is not None:
             ref = ref_json(self._ref)
+        elif info.is_resource and len(request.raw_path) > MOST_REMEMBERED:
+            ref = ref_json(self.ref)
         elif info.is_resource:
             ref = _ref_json(
                 info.resource, info.namespace, info.name, info.group, info.version,

@@ -40,7 +40,7 @@ def source_of(request: Request) -> Source:
         forwarded = _first(request, b"x-forwarded-for")
     if b"x-real-ip" in headers:
         real = _first(request, b"x-real-ip")
-    if len(agent) + len(forwarded) > AGENT_BYTES:  # a client chooses them
+    if len(agent) + len(forwarded) + len(real) > AGENT_BYTES:  # a client chooses them
         return _source(agent, forwarded, real, request.peer)
     return _known_source(agent, forwarded, real, request.peer)
 

@@ -115,24 +115,7 @@ class Chain:
 
     def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
         """The first opinion; none at all means no.  Waits only where an authorizer does."""
-        return run(self._walk(attributes))
-
-    def _walk(self, attributes: Attributes) -> Walk[Verdict]:
-        reasons: list[str] = []
-        errors: list[str] = []
-        for authorizer in self.authorizers:
-            verdict = authorizer.authorize(attributes)
-            if not isinstance(verdict, Verdict):
-                verdict = yield verdict
-            if verdict.decision is not Decision.NO_OPINION:
-                return verdict
-            if verdict.reason:
-                reasons.append(verdict.reason)
-            if verdict.error:
-                errors.append(verdict.error)
-        if not reasons and not errors:
-            return NO_OPINION
-        return Verdict(Decision.NO_OPINION, "\n".join(reasons), aggregate(errors))
+        return _decided(self.authorizers, attributes, [])
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
         """What all authorizers together let somebody do."""
@@ -155,6 +138,40 @@ class Chain:
             if rules.error:
                 errors.append(rules.error)
         return Rules(resources, paths, incomplete, aggregate(errors))
+
+
+def _decided(
+    authorizers: Sequence[Authorizer], attributes: Attributes, unsure: list[Verdict]
+) -> Verdict | Awaitable[Verdict]:
+    """The first opinion of authorizers, behind those that were asked and have none."""
+    for at, authorizer in enumerate(authorizers):
+        verdict = authorizer.authorize(attributes)
+        if verdict is NO_OPINION:
+            continue
+        if not isinstance(verdict, Verdict):
+            return _decided_later(verdict, authorizers[at + 1 :], attributes, unsure)
+        if verdict.decision is not Decision.NO_OPINION:
+            return verdict
+        unsure.append(verdict)
+    if not unsure:
+        return NO_OPINION
+    reasons = "\n".join(verdict.reason for verdict in unsure if verdict.reason)
+    errors = [verdict.error for verdict in unsure if verdict.error]
+    return Verdict(Decision.NO_OPINION, reasons, aggregate(errors))
+
+
+async def _decided_later(
+    asked: Awaitable[Verdict],
+    rest: Sequence[Authorizer],
+    attributes: Attributes,
+    unsure: list[Verdict],
+) -> Verdict:
+    verdict = await asked
+    if verdict.decision is not Decision.NO_OPINION:
+        return verdict
+    unsure.append(verdict)
+    found = _decided(rest, attributes, unsure)
+    return found if isinstance(found, Verdict) else await found
 
 
 def aggregate(errors: Sequence[str]) -> str:

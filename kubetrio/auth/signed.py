@@ -12,12 +12,28 @@ import binascii
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import orjson
 
-if TYPE_CHECKING:
-    from kubetrio.auth.oidckeys import Key
+
+class Key(Protocol):
+    """A key that may have made a signature."""
+
+    @property
+    def kid(self) -> str:
+        """Its name, empty for none."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """``RSA`` or ``EC``."""
+        ...
+
+    def key(self) -> Any:
+        """It, as the library has it; None for one that cannot be used."""
+        ...
+
 
 ALGORITHMS = (
     "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512",

@@ -62,8 +62,6 @@ T = TypeVar("T")
 
 GENERATE_ATTEMPTS = 8
 CLEARED_ON_CREATE = (
-    "uid",
-    "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "selfLink",
@@ -153,6 +151,9 @@ class Lifecycle:
         meta = obj.setdefault("metadata", {})
         identity.place(target, meta)
         clear_system_fields(obj)
+        # Admission does not see them yet; a uid in a replacement is a precondition, not this.
+        meta.pop("uid", None)
+        meta.pop("creationTimestamp", None)
         place = target._replace(name=meta.get("name") or "", subresource="")
         attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
         await self._admission.mutate(attributes)

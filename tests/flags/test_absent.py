@@ -90,8 +90,8 @@ def test_values_go_with_their_flags(
 
 def test_a_boolean_that_is_none_is_refused() -> None:
     """By its flag."""
-    (line,) = judge(["--profiling=maybe"]).refused
-    assert line.startswith("--profiling: invalid boolean value 'maybe'")
+    (line,) = judge(["--enable-garbage-collector=maybe"]).refused
+    assert line.startswith("--enable-garbage-collector: invalid boolean value 'maybe'")
 
 
 def test_each_has_its_reason() -> None:

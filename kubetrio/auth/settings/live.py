@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kubetrio.auth.authorize import Authorizer, Chain, RuleLister, Rules
+from kubetrio.auth.authorize import NO_OPINION, Authorizer, Chain, RuleLister, Rules
 from kubetrio.auth.settings.counts import Counts
 from kubetrio.auth.settings.settings import Setting, WebhookSetting
 from kubetrio.env import Env
@@ -44,6 +44,8 @@ class Counted:
     def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
         """What it decides."""
         verdict = self._decide(attributes)
+        if verdict is NO_OPINION:
+            return verdict
         if not isinstance(verdict, Verdict):
             return self._later(verdict)
         if verdict.decision is not Decision.NO_OPINION:
