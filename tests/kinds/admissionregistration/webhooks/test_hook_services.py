@@ -87,6 +87,21 @@ async def test_what_is_not_there(client: Client, services: Services) -> None:
         await services.resolve("default", "s", 443)
 
 
+async def test_endpoints_only(client: Client, server: InProcess) -> None:
+    """With the flag there is no way but to an endpoint."""
+    objects = ObjectCache(server.api.informers.dispatcher)
+    services = Services(objects, server.api.registry, server.env, endpoints_only=True)
+    await service(client)
+    with pytest.raises(Unresolved, match=r'^no endpoints available for service "s"$'):
+        await services.resolve("default", "s", 443)
+    await endpoints(client)
+    assert await services.resolve("default", "s", 443) == ("192.0.2.7", 8443)
+    await client.request("DELETE", f"{SPACE}/services/s")
+    await service(client, type="ExternalName", externalName="example.com")
+    with pytest.raises(Unresolved, match=r'^unsupported service type "ExternalName"$'):
+        await services.resolve("default", "s", 443)
+
+
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> pki.Pki:
     """Certificates for a Service."""
