@@ -125,7 +125,7 @@ class OtherDocuments:
 
     def set_entry(self, name: str, entry: Object) -> None:
         """Note what the aggregated discovery document says of a version."""
-        if self._entries.get(name) != entry:
+        if self._routes.get(name) is not None and self._entries.get(name) != entry:
             self._entries[name] = entry
             self._remake()
 
