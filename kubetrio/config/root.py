@@ -76,7 +76,8 @@ class Config(Section):
         "controllers", CONTROLLERS, ("*",),
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
         "that a kube-controller-manager beside this server runs",
-        more="They are `clusterrole-aggregation-controller`, `resourcequota-controller`, "
+        more="They are `clusterrole-aggregation-controller`, `garbage-collector-controller`, "
+        "`namespace-controller`, `resourcequota-controller`, "
         "`persistentvolumeclaim-protection-controller`, "
         "`persistentvolume-protection-controller` and "
         "`volumeattributesclass-protection-controller`. "
