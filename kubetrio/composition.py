@@ -91,11 +91,13 @@ class Core:
         )
         runs.update(api.authenticator.tasks)
         repair = _repair(api)
-        controllers = made(self.config.controllers, context, self.table)
-        api.metrics.gathered.add(
-            lambda: queue_families(one.queue for one in (repair, *controllers))
-        )
-        runs.update((one.name, one.run) for one in (repair, *controllers))
+        controllers = [
+            repair,
+            *made(self.config.controllers, context, self.table),
+            *api.aggregation.controllers,
+        ]
+        api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
+        runs.update((one.name, one.run) for one in controllers)
         if self.flow_config is not None:
             runs["flow control configuration"] = self.flow_config.run
         for name, run in runs.items():
@@ -228,6 +230,7 @@ async def bootstrap(
     keeper: FlowConfig | None = None
     try:
         await api.rbac.sync()
+        await api.aggregation.routes.sync()
         await api.authorizers()
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()

@@ -16,15 +16,16 @@ from functools import partial
 import trio
 
 from kubetrio import kubeconfig, pki, tlsfiles
+from kubetrio.api.aggregated import tunnels
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.keys import KeyFileError
 from kubetrio.auth.owntokens import token_issuer
-from kubetrio.bootstrap.authorities import Proxies, Trusted
+from kubetrio.bootstrap.authorities import Proxies, Trusted, own_front_proxy
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.composition import open_core
-from kubetrio.config import Authenticators, Config
+from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import ungrouped
@@ -127,6 +128,7 @@ def _warn_of_exposed(config: Config) -> None:
         config.service_accounts.signing_key_file,
         *(pair.key for pair in config.serving.tls_sni_cert_key),
         config.kubelet.client_key,
+        config.aggregation.client_key_file,
         config.encryption.provider_config,
     )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
@@ -136,14 +138,19 @@ def _warn_of_exposed(config: Config) -> None:
             log.warning("others can use what holds secrets", path=str(path), mend=mend)
 
 
-def _proxies(chosen: Authenticators, clients: bytes, proxies: bytes) -> Proxies:
+def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> Proxies:
     """How authenticating proxies name users.
+
+    Where nothing is said, it is how this server names them to aggregated ones by a certificate of
+    its own authority: they find out here whom to believe.
 
     Raises:
         StartError: any client could name any user.
     """
+    chosen = config.authenticators
     if chosen.requestheader_client_ca_file is None:
-        return Proxies()
+        given = config.aggregation.client_cert_file is not None
+        return Proxies() if given else own_front_proxy(made.ca.cert.read_text())
     both = certificates(clients) & certificates(proxies)
     if both and not chosen.requestheader_allowed_names:
         raise StartError(
@@ -202,7 +209,7 @@ async def open_server(
         clients, proxies = tls.authorities
         trusted = Trusted(
             clients.decode(errors="replace"),
-            _proxies(config.authenticators, clients, proxies),
+            _proxies(config, made, clients, proxies),
             root=RootBundle(tlsfiles.root_bundle(config, made).decode(errors="replace")),
             signing=tlsfiles.signing_pair(config, made),
         )
@@ -225,7 +232,7 @@ async def open_server(
         async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
             api.issuer = issuer
-            h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
+            h1 = H1Config(max_body_bytes=api.config.max_body_bytes, tunnels=partial(tunnels, api))
             bridge = Bridge(
                 api.handle,
                 write_timeout_s=h1.write_timeout_s,

@@ -199,7 +199,9 @@ def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted, made: 
     def authorities() -> None:
         tls.reload_authorities()
         client, proxies = (pem.decode(errors="replace") for pem in tls.authorities)
-        trusted.set(client, trusted.proxies._replace(ca=proxies))
+        named = trusted.proxies
+        # Without authorities of proxies, this server's own is published.
+        trusted.set(client, named._replace(ca=proxies) if chosen.front_proxy_ca else named)
 
     reloader, chosen = api.reloader, tls.config
     for at, pair in enumerate(chosen.pairs):
@@ -211,6 +213,10 @@ def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted, made: 
     ):
         if path is not None:
             reloader.watch(name, (path,), authorities)
+    proxy = config.aggregation
+    if proxy.client_cert_file is not None and proxy.client_key_file is not None:
+        proxy_files = (proxy.client_cert_file, proxy.client_key_file)
+        reloader.watch("--proxy-client-cert-file", proxy_files, api.aggregation.proxy.reload)
     kubelet = config.kubelet
     if kubelet.client_certificate is not None and kubelet.client_key is not None:
         pair_files = (kubelet.client_certificate, kubelet.client_key)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 import orjson
 import trio
 
-from kubetrio.certificates import bundle
+from kubetrio.certificates import FRONT_PROXY_CLIENT, bundle
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.kinds.common.trust import RootBundle, SigningPair
@@ -68,6 +68,22 @@ class Proxies(NamedTuple):
     groups: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
+
+
+def own_front_proxy(ca: str) -> Proxies:
+    """How a server names users to aggregated ones by a certificate of its own authority.
+
+    Args:
+        ca: that authority, PEM.
+    """
+    return Proxies(
+        ca=ca,
+        usernames=("X-Remote-User",),
+        uids=("X-Remote-Uid",),
+        groups=("X-Remote-Group",),
+        prefixes=("X-Remote-Extra-",),
+        allowed=(FRONT_PROXY_CLIENT,),
+    )
 
 
 @dataclass(slots=True)

@@ -38,6 +38,7 @@ NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 # An APIService for each group and version that this server has.
 KEPT_KINDS = ("APIService ",)
 OWN_SERVICE = "Service default/kubernetes"
+AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
 OWN_ADDRESS = ("Endpoints default/kubernetes", "EndpointSlice default/kubernetes")
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 # The facts leave descriptions out; these are shown by ``kubectl describe``.
@@ -66,6 +67,13 @@ def kept(stored: Object, wanted: Object) -> Object:  # noqa: ARG001  (a `Correct
 def replaced(stored: Object, wanted: Object) -> Object:
     """What exists becomes what is wanted."""
     return {**stored, **{key: value for key, value in wanted.items() if key != "metadata"}}
+
+
+def kept_in_order(stored: Object, wanted: Object) -> Object:
+    """What exists gets the spec that is wanted, unless somebody took it over."""
+    labels = stored["metadata"].get("labels") or {}
+    managed = labels.get(AUTOMANAGED) == wanted["metadata"]["labels"][AUTOMANAGED]
+    return {**stored, "spec": wanted["spec"]} if managed else stored
 
 
 class Bootstrap:
@@ -115,7 +123,7 @@ class Bootstrap:
             await self._ensure({**objects[f"PriorityClass {name}"], "description": description})
         for key, fact in objects.items():
             if key.startswith(KEPT_KINDS):
-                await self._ensure(fact)
+                await self._ensure(fact, kept_in_order)
         await self._ensure(
             {**objects[f"ConfigMap kube-system/{TRACKING}"], "data": {"since": self._now[:10]}},
             self._dated,

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from kubetrio.config.admission import Admission
+from kubetrio.config.aggregation import Aggregation
 from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
@@ -45,6 +46,7 @@ class Config(Section):
         flowcontrol: how many requests execute at a time.
         services: addresses of Services.
         kubelet: how kubelets are reached.
+        aggregation: how aggregated API servers are reached.
         controllers: which of them run, by name.
         certificates: what they sign and clean up.
         feature_gates: gates that are switched from their default, by name.
@@ -71,6 +73,7 @@ class Config(Section):
     flowcontrol: FlowControl = field(default_factory=FlowControl)
     services: Services = field(default_factory=Services)
     kubelet: Kubelet = field(default_factory=Kubelet)
+    aggregation: Aggregation = field(default_factory=Aggregation)
     controllers: tuple[str, ...] = flag(
         "controllers", CONTROLLERS, ("*",),
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "

@@ -19,6 +19,7 @@ from kubetrio.controllers.table import TABLE, Context, made
 from kubetrio.env import Env
 from kubetrio.groups import ungrouped
 from kubetrio.informers.controller import Controller
+from kubetrio.kinds.common.trust import RootBundle, Trust
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo
 from kubetrio.testing.server import InProcess, open_api
 
@@ -121,7 +122,15 @@ async def controlled(
     parts = Parts(admission=[*parts.admission, writes], kinds=parts.kinds)
     async with open_api(seed=seed, env=env, parts=parts) as server:
         api = server.api
-        context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
+        context = Context(
+            api.registry,
+            api.operations,
+            api.informers,
+            api.quotas,
+            api.env,
+            server.config,
+            Trust(RootBundle(), api.authorizer.authorize),
+        )
         running = made(names, context, TABLE)
         async with trio.open_nursery() as nursery:
             for controller in running:
