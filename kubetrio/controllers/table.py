@@ -154,6 +154,12 @@ def _common(context: Context) -> tuple[LiveRegistry, Operations, Dispatcher, Env
     return context.registry, context.operations, context.informers.dispatcher, context.env
 
 
+def _ranges(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.networking.servicecidrs import ServiceRanges
+
+    return ServiceRanges(name, context.registry, context.operations, context.informers, context.env)
+
+
 def _disruption(name: str, context: Context) -> Controller:
     from kubetrio.kinds.policy.disruption import Disruption
 
@@ -229,6 +235,7 @@ TABLE: Mapping[str, Row] = {
         partial(_protection, VolumeProtection), "pv-protection"
     ),
     "volumeattributesclass-protection-controller": Row(partial(_protection, ClassProtection)),
+    "service-cidr-controller": Row(_ranges),
     "ttl-after-finished-controller": Row(_finished, "ttl-after-finished"),
     "validatingadmissionpolicy-status-controller": Row(_policies),
 }
