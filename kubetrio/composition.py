@@ -27,6 +27,7 @@ from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, c
 from kubetrio.env import Env
 from kubetrio.groups import leaves
 from kubetrio.informers.workqueue import queue_families
+from kubetrio.kinds.apiextensions.keeper import Definitions
 from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
@@ -51,6 +52,7 @@ class Core:
         flow_config: keeps the objects of flow control, None without them.
         table: its controllers, whether they run or not.
         trusted: whom it believes.
+        definitions: has custom resources served.
     """
 
     config: Config
@@ -59,6 +61,7 @@ class Core:
     flow_config: FlowConfig | None
     table: Mapping[str, Row]
     trusted: Trusted
+    definitions: Definitions
 
     async def keep(self, nursery: trio.Nursery) -> None:
         """Begin what a server does of its own accord.
@@ -75,6 +78,7 @@ class Core:
             "published authorities": _published(api, self.trusted).run,
             "objects of the server": partial(_write_later, self.state, store),
             "changed files": api.reloader.run,
+            "custom resource definitions": self.definitions.run,
         }
         context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
         controllers = made(self.config.controllers, context, self.table)
@@ -123,6 +127,10 @@ async def open_core(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
             keeper = await bootstrap(config, api, state, port, trusted)
+            definitions = Definitions(
+                api.registry, api.operations, api.informers, api.store, api.env
+            )
+            await definitions.load()
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
                 nursery.start_soon(persevere, counting, "object counts", name="object counts")
@@ -134,6 +142,7 @@ async def open_core(
                     flow_config=keeper,
                     table=table,
                     trusted=trusted,
+                    definitions=definitions,
                 )
             finally:
                 with trio.move_on_after(CLOSING_S, shield=True):

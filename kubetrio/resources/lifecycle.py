@@ -495,11 +495,15 @@ class Lifecycle:
 
 
 def _checked(resource: Kind, obj: Object) -> tuple[Kind, Object]:
-    """In which version an object is validated: the stored one, or that of another group's rules."""
+    """In which version an object is validated: the stored one, or that of the request.
+
+    The latter for groups with rules of their own, and where versions have schemas, unless it would
+    have to be waited for.
+    """
     stored_type = resource.stored
-    if resource.group == stored_type.group:
-        return stored_type, obj
-    return resource, resource.from_stored(obj)
+    if resource.group != stored_type.group or not (resource.builtin or resource.waiting):
+        return resource, resource.from_stored(obj)
+    return stored_type, obj
 
 
 def _finish_new(stored_type: Kind, obj: Object, write: Callable[[Object], T]) -> T:

@@ -121,6 +121,8 @@ def _update_as_is(_new: Json, _old: Json, _context: Context, _subresource: str) 
     pass
 
 
+Marked = Callable[[Json, str], Json]
+"""An object whose deletion begins, from (object, now as a Kubernetes time)."""
 GetObject = Callable[[str], Awaitable[Json | None]]
 """Reads an object by its storage key; None where there is none."""
 LookUp = Callable[[GetObject, str, str, Json, Json | None], Awaitable[list[Cause]]]
@@ -141,6 +143,8 @@ class Rules:
             there; other fields are put back by the kind (``reset fields``).
         look_up: what is checked of other objects, where that is anything.
         pod_spec: dotted path of the pod spec that the object holds, or empty.
+        marked: what the first deletion makes of an object, where that always waits for a
+            finalizer of the kind's own; None for others.
     """
 
     default: Change = unchanged_object
@@ -151,6 +155,7 @@ class Rules:
     keep: Mapping[str, FieldFilter] = field(default_factory=dict)
     look_up: LookUp | None = None
     pod_spec: str = ""
+    marked: Marked | None = None
 
 
 NO_RULES = Rules()
