@@ -58,6 +58,8 @@ class Validation:
             nothing else is checked then.
         warnings: texts for ``Warning`` headers from (new object, old one or None).
         status_warnings: such texts about a new status, where there are any.
+        spared: texts for ``Warning`` headers about what the last check let be, whether or not it
+            found something else.
         adapt: by version: conversion into the version the checks are written for.
     """
 
@@ -68,6 +70,7 @@ class Validation:
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
     warnings: Callable[[Json, Json | None], list[str]] | None = None
     status_warnings: Callable[[Json], list[str]] | None = None
+    spared: Callable[[], list[str]] | None = None
     adapt: Mapping[str, Convert] = field(default_factory=dict)
 
 

@@ -244,6 +244,7 @@ class _Walk:
 
     def __init__(self, out: list[Cause]) -> None:
         self._out = out
+        self.spared: list[str] = []  # what was wrong before, and did not change
 
     def check(
         self,
@@ -318,6 +319,8 @@ class _Walk:
                 cause = self._refusal(rule, used, where, kind, value)
                 if rule.uses_old or not _ratchets(value, old, parent):
                     self._out.append(cause)
+                else:
+                    self.spared.append(f"{cause.field}: {cause.message}")
 
     def _failed(self, rule: Rule, outcome: Outcome, path: str, kind: str) -> None:
         if outcome.out_of_budget:
@@ -393,8 +396,15 @@ def _message(outcome: Outcome) -> str:
 
 
 def check_rules(
-    place: Place, value: Json, before: Json | None, schema: Checker, out: list[Cause]
-) -> None:
+    place: Place,
+    value: Any,
+    before: Any,
+    schema: Checker,
+    out: list[Cause],
+    *,
+    path: str = "",
+    ratchets: bool = True,
+) -> list[str]:
     """Look at an object by the rules of its schema.
 
     Args:
@@ -403,9 +413,16 @@ def check_rules(
         before: what is stored, None for a new object.
         schema: of the object.
         out: receives causes.
+        path: of the object, where it is part of another.
+        ratchets: whether what was wrong before and did not change is let be.
+
+    Returns:
+        What was let be, as warnings.
     """
-    old = None if before is None else Old(schema, before)
+    old = Old(schema, before) if ratchets and before is not None else None
+    walk = _Walk(out)
     try:
-        _Walk(out).check(place, value, "", before, old, None)
+        walk.check(place, value, path, before, old, None)
     except Exhausted:
-        return
+        return walk.spared
+    return walk.spared

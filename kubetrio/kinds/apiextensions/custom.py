@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kubetrio.kinds.apiextensions.customtype import CustomType, Version
+from kubetrio.kinds.apiextensions.customtype import CustomType, Settling, Version
 from kubetrio.kinds.apiextensions.customvalidation import ObjectChecks
 from kubetrio.kinds.common.customcolumns import custom_printer
 from kubetrio.kinds.common.replicapaths import check_replicas
@@ -20,7 +20,7 @@ from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.machinery.objectmeta import STANDARD_FINALIZERS
 from kubetrio.machinery.ownership import FieldFilter
 from kubetrio.schema.fieldselectors import SHORT, FieldSelectors, Getter, at
-from kubetrio.schema.kind import Conversion, Kind, PlainParts, ScalePaths, Strategy
+from kubetrio.schema.kind import Conversion, Kind, PlainParts, ScalePaths, Strategy, WaitingConvert
 from kubetrio.schema.objecttype import ObjectType, OpenType
 from kubetrio.schema.printing import Json as Shown
 from kubetrio.schema.printing import Printer
@@ -130,6 +130,14 @@ class CustomParts(PlainParts):
             lambda obj: plain.to_stored(own.to_stored(obj)),
             lambda obj: plain.from_stored(own.from_stored(obj)),
         )
+
+    def settle(self, kind: Kind) -> WaitingConvert | None:
+        """See `Parts`."""
+        version = self.version
+        if version is None or version.shared.settled:
+            return None
+        own = self.converts
+        return Settling(version.shared, None if own is None else own.waiting)
 
     def selectors(self, kind: Kind) -> FieldSelectors:
         """See `Parts`."""

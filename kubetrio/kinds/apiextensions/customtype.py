@@ -6,7 +6,7 @@ Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from kubetrio.kinds.apiextensions.structure import METADATA, Node
 from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.names import GroupResource
-from kubetrio.schema.kind import Conversion, Kind
+from kubetrio.schema.kind import Conversion, Kind, WaitingConvert
 from kubetrio.schema.objecttype import OpenType
 from kubetrio.schema.structural import Report
 from kubetrio.wire.goscan import Pairs
@@ -36,12 +36,14 @@ class Shared:
         resource: its name in messages.
         preserves: whether what no schema knows is kept everywhere (``preserveUnknownFields``).
         terminating: whether its definition goes away.
+        settled: whether all that is stored is known to be as it would be written today.
         versions: by the name of a version, what is said of its objects.
     """
 
     resource: GroupResource
     preserves: bool = False
     terminating: bool = False
+    settled: bool = False
     versions: dict[str, Version] = field(default_factory=dict)
 
 
@@ -120,6 +122,42 @@ class Version:
                 lambda obj: {**obj, "apiVersion": to}, lambda obj: {**obj, "apiVersion": here}
             )
         return Conversion(lambda obj: stored.turned(obj, to), lambda obj: self.turned(obj, here))
+
+
+class Settling:
+    """Brings stored objects in order: by the schema of the version in which they were written.
+
+    Args:
+        shared: the versions.
+        waiting: converts between them, None where only their names differ.
+    """
+
+    def __init__(self, shared: Shared, waiting: WaitingConvert | None) -> None:
+        self._shared = shared
+        self._waiting = waiting
+
+    async def __call__(self, objects: Sequence[Json], to: Kind) -> Sequence[Json]:
+        """See `WaitingConvert`."""
+        found = [settled(self._shared, obj) for obj in objects]
+        wanted = to.api_version
+        if self._waiting is None:
+            version = self._shared.versions[to.version]
+            return [
+                obj if obj["apiVersion"] == wanted else version.turned(obj, wanted)
+                for obj in found
+            ]
+        others = [at for at, obj in enumerate(found) if obj["apiVersion"] != wanted]
+        if others:
+            made = await self._waiting([found[at] for at in others], to)
+            for at, obj in zip(others, made, strict=False):
+                found[at] = obj
+        return found
+
+
+def settled(shared: Shared, obj: Json) -> Json:
+    """A stored object as it would be written today in its version."""
+    version = shared.versions.get(obj["apiVersion"].rpartition("/")[2])
+    return obj if version is None else version.settled(obj)
 
 
 def _has_rules(schema: Any) -> bool:

@@ -44,6 +44,7 @@ class ObjectChecks:
     def __init__(self, version: Version, scale: Validation) -> None:
         self._version = version
         self._scale = scale
+        self._spared: list[str] = []
 
     def validation(self) -> Validation:
         """The checks, as a kind has them."""
@@ -53,7 +54,12 @@ class ObjectChecks:
             update=self._update,
             revalidate=False,
             subresources={"status": self._status, "scale": self._update},
+            spared=self._take_spared,
         )
+
+    def _take_spared(self) -> list[str]:
+        taken, self._spared = self._spared, []
+        return taken
 
     def _create(self, obj: Any, _: str, causes: Causes) -> None:
         found = Out()
@@ -104,7 +110,7 @@ class ObjectChecks:
             return
         from kubetrio.kinds.apiextensions.celrules import check_rules
 
-        check_rules(rules, new, old, self._version.checker, found)
+        self._spared = check_rules(rules, new, old, self._version.checker, found)
 
 
 _ANYTHING = Checker({})

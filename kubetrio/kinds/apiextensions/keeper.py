@@ -12,16 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import trio
+
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.apiextensions import conditions
+from kubetrio.kinds.apiextensions.customtype import settled
 from kubetrio.kinds.apiextensions.conditions import CLEANUP, Said, is_true, with_condition
 from kubetrio.kinds.apiextensions.serving import Served, served, what_counts
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.objects import read
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
@@ -40,6 +44,9 @@ NAME: Final = "customresourcedefinitions"
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 GROUP_PRIORITY: Final = 1000
 VERSION_PRIORITY: Final = 100
+LOOKED_AT: Final = 20  # objects between turns for others
+SETTLE_AGAIN_S: Final = 10.0
+SETTLE_MOST_S: Final = 600.0
 LOOK_AGAIN_S: Final = 0.5  # while objects wait for their finalizers
 _CLEANING: Said = (
     "True",
@@ -82,6 +89,7 @@ class Definitions(Controller):
         super().__init__("customresourcedefinitions", [self._informer])
         self._served: dict[str, Served] = {}
         self._loaded = False
+        self._delays: dict[str, float] = {}  # until what is stored is looked at again
         self._versions: dict[str, set[GroupVersion]] = {}  # that have APIServices of ours
         self._informer.add_event_handler(
             EventHandler(
@@ -183,6 +191,31 @@ class Definitions(Controller):
             await self._say(key, kind, say, definition)
         if "deletionTimestamp" in definition["metadata"]:
             await self._clean(key, definition)
+        else:
+            await self._settle(key)
+
+    async def _settle(self, key: str) -> None:
+        """Find out whether what is stored is as it would be written today.
+
+        If so, it can go out as it is; if not, it is looked at again later.
+        """
+        made = self._served.get(key)
+        if made is None or made.shared.settled:
+            return
+        shared, kind = made.shared, made.stored
+        count = 0
+        async for item in scan(self._store, Range.prefix(kind.storage_prefix)):
+            count += 1
+            if count % LOOKED_AT == 0:
+                await trio.lowlevel.checkpoint()
+            obj = read(kind, item.value)
+            if obj["apiVersion"] != kind.api_version or settled(shared, obj) != obj:
+                delay_s = self._delays.get(key, SETTLE_AGAIN_S)
+                self._delays[key] = min(delay_s * 2, SETTLE_MOST_S)
+                self.queue.add_after(key, delay_s)
+                return
+        shared.settled = True
+        self._delays.pop(key, None)
 
     async def _name(self, key: str, definition: Object) -> None:
         """Give a definition the names that nobody else has."""

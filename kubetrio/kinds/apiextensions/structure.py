@@ -92,6 +92,11 @@ def prune(node: Node | None, obj: Json) -> list[str]:
     return sorted(found) if found else []
 
 
+def prune_part(node: Node, value: Any) -> bool:
+    """Drop what a schema does not know of a part of a resource, in place; whether that is any."""
+    return bool(_prune(node, value))
+
+
 def _prune(node: Node | None, value: Any, *, root: bool = False) -> list[str] | None:
     """Paths, below the value, of what was dropped."""
     kind = type(value)

@@ -164,6 +164,7 @@ class Checker:
 
     Args:
         schema: ``JSONSchemaProps`` as JSON.
+        loose: whether ``x-kubernetes-int-or-string`` says nothing, as it does for defaults.
     """
 
     __slots__ = (
@@ -188,12 +189,12 @@ class Checker:
         "types",
     )
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Mapping[str, Any], *, loose: bool = False) -> None:
         get = schema.get
         self.schema = schema
         kind = get("type") or ""
         self.types: tuple[str, ...] = (kind,) if kind else ()
-        if get("x-kubernetes-int-or-string"):
+        if get("x-kubernetes-int-or-string") and not loose:
             self.types = ("integer", "string")
         self.nullable = bool(get("nullable"))
         name = get("format") or ""
@@ -207,19 +208,19 @@ class Checker:
         )
         pattern = get("pattern")
         self._pattern = (pattern, matcher(pattern)) if pattern else None
-        self.properties = {key: Checker(it) for key, it in (get("properties") or {}).items()}
+        self.properties = {key: Checker(it, loose=loose) for key, it in (get("properties") or {}).items()}
         others, items = get("additionalProperties"), get("items")
-        self.others = Checker(others) if isinstance(others, Mapping) else None
-        self.items = Checker(items) if isinstance(items, Mapping) else None
+        self.others = Checker(others, loose=loose) if isinstance(others, Mapping) else None
+        self.items = Checker(items, loose=loose) if isinstance(items, Mapping) else None
         self.required: Sequence[str] = tuple(get("required") or ())
         self.keys: Sequence[str] = ()
         if get("x-kubernetes-list-type") == "map":
             self.keys = tuple(get("x-kubernetes-list-map-keys") or ())
-        self._any = [Checker(it) for it in get("anyOf") or ()]
-        self._one = [Checker(it) for it in get("oneOf") or ()]
-        self._all = [Checker(it) for it in get("allOf") or ()]
+        self._any = [Checker(it, loose=loose) for it in get("anyOf") or ()]
+        self._one = [Checker(it, loose=loose) for it in get("oneOf") or ()]
+        self._all = [Checker(it, loose=loose) for it in get("allOf") or ()]
         inner = get("not")
-        self._not = None if inner is None else Checker(inner)
+        self._not = None if inner is None else Checker(inner, loose=loose)
         listed = get("x-kubernetes-list-type") in ("set", "map")
         below = [*self.properties.values(), *filter(None, (self.others, self.items))]
         self.lists = listed or any(one.lists for one in below)
@@ -539,7 +540,7 @@ def _in_range(value: Any, kind: str, form: str) -> bool:
         return value in _INT32 if form == "int32" else is_int64(value)
     if form == "float":
         try:
-            struct.pack("f", float(value))
+            struct.pack("<f", float(value))
         except OverflowError:
             return False
     return True
