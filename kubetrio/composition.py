@@ -27,7 +27,9 @@ from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, c
 from kubetrio.env import Env
 from kubetrio.groups import leaves
 from kubetrio.informers.workqueue import queue_families
+from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
 from kubetrio.kinds.apiextensions.keeper import Definitions
+from kubetrio.kinds.apiextensions.webhookconversion import converters
 from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
@@ -128,7 +130,16 @@ async def open_core(
             nursery.start_soon(api.hub.run, name="watch hub")
             keeper = await bootstrap(config, api, state, port, trusted)
             definitions = Definitions(
-                api.registry, api.operations, api.informers, api.store, api.env
+                api.registry,
+                api.operations,
+                api.informers,
+                api.store,
+                api.env,
+                converters(
+                    Reach(outgoing=api.outgoing, env=env, resolve_service=parts.resolve_service),
+                    api.informers,
+                    api.registry,
+                ),
             )
             await definitions.load()
             if isinstance(api.flow, PriorityAndFairness):

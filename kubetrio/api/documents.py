@@ -156,7 +156,7 @@ class Documents:
         registry = self._registry.current
         known = self._find(parts)
         if known is None:
-            if parts[0] == "apis" and len(parts) >= 2 and parts[1] not in registry.groups:
+            if parts[0] == "apis" and len(parts) >= 2 and not registry.is_builtin(parts[1]):
                 return page_not_found()
             raise unknown_path()
         root = len(parts) == 1

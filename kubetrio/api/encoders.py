@@ -405,7 +405,9 @@ def encoder_for(
     is_list = request.info.verb in ("list", "deletecollection")
     if accepted.as_kind and request.info.verb != "watch":
         wants_list = accepted.as_kind.endswith("List")
-        if wants_list != is_list:
+        if wants_list and not is_list and not resource.builtin:
+            refusal = ApiError(500, "", "content is not a list")
+        elif wants_list != is_list:
             refusal = negotiate.metadata_shape_mismatch(
                 accepted.as_kind, go_type(resource, is_list=is_list), is_list=is_list
             )

@@ -403,7 +403,9 @@ class Lifecycle:
         resource, old = target.resource, attributes.old or {}
         stored_type = resource.stored
         causes = None if options.own else await self._looked_up(target, new, old)
-        if advice := await options.work(self._check_changed, target, new, old, causes, options.warn):
+        if advice := await options.work(
+            self._check_changed, target, new, old, causes, options.warn
+        ):
             options.warn(advice)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)

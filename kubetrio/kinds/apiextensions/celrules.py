@@ -1,7 +1,7 @@
 """``x-kubernetes-validations`` at work: what the rules of a schema say of an object.
 
-Source: docs "Extend the Kubernetes API with CustomResourceDefinitions" (validation rules); KEP-2876;
-k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
+Source: docs "Extend the Kubernetes API with CustomResourceDefinitions" (validation rules);
+KEP-2876; k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 """
 
 from __future__ import annotations
@@ -85,8 +85,12 @@ class Place:
         return bool(self.rules or self.properties or self.others or self.items)
 
 
-def compiled(root: Mapping[str, Any]) -> Place | None:
+def compiled(root: Mapping[str, Any], *, whole: bool = True) -> Place | None:
     """The rules of a schema, None where it has none.
+
+    Args:
+        root: a structural schema.
+        whole: whether it is that of a resource.
 
     Rules that do not compile any more are left out: what is stored was compiled once.
 
@@ -98,7 +102,7 @@ def compiled(root: Mapping[str, Any]) -> Place | None:
     from kubetrio.cel.places import Place as Typed
     from kubetrio.cel.schemas import SchemaTypes
 
-    types = SchemaTypes(root)
+    types = SchemaTypes(root, whole=whole)
     if not types.places:
         return None
     typed = [
@@ -113,7 +117,7 @@ def compiled(root: Mapping[str, Any]) -> Place | None:
                 found.setdefault(id(place.schema), []).append(_rule(compiling, at, place, said))
             except CompileError:
                 continue
-    return Place(root, found, whole=True)
+    return Place(root, found, whole=whole)
 
 
 def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:

@@ -19,12 +19,12 @@ from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.machinery.objectmeta import STANDARD_FINALIZERS
 from kubetrio.machinery.ownership import FieldFilter
+from kubetrio.machinery.status import forbidden
 from kubetrio.schema.fieldselectors import SHORT, FieldSelectors, Getter, at
 from kubetrio.schema.kind import Conversion, Kind, PlainParts, ScalePaths, Strategy, WaitingConvert
 from kubetrio.schema.objecttype import ObjectType, OpenType
 from kubetrio.schema.printing import Json as Shown
 from kubetrio.schema.printing import Printer
-from kubetrio.machinery.status import forbidden
 from kubetrio.schema.rules import (
     Causes,
     Context,
@@ -131,7 +131,7 @@ class CustomParts(PlainParts):
             lambda obj: plain.from_stored(own.from_stored(obj)),
         )
 
-    def settle(self, kind: Kind) -> WaitingConvert | None:
+    def settle(self, _: Kind) -> WaitingConvert | None:
         """See `Parts`."""
         version = self.version
         if version is None or version.shared.settled:

@@ -143,8 +143,7 @@ class Settling:
         if self._waiting is None:
             version = self._shared.versions[to.version]
             return [
-                obj if obj["apiVersion"] == wanted else version.turned(obj, wanted)
-                for obj in found
+                obj if obj["apiVersion"] == wanted else version.turned(obj, wanted) for obj in found
             ]
         others = [at for at, obj in enumerate(found) if obj["apiVersion"] != wanted]
         if others:

@@ -1,6 +1,6 @@
 """What is wrong with a custom resource, by the schema of its version.
 
-Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource (strategy.go, status_strategy.go).
+Source: strategy.go and status_strategy.go of apiextensions-apiserver (registry/customresource).
 """
 
 from __future__ import annotations

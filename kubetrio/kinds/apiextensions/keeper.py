@@ -18,8 +18,8 @@ from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.apiextensions import conditions
-from kubetrio.kinds.apiextensions.customtype import settled
 from kubetrio.kinds.apiextensions.conditions import CLEANUP, Said, is_true, with_condition
+from kubetrio.kinds.apiextensions.customtype import settled
 from kubetrio.kinds.apiextensions.serving import Served, served, what_counts
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion

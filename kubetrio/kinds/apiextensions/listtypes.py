@@ -110,9 +110,7 @@ def check_embedded(node: Node, value: Any, path: str, out: Causes, *, root: bool
 
 
 def _check_resource(value: dict[str, Any], path: str, out: Causes) -> None:
-    out += [
-        required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in value
-    ]
+    out += [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in value]
     for name, item in value.items():
         where = f"{path}.{name}"
         if name in ("apiVersion", "kind"):
@@ -149,6 +147,4 @@ def _check_metadata(value: Any, path: str, out: Causes) -> None:
         name_check=path_segment,
         standard_finalizers=False,
     )
-    out += [
-        replace(cause, field=path + cause.field.removeprefix("metadata")) for cause in found
-    ]
+    out += [replace(cause, field=path + cause.field.removeprefix("metadata")) for cause in found]

@@ -41,6 +41,4 @@ def marked_definition(definition: Json, now: str) -> Json:
     )
 
 
-PENDING = (
-    "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-)
+PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"

@@ -52,6 +52,9 @@ class Node:
         "schema",
     )
 
+    defaults: bool
+    embeds: bool
+
     def __init__(self, schema: Mapping[str, Any], *, root: bool = False) -> None:
         get = schema.get
         self.schema = schema

@@ -48,7 +48,8 @@ _macs = tuple(
 )
 _spans = re.compile(r"(\d+)\s*([A-Za-zµ]+)", _FLAGS)
 _UNITS = frozenset(
-    "ns nano us µs micro ms milli s sec m min h hr hour d day w week wk".split()
+    {"ns", "nano", "us", "µs", "micro", "ms", "milli", "s", "sec", "m", "min", "h", "hr", "hour"}
+    | {"d", "day", "w", "week", "wk"}
 )  # each with an "s" too
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MOST_NAME = 253
@@ -139,9 +140,7 @@ def _hostname(text: str) -> bool:
     labels = text.split(".")
     if len(labels) > 1 and (len(labels[-1]) < 2 or not labels[-1].isalpha()):
         return False
-    return all(
-        byte_length(label) <= _MOST_LABEL and _label.fullmatch(label) for label in labels
-    )
+    return all(byte_length(label) <= _MOST_LABEL and _label.fullmatch(label) for label in labels)
 
 
 def _uri(text: str) -> bool:

@@ -3,8 +3,9 @@
 Between alternatives (anyOf, oneOf) the causes of the one are told of which most was checked and
 found good; the numbers that checks return count that as kube-openapi does.
 
-Source: k8s.io/kube-openapi/pkg/validation/validate; apiextensions-apiserver pkg/apiserver/validation
-(ratcheting: KEP-4008); OpenAPI 3.0.3 schema object.
+Source: k8s.io/kube-openapi/pkg/validation/validate;
+k8s.io/apiextensions-apiserver/pkg/apiserver/validation (ratcheting: KEP-4008); OpenAPI 3.0.3
+schema object.
 """
 
 from __future__ import annotations
@@ -189,6 +190,8 @@ class Checker:
         "types",
     )
 
+    lists: bool
+
     def __init__(self, schema: Mapping[str, Any], *, loose: bool = False) -> None:
         get = schema.get
         self.schema = schema
@@ -200,7 +203,8 @@ class Checker:
         name = get("format") or ""
         self._format = name if name and is_known(kind, name) else ""
         self._is_format = FORMATS.get(self._format.replace("-", "")) if self._format else None
-        self._enum = _Enum(get("enum")) if get("enum") else None
+        allowed = get("enum")
+        self._enum = _Enum(allowed) if allowed else None
         self._number = _numbers(schema, self.types, self._format)
         self._limits = _Limits(
             *(get(key) for key in ("maxLength", "minLength", "maxItems", "minItems")),
@@ -208,7 +212,9 @@ class Checker:
         )
         pattern = get("pattern")
         self._pattern = (pattern, matcher(pattern)) if pattern else None
-        self.properties = {key: Checker(it, loose=loose) for key, it in (get("properties") or {}).items()}
+        self.properties = {
+            key: Checker(it, loose=loose) for key, it in (get("properties") or {}).items()
+        }
         others, items = get("additionalProperties"), get("items")
         self.others = Checker(others, loose=loose) if isinstance(others, Mapping) else None
         self.items = Checker(items, loose=loose) if isinstance(items, Mapping) else None

@@ -255,9 +255,7 @@ def defaults(schema: Mapping[str, Any], path: str, out: Causes) -> None:
     _defaults(schema, path, out, whole=True)
 
 
-def _defaults(
-    schema: Mapping[str, Any], path: str, out: Causes, *, whole: bool = False
-) -> None:
+def _defaults(schema: Mapping[str, Any], path: str, out: Causes, *, whole: bool = False) -> None:
     value = schema.get("default")
     if value is not None:
         _default(schema, value, f"{path}.default", out, whole=whole)
@@ -267,9 +265,7 @@ def _defaults(
             _defaults(inner, where, out)
 
 
-def _default(
-    schema: Mapping[str, Any], value: Any, path: str, out: Causes, *, whole: bool
-) -> None:
+def _default(schema: Mapping[str, Any], value: Any, path: str, out: Causes, *, whole: bool) -> None:
     node = Node({**schema, EMBEDDED: True} if whole else schema)
     trial = [copy_json(value)]
     if prune_part(node, trial[0]):
@@ -282,16 +278,18 @@ def _default(
         checker.check(value, "", None, inner)
         found += inner
         if not found and schema.get("x-kubernetes-validations"):
-            _check_rules(schema, value, path, found)
+            _check_rules(schema, value, path, found, whole=whole)
     out += found
 
 
-def _check_rules(schema: Mapping[str, Any], value: Any, path: str, out: Causes) -> None:
+def _check_rules(
+    schema: Mapping[str, Any], value: Any, path: str, out: Causes, *, whole: bool
+) -> None:
     from kubetrio.cel.engine import available
     from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
 
     if not available():
         return  # refused for that
-    place = compiled(schema)
+    place = compiled(schema, whole=whole)
     if place is not None:
         check_rules(place, value, value, Checker(schema), out, path=path, ratchets=False)
