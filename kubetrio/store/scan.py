@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from kubetrio.store.model import KeyValue, Range, Reading
 
 PAGE_KEYS = 500
 
 
-async def scan(store: Reading, keys: Range, page_keys: int = 0) -> AsyncIterator[KeyValue]:
+async def scan(store: Reading, keys: Range, page_keys: int = 0) -> AsyncGenerator[KeyValue, None]:
     """Every key of a range in order; each page is of the newest revision then.
 
     Args:

@@ -10,6 +10,7 @@ nonstructuralschema,apiapproval}; k8s.io/kubernetes/pkg/controlplane/controller/
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any, Final
 
 import trio
@@ -19,7 +20,7 @@ from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.apiextensions import conditions
 from kubetrio.kinds.apiextensions.conditions import CLEANUP, Said, is_true, with_condition
-from kubetrio.kinds.apiextensions.customtype import settled
+from kubetrio.kinds.apiextensions.customtype import Shared, settled
 from kubetrio.kinds.apiextensions.serving import Served, served, what_counts
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion
@@ -203,19 +204,25 @@ class Definitions(Controller):
         if made is None or made.shared.settled:
             return
         shared, kind = made.shared, made.stored
-        count = 0
-        async for item in scan(self._store, Range.prefix(kind.storage_prefix)):
-            count += 1
-            if count % LOOKED_AT == 0:
-                await trio.lowlevel.checkpoint()
-            obj = read(kind, item.value)
-            if obj["apiVersion"] != kind.api_version or settled(shared, obj) != obj:
-                delay_s = self._delays.get(key, SETTLE_AGAIN_S)
-                self._delays[key] = min(delay_s * 2, SETTLE_MOST_S)
-                self.queue.add_after(key, delay_s)
-                return
+        if not await self._all_settled(shared, kind):
+            delay_s = self._delays.get(key, SETTLE_AGAIN_S)
+            self._delays[key] = min(delay_s * 2, SETTLE_MOST_S)
+            self.queue.add_after(key, delay_s)
+            return
         shared.settled = True
         self._delays.pop(key, None)
+
+    async def _all_settled(self, shared: Shared, kind: Kind) -> bool:
+        count = 0
+        async with aclosing(scan(self._store, Range.prefix(kind.storage_prefix))) as items:
+            async for item in items:
+                count += 1
+                if count % LOOKED_AT == 0:
+                    await trio.lowlevel.checkpoint()
+                obj = read(kind, item.value)
+                if obj["apiVersion"] != kind.api_version or settled(shared, obj) != obj:
+                    return False
+        return True
 
     async def _name(self, key: str, definition: Object) -> None:
         """Give a definition the names that nobody else has."""

@@ -141,7 +141,7 @@ async def test_names_that_are_taken(server: Server) -> None:
     }
     await client.delete(client.kind(API, "CustomResourceDefinition"), f"beasts.{GROUP}")
     with trio.fail_after(10):
-        while (GROUP, "v1", "animals") not in server.registry.resources:
+        while (GROUP, "v1", "animals") not in server.api.registry.resources:
             await trio.sleep(0.01)
 
 
@@ -165,7 +165,7 @@ async def test_deletion_takes_objects_first(server: Server) -> None:
         await client.create(beast("late"))
     await client.patch(beasts, "held", {"metadata": {"finalizers": None}}, namespace="default")
     with trio.fail_after(10):
-        while (GROUP, "v1", "beasts") in server.registry.resources:
+        while (GROUP, "v1", "beasts") in server.api.registry.resources:
             await trio.sleep(0.01)
 
 
@@ -193,10 +193,15 @@ async def test_a_new_default_is_seen_in_old_objects(server: Server) -> None:
     client = server.client()
     await define(client, definition())
     old = await client.create(beast("a", sort="cat"))
-    spec = {**SPEC, "properties": {**SPEC["properties"], "sound": {"type": "string", "default": "?"}}}
+    spec = {
+        **SPEC,
+        "properties": {**SPEC["properties"], "sound": {"type": "string", "default": "?"}},
+    }
     changed = [version(schema=schema(spec))]
     await client.patch(
-        client.kind(API, "CustomResourceDefinition"), f"beasts.{GROUP}", {"spec": {"versions": changed}}
+        client.kind(API, "CustomResourceDefinition"),
+        f"beasts.{GROUP}",
+        {"spec": {"versions": changed}},
     )
     got = await client.get(client.kind(f"{GROUP}/v1", "Beast"), "a", namespace="default")
     assert got["spec"] == {"sort": "cat", "legs": 4, "sound": "?"}
@@ -226,7 +231,7 @@ async def test_stored_bytes_go_out_once_it_is_known_that_they_may(server: Server
     client = server.client()
     await define(client, definition())
     await client.create(beast("a"))
-    kind = server.registry.resources[GROUP, "v1", "beasts"]
+    kind = server.api.registry.resources[GROUP, "v1", "beasts"]
     with trio.fail_after(10):
         while kind.settle is not None:
             await trio.sleep(0.01)
