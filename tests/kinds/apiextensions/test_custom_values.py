@@ -173,29 +173,75 @@ def test_twice_is_as_once(schema: Object, value: Object) -> None:
 # --- causes ---
 
 
-@pytest.mark.parametrize(
-    ("spec", "value", "found"),
-    [
-        ({"type": "integer"}, "x", ['a: Invalid value: "string": a in body must be of type integer: "string"']),
-        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, 1, ["a: Invalid value: 1: a in body should be greater than 1"]),
-        ({"type": "number", "multipleOf": 0.5}, 0.7, ["a: Invalid value: 0.7: a in body should be a multiple of 0.5"]),
-        ({"type": "integer", "format": "int32"}, 1 << 31, ['<nil>: Invalid value: "": Checked value must be of type integer with format int32 in a']),
-        ({"type": "number", "format": "float"}, 3.5e39, ['<nil>: Invalid value: "": Checked value must be of type number with format float in a']),
-        ({"type": "string", "enum": ["x", "y"]}, "z", ['a: Unsupported value: "z": supported values: "x", "y"']),
-        ({"type": "string", "pattern": "^b$"}, "b\n", ['a: Invalid value: "b\\n": a in body should match \'^b$\'']),
-        ({"type": "array", "items": {"type": "string"}, "maxItems": 1}, ["x", "y"], ["a: Too many: 2: must have at most 1 item"]),
-        ({"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}}, {}, ["a.k: Required value"]),
-        ({"not": {"required": ["k"]}, "type": "object"}, {"k": 1}, ['<nil>: Invalid value: "": "a" must not validate the schema (not)']),
-        ({"type": "integer", "oneOf": [{"minimum": 1}, {"minimum": 2}]}, 3, ['<nil>: Invalid value: "": "a" must validate one and only one schema (oneOf). Found 2 valid alternatives']),
-        ({"type": "string", "nullable": True}, None, []),
-        ({"type": "string"}, None, ['a: Invalid value: "null": a in body must be of type string: "null"']),
-        ({"x-kubernetes-int-or-string": True}, True, ['a: Invalid value: "boolean": a in body must be of type integer,string: "boolean"']),
-        ({"type": "integer"}, 3.0, []),
-    ],
-)  # fmt: skip
-def test_causes(spec: Object, value: Any, found: list[str]) -> None:
+IN = "a in body"
+NONE = '<nil>: Invalid value: "": '
+CAUSES: list[tuple[Object, Any, str]] = [
+    (
+        {"type": "integer"},
+        "x",
+        f'a: Invalid value: "string": {IN} must be of type integer: "string"',
+    ),
+    (
+        {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
+        1,
+        f"a: Invalid value: 1: {IN} should be greater than 1",
+    ),
+    (
+        {"type": "number", "multipleOf": 0.5},
+        0.7,
+        f"a: Invalid value: 0.7: {IN} should be a multiple of 0.5",
+    ),
+    (
+        {"type": "integer", "format": "int32"},
+        1 << 31,
+        f"{NONE}Checked value must be of type integer with format int32 in a",
+    ),
+    (
+        {"type": "number", "format": "float"},
+        3.5e39,
+        f"{NONE}Checked value must be of type number with format float in a",
+    ),
+    (
+        {"type": "string", "enum": ["x", "y"]},
+        "z",
+        'a: Unsupported value: "z": supported values: "x", "y"',
+    ),
+    (
+        {"type": "string", "pattern": "^b$"},
+        "b\n",
+        f"a: Invalid value: \"b\\n\": {IN} should match '^b$'",
+    ),
+    (
+        {"type": "array", "items": {"type": "string"}, "maxItems": 1},
+        ["x", "y"],
+        "a: Too many: 2: must have at most 1 item",
+    ),
+    ({"type": "object", "required": ["k"]}, {}, "a.k: Required value"),
+    (
+        {"not": {"required": ["k"]}, "type": "object"},
+        {"k": 1},
+        f'{NONE}"a" must not validate the schema (not)',
+    ),
+    (
+        {"type": "integer", "oneOf": [{"minimum": 1}, {"minimum": 2}]},
+        3,
+        f'{NONE}"a" must validate one and only one schema (oneOf). Found 2 valid alternatives',
+    ),
+    ({"type": "string", "nullable": True}, None, ""),
+    ({"type": "string"}, None, f'a: Invalid value: "null": {IN} must be of type string: "null"'),
+    (
+        {"x-kubernetes-int-or-string": True},
+        True,
+        f'a: Invalid value: "boolean": {IN} must be of type integer,string: "boolean"',
+    ),
+    ({"type": "integer"}, 3.0, ""),
+]
+
+
+@pytest.mark.parametrize(("spec", "value", "found"), CAUSES)
+def test_causes(spec: Object, value: Any, found: str) -> None:
     """In the words of kube-openapi."""
-    assert causes(inside(spec), {"a": value}) == found
+    assert causes(inside(spec), {"a": value}) == ([found] if found else [])
 
 
 def test_nearest_alternative_is_told() -> None:
@@ -303,6 +349,8 @@ def test_resources_inside() -> None:
 
 # --- rules ---
 
+FORBIDDEN = "FieldValueForbidden"
+
 
 def ruled(schema: Object, value: Any, old: Any = None) -> list[str]:
     """What the rules of a schema say."""
@@ -371,7 +419,7 @@ def test_rules_about_what_did_not_change() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ({"kind": "Other"}, "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview"),
+        ({"kind": "Other"}, "expected webhook response of apiextensions.k8s.io/v1, Kind=Conv"),
         ({}, "no response provided"),
         ({"response": {"uid": "no"}}, 'expected response.uid="u", got "no"'),
         ({"response": {"uid": "u", "result": {"status": "Failure", "message": "why"}}}, "why"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,15 @@ async def settled(client: Client, name: str, kind: str = "NamesAccepted") -> Obj
             await trio.sleep(0.01)
 
 
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for something, up to ten seconds."""
+    with trio.fail_after(10):
+        while True:
+            if await holds():
+                return
+            await trio.sleep(0.01)
+
+
 async def define(client: Client, body: Object) -> Object:
     """Make a definition, and wait until it is looked at."""
     made = await client.create(body)
@@ -140,9 +149,11 @@ async def test_names_that_are_taken(server: Server) -> None:
         "Established": ("False", "NotAccepted"),
     }
     await client.delete(client.kind(API, "CustomResourceDefinition"), f"beasts.{GROUP}")
-    with trio.fail_after(10):
-        while (GROUP, "v1", "animals") not in server.api.registry.resources:
-            await trio.sleep(0.01)
+
+    async def served() -> bool:
+        return (GROUP, "v1", "animals") in server.api.registry.resources
+
+    await until(served)
 
 
 async def test_deletion_takes_objects_first(server: Server) -> None:
@@ -156,17 +167,21 @@ async def test_deletion_takes_objects_first(server: Server) -> None:
     crds = client.kind(API, "CustomResourceDefinition")
     await client.delete(crds, f"beasts.{GROUP}")
     beasts = client.kind(f"{GROUP}/v1", "Beast")
-    with trio.fail_after(10):
-        while len((await client.list(beasts)).items) > 1:
-            await trio.sleep(0.01)
+
+    async def one_left() -> bool:
+        return len((await client.list(beasts)).items) == 1
+
+    await until(one_left)
     waiting = await client.get(crds, f"beasts.{GROUP}")
     assert conditions(waiting)["Terminating"] == ("True", "InstanceDeletionInProgress")
     with pytest.raises(ApiError, match="definition is terminating"):
         await client.create(beast("late"))
     await client.patch(beasts, "held", {"metadata": {"finalizers": None}}, namespace="default")
-    with trio.fail_after(10):
-        while (GROUP, "v1", "beasts") in server.api.registry.resources:
-            await trio.sleep(0.01)
+
+    async def gone() -> bool:
+        return (GROUP, "v1", "beasts") not in server.api.registry.resources
+
+    await until(gone)
 
 
 async def test_apiservices_of_versions(server: Server) -> None:
@@ -174,18 +189,18 @@ async def test_apiservices_of_versions(server: Server) -> None:
     client = server.client()
     await define(client, definition())
     services = client.kind("apiregistration.k8s.io/v1", "APIService")
-    with trio.fail_after(10):
-        found = await client.get(services, f"v1.{GROUP}")
+    found = await client.get(services, f"v1.{GROUP}")
     assert found["spec"] == {
         "group": GROUP, "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 100,
     }  # fmt: skip
     assert found["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
     await client.delete(client.kind(API, "CustomResourceDefinition"), f"beasts.{GROUP}")
-    with trio.fail_after(10):
-        while f"v1.{GROUP}" in {
-            item["metadata"]["name"] for item in (await client.list(services)).items
-        }:
-            await trio.sleep(0.01)
+
+    async def gone() -> bool:
+        left = (await client.list(services)).items
+        return f"v1.{GROUP}" not in {item["metadata"]["name"] for item in left}
+
+    await until(gone)
 
 
 async def test_a_new_default_is_seen_in_old_objects(server: Server) -> None:
@@ -232,9 +247,11 @@ async def test_stored_bytes_go_out_once_it_is_known_that_they_may(server: Server
     await define(client, definition())
     await client.create(beast("a"))
     kind = server.api.registry.resources[GROUP, "v1", "beasts"]
-    with trio.fail_after(10):
-        while kind.settle is not None:
-            await trio.sleep(0.01)
+
+    async def known() -> bool:
+        return kind.settle is None
+
+    await until(known)
     assert kind.waiting is None
 
 
