@@ -148,32 +148,44 @@ def _normal(path: str) -> str:
 
 
 def _converter(schema: Mapping[str, Any], *, whole: bool = False) -> Any:
-    """What makes the values that expressions see of JSON values of a schema."""
+    """What makes the values that expressions see of JSON values of a schema; None to take them."""
     from kubetrio.cel.schemas import escaped
 
     kind = schema.get("type") or ""
     if schema.get("x-kubernetes-int-or-string"):
-        return None
-    if kind == "number":
-        return lambda value: float(value) if type(value) is int else value
+        return _whole_or_text
+    if kind in ("number", "integer"):
+        return float if kind == "number" else int
     if kind == "string":
         return _TEXTS.get(schema.get("format") or "")
     items, others = schema.get("items"), schema.get("additionalProperties")
     if kind == "array" and isinstance(items, Mapping):
-        inner = _converter(items, whole=bool(items.get("x-kubernetes-embedded-resource")))
+        inner = _part(items)
         return None if inner is None else _each(inner)
     if isinstance(others, Mapping):
-        inner = _converter(others, whole=bool(others.get("x-kubernetes-embedded-resource")))
+        inner = _part(others)
         return None if inner is None else _values(inner)
     properties = schema.get("properties") or {}
     members: dict[str, tuple[str, Any]] = {}
+    # Undeclared members are not seen; where they are pruned, there are none.
+    hides = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
     for name, part in properties.items():
-        inner = _converter(part, whole=bool(part.get("x-kubernetes-embedded-resource")))
-        field = escaped(name)
-        if inner is not None or field != name:
+        inner, field = _part(part), escaped(name)
+        if hides or inner is not None or field != name:
             members[name] = (field, inner)
-    del whole
-    return _members(members) if members else None
+    if not hides:
+        return _members(members) if members else None
+    if whole:
+        members.update((name, (name, None)) for name in _META if name not in members)
+    return _members(members, hides=True)
+
+
+def _part(schema: Mapping[str, Any]) -> Any:
+    return _converter(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
+
+
+def _whole_or_text(value: Any) -> Any:
+    return float(value) if isinstance(value, float) else value
 
 
 def _each(inner: Any) -> Any:
@@ -194,13 +206,13 @@ def _values(inner: Any) -> Any:
     return convert
 
 
-def _members(members: Mapping[str, tuple[str, Any]]) -> Any:
+def _members(members: Mapping[str, tuple[str, Any]], *, hides: bool = False) -> Any:
     def convert(value: Any) -> Any:
         if type(value) is not dict:
             return value
         made: Json = {}
         for key, item in value.items():
-            field, inner = members.get(key, (key, None))
+            field, inner = members.get(key, ("" if hides else key, None))
             if field:
                 made[field] = item if inner is None or item is None else inner(item)
         return made

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from kubetrio.kinds.apiextensions import structure
 from kubetrio.kinds.apiextensions.structure import METADATA, Node
 from kubetrio.kinds.apiextensions.values import Checker
-from kubetrio.machinery.jsonvalues import copy_json
+from kubetrio.machinery.jsonvalues import copy_json, is_deeper
 from kubetrio.machinery.names import GroupResource
 from kubetrio.schema.kind import Conversion, Kind, WaitingConvert
 from kubetrio.schema.objecttype import OpenType
-from kubetrio.schema.structural import Report
-from kubetrio.wire.goscan import Pairs
+from kubetrio.schema.structural import MAX_DEPTH, Report
+from kubetrio.wire.goscan import GoJsonError, Pairs
 
 if TYPE_CHECKING:
     from kubetrio.kinds.apiextensions.celrules import Place
@@ -189,6 +189,8 @@ class CustomType(OpenType):
             ValueError: metadata, of the object or inside of it, cannot be read.
         """
         del repeated
+        if is_deeper(raw, MAX_DEPTH):
+            raise GoJsonError("exceeded max depth")
         whole: Json = copy_json(dict(raw or {}))
         structure.as_go_numbers(whole)
         if "metadata" in whole:

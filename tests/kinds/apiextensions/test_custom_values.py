@@ -17,6 +17,7 @@ from kubetrio.kinds.apiextensions.valueformats import FORMATS
 from kubetrio.kinds.apiextensions.values import Checker, Old, Out
 from kubetrio.kinds.apiextensions.webhookconversion import BadAnswer, converted_in
 from kubetrio.machinery.status import Cause
+from kubetrio.wire import gojson
 
 Object = dict[str, Any]
 
@@ -392,6 +393,14 @@ def test_rules() -> None:
         "a: Invalid value: got 1",
         "a.n: Forbidden: no",
     ]
+
+
+def test_rules_do_not_see_what_is_not_declared() -> None:
+    """What a schema lets stand without declaring it, fractions among it, disturbs no rule."""
+    pytest.importorskip("cel_expr_python")
+    schema = rules({"rule": "self.n == 1"}, **{"x-kubernetes-preserve-unknown-fields": True})
+    value = gojson.parse(b'{"a":{"n":1,"free":{"f":1.50}}}').value
+    assert ruled(inside(schema), value) == []
 
 
 def test_transition_rules() -> None:

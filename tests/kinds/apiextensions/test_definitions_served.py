@@ -138,6 +138,17 @@ async def test_objects_that_are_not_valid(server: Server) -> None:
     assert 'spec.tags[1]: Duplicate value: "x"' in caught.value.message
 
 
+async def test_objects_that_are_too_deep(server: Server) -> None:
+    """400, and no failure of the server."""
+    client = server.client()
+    await define(client, definition())
+    deep: Object = {}
+    for _ in range(500):
+        deep = {"a": deep}
+    with pytest.raises(ApiError, match="exceeded max depth"):
+        await client.create(beast("a", deep=deep))
+
+
 async def test_names_that_are_taken(server: Server) -> None:
     """The second definition of a kind is not served until the first goes."""
     client = server.client()
