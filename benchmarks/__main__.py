@@ -18,12 +18,14 @@ from benchmarks import (
     process,
     report,
     results,
+    rows_audit,
     rows_elephant,
     rows_growth,
     rows_isolation,
     rows_list,
     rows_overhead,
     rows_overload,
+    rows_rbac,
     rows_request,
     rows_start,
     rows_stream,
@@ -45,8 +47,10 @@ ROWS = (
     + rows_isolation.ROWS
     + rows_elephant.ROWS
     + rows_overhead.ROWS
+    + rows_audit.ROWS
     + rows_growth.ROWS
     + rows_overload.ROWS
+    + rows_rbac.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from socket import gethostname
 from typing import TYPE_CHECKING
 
 import trio
@@ -23,11 +24,18 @@ from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import Pages
 from kubetrio.api.pipeline import Pipeline
+from kubetrio.audit.counting import Counting
+from kubetrio.audit.making import AuditError, make_auditor
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.keys import KeyFileError
+from kubetrio.auth.owntokens import OwnTokens, service_account_keys
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
+from kubetrio.authenticators import MethodError, methods
+from kubetrio.authorizers import Authorizers
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
+from kubetrio.bootstrap.lease import identity
 from kubetrio.bootstrap.objects import service_ip
 from kubetrio.config import Config, Storage
 from kubetrio.config.flag import values
@@ -43,7 +51,9 @@ from kubetrio.kinds.builtin import registry as builtin_registry
 from kubetrio.kinds.core.admission.existence import NamespaceMaker
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
-from kubetrio.kinds.plugins import Server, admission
+from kubetrio.kinds.core.tokensecrets import last_used_labels
+from kubetrio.kinds.pluginparts import Server
+from kubetrio.kinds.plugins import admission
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills
@@ -258,9 +268,15 @@ def build_api(
     registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
     address = f"{bracketed(config.serving.public_address)}:{port}"
     health = health_checks(state, store, config.storage, encryption)
+    try:
+        keys = service_account_keys(config)
+    except KeyFileError as error:
+        raise StartError(str(error)) from error
     pages = Pages(
-        issuer=config.auth.service_account_issuer,
-        public_key=config.pki_dir / "sa.pub",
+        issuer=config.auth.service_account_issuers[0],
+        jwks_uri=config.service_accounts.jwks_uri or f"https://{address}/openid/v1/jwks",
+        keys=keys,
+        run_blocking=env.run_blocking,
         flags={
             row.flag.name or row.path: row.flag.kind.show(value) for row, value in values(config)
         },
@@ -269,16 +285,32 @@ def build_api(
         health=health,
     )
     rbac = Rbac(informers)
-    authorizer = authorization.Chain(
-        [
-            authorization.Masters(),
-            *parts.authorizers,
-            authorization.kubelet_admins(builtin.load("bootstrap")),
-            rbac,
-        ]
-    )
+    outgoing, reloader = Outgoing(env), Reloader(env)
+    first = [
+        authorization.Masters(),
+        *parts.authorizers,
+        authorization.kubelet_admins(builtin.load("bootstrap")),
+    ]
+    try:
+        authorizers = Authorizers(
+            config.authorization,
+            first,
+            rbac=rbac,
+            informers=informers,
+            registry=registry,
+            outgoing=outgoing,
+            reloader=reloader,
+            env=env,
+        )
+    except ValueError as error:
+        raise StartError(str(error)) from error
+    authorizer = authorizers.chain
+    try:
+        others = methods(config, env, outgoing, reloader, metrics, lambda: identity(gethostname()))
+    except MethodError as error:
+        raise StartError(str(error)) from error
     quotas = StoredQuotas(store, registry, env)
-    outgoing, namespaces = Outgoing(env), NamespaceMaker(registry)
+    namespaces = NamespaceMaker(registry)
     around = Server(
         informers=informers,
         registry=registry,
@@ -295,6 +327,20 @@ def build_api(
     except ConfigurationError as error:
         raise StartError(f"failed to apply admission: {error}") from error
     metrics.gathered.add(chain.measures.families)
+    operations = Operations(
+        Lifecycle(
+            store,
+            registry,
+            chain,
+            env,
+            allocators(informers.dispatcher, registry, env, config.services.ranges),
+            allow_privileged=config.admission.allow_privileged,
+            times_to_live={"event-ttl": config.storage.event_ttl_s},
+        ),
+        env,
+    )
+    label_used = last_used_labels(operations, registry)
+    tokens = OwnTokens(config, keys, informers.dispatcher, registry, env, label_used)
     api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
@@ -302,6 +348,8 @@ def build_api(
             audiences=config.auth.audiences,
             cbor=config.feature_gates.get("CBORServingAndStorage", False),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
+            longest_token_s=int(config.service_accounts.max_expiration_s),
+            extend_tokens=config.service_accounts.extend_expiration,
             standing=config.serving.standing_headers,
         ),
         env=env,
@@ -310,22 +358,14 @@ def build_api(
         hub=hub,
         informers=informers,
         listing=Listing(store, hub),
-        operations=Operations(
-            Lifecycle(
-                store,
-                registry,
-                chain,
-                env,
-                allocators(informers.dispatcher, registry, env, config.services.ranges),
-                allow_privileged=config.admission.allow_privileged,
-                times_to_live={"event-ttl": config.storage.event_ttl_s},
-            ),
-            env,
-        ),
+        operations=operations,
         authenticator=Authenticator(
-            [_tokens(config)],
+            [_tokens(config), *tokens.authenticators, *others.tokens],
             audiences=config.auth.audiences,
-            anonymous=config.auth.anonymous_auth,
+            headers=others.headers,
+            anonymous=others.anonymous.enabled,
+            anonymous_paths=others.anonymous.paths,
+            tasks=others.tasks,
         ),
         authorizer=authorizer,
         rbac=rbac,
@@ -335,11 +375,18 @@ def build_api(
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
         outgoing=outgoing,
-        reloader=Reloader(env),
+        reloader=reloader,
+        authorizers=authorizers.start,
         flow=_flow_control(config, env, registry, hub),
         backends=_backends(config, env, port),
     )
     namespaces.operations = api.operations
+    audited = Counting()
+    try:
+        api.auditor = make_auditor(config.audit, env, api.outgoing, audited)
+    except AuditError as error:
+        raise StartError(str(error)) from error
+    metrics.gathered.add(audited.families)
     if RequestLog.wanted():
         api.request_log = RequestLog()
         if isinstance(api.flow, PriorityAndFairness):
@@ -348,8 +395,10 @@ def build_api(
     if encryption is not None:
         metrics.gathered.add(encryption.metrics.families)
     metrics.gathered.add(api.authenticator.attempts.families)
+    metrics.gathered.add(tokens.families)
+    metrics.gathered.add(authorizer.counts.families)
     metrics.gathered.add(api.reloader.families)
-    metrics.gathered.add(lambda: cache_families(_fills(api)))
+    metrics.gathered.add(lambda: cache_families((*_fills(api), *tokens.fills())))
     _observe_flow(api)
     return api
 
@@ -412,6 +461,8 @@ def _fills(api: Pipeline) -> Iterable[Fill]:
         requests, classes = api.flow.gate.remembered()
         yield Fill("flow/gate", requests, None)
         yield Fill("flow/classify", classes, None)
+    if api.auditor is not None:
+        yield Fill("audit/policy", api.auditor.policy.remembered(), None)
     yield Fill("api/cache", api.cache.entries, api.cache.bytes)
     numbers, watching = api.store.statistics(), api.hub.statistics()
     yield Fill("store/sqlite/recent", numbers.recent, numbers.recent_bytes)
@@ -453,7 +504,7 @@ def _tokens(config: Config) -> StaticTokens:
         raise StartError(f"--token-auth-file: {error}") from error
     for warning in tokens.warnings:
         log.warning(warning)
-    return tokens
+    return replace(tokens, audiences=config.auth.audiences)
 
 
 def bracketed(address: str) -> str:

@@ -40,7 +40,7 @@ from kubetrio.supervise import persevere
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
-CLOSING_S = 1.0
+CLOSING_S = 1.0  # for connections to others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,7 @@ class Core:
             "custom resource definitions": self.definitions.run,
         }
         context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
+        runs.update(api.authenticator.tasks)
         controllers = made(self.config.controllers, context, self.table)
         api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
         runs.update((one.name, one.run) for one in controllers)
@@ -126,8 +127,10 @@ async def open_core(
     ):
         state, trusted = State(), trusted or Trusted()
         api = build_api(config, env, store, state, port, parts, encryption)
-        async with trio.open_nursery() as nursery:
+        async with _closing(api), trio.open_nursery() as nursery:
             nursery.start_soon(api.hub.run, name="watch hub")
+            if api.auditor is not None:
+                nursery.start_soon(api.auditor.run, name="audit")
             keeper = await bootstrap(config, api, state, port, trusted)
             definitions = Definitions(
                 api.registry,
@@ -156,9 +159,19 @@ async def open_core(
                     definitions=definitions,
                 )
             finally:
-                with trio.move_on_after(CLOSING_S, shield=True):
-                    await api.outgoing.close()
+                if api.auditor is not None:
+                    await api.auditor.close(config.serving.shutdown_grace_s)
             nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _closing(api: Pipeline) -> AsyncIterator[None]:
+    """Close connections to others at the end of the block."""
+    try:
+        yield
+    finally:
+        with trio.move_on_after(CLOSING_S, shield=True):
+            await api.outgoing.close()
 
 
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
@@ -209,6 +222,7 @@ async def bootstrap(
     keeper: FlowConfig | None = None
     try:
         await api.rbac.sync()
+        await api.authorizers()
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()
         if await _written(own_objects, api.store):

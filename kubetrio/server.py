@@ -18,12 +18,13 @@ import trio
 from kubetrio import kubeconfig, pki, tlsfiles
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
-from kubetrio.auth.issuing import TokenIssuer
-from kubetrio.bootstrap.authorities import Trusted
+from kubetrio.auth.keys import KeyFileError
+from kubetrio.auth.owntokens import token_issuer
+from kubetrio.bootstrap.authorities import Proxies, Trusted
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.composition import open_core
-from kubetrio.config import Config
+from kubetrio.config import Authenticators, Config
 from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import ungrouped
@@ -33,6 +34,7 @@ from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
+from kubetrio.http.tls import certificates
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
@@ -121,6 +123,7 @@ def _warn_of_exposed(config: Config) -> None:
     given = (
         config.auth.token_auth_file,
         config.serving.tls_private_key_file,
+        config.service_accounts.signing_key_file,
         *(pair.key for pair in config.serving.tls_sni_cert_key),
         config.kubelet.client_key,
         config.encryption.provider_config,
@@ -130,6 +133,31 @@ def _warn_of_exposed(config: Config) -> None:
         mend = exposed(path)
         if mend is not None:
             log.warning("others can use what holds secrets", path=str(path), mend=mend)
+
+
+def _proxies(chosen: Authenticators, clients: bytes, proxies: bytes) -> Proxies:
+    """How authenticating proxies name users.
+
+    Raises:
+        StartError: any client could name any user.
+    """
+    if chosen.requestheader_client_ca_file is None:
+        return Proxies()
+    both = certificates(clients) & certificates(proxies)
+    if both and not chosen.requestheader_allowed_names:
+        raise StartError(
+            "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
+            "--requestheader-allowed-names must be specified to ensure regular client certificates "
+            "cannot set authenticating proxy headers for arbitrary users"
+        )
+    return Proxies(
+        ca=proxies.decode(errors="replace"),
+        usernames=chosen.requestheader_username_headers,
+        uids=chosen.requestheader_uid_headers,
+        groups=chosen.requestheader_group_headers,
+        prefixes=chosen.requestheader_extra_headers_prefix,
+        allowed=chosen.requestheader_allowed_names,
+    )
 
 
 def _connection_limits(config: Config) -> ConnectionLimits:
@@ -167,10 +195,14 @@ async def open_server(
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
         made = tlsfiles.own_certificates(config, env)
+        issuer = token_issuer(config, made.sa_key)
         _warn_of_exposed(config)
-        tls = tlsfiles.security(config, made)
-        trusted = Trusted(tls.authorities[0].decode(errors="replace"))
-    except pki.PkiError as error:
+        tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
+        clients, proxies = tls.authorities
+        trusted = Trusted(
+            clients.decode(errors="replace"), _proxies(config.authenticators, clients, proxies)
+        )
+    except (pki.PkiError, KeyFileError) as error:
         raise StartError(str(error)) from error
     try:
         listening = bind(
@@ -188,7 +220,7 @@ async def open_server(
     try:
         async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
-            api.issuer = TokenIssuer(made.sa_key, config.auth.service_account_issuer)
+            api.issuer = issuer
             h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
             bridge = Bridge(
                 api.handle,

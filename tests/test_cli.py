@@ -106,6 +106,8 @@ def test_a_usage_error_is_one_line(
         ("--request-timeout", "0s"),
         ("--service-cluster-ip-range", "10.0.0.0/24,10.1.0.0/24"),
         ("--service-account-issuer", ""),
+        ("--service-account-max-token-expiration", "59m"),
+        ("--service-account-jwks-uri", "http://keys.example"),
         ("--kubelet-preferred-address-types", "Nowhere"),
         ("--kubelet-timeout", "0s"),
     ],
@@ -123,13 +125,13 @@ def test_what_is_missing_stops_the_start(
     capsys: pytest.CaptureFixture[str], data_dir: Path
 ) -> None:
     """Exit code 1, one line for each flag, and nothing on the disk."""
-    flags = ("--encryption-provider-config", "e.yaml", "--audit-log-path=audit.log", "--profiling")
+    flags = ("--egress-selector-config-file", "e.yaml", "--runtime-config=api/all=true")
     assert main(["serve", "--data-dir", str(data_dir), *flags]) == 1
     said = capsys.readouterr()
     assert said.out == ""
     one, other = said.err.splitlines()
-    assert one.startswith("kubetrio: --encryption-provider-config: objects are not encrypted")
-    assert other == "kubetrio: --audit-log-path: there is no audit log; leave the flag out"
+    assert one.startswith("kubetrio: --egress-selector-config-file: connections to nodes")
+    assert other.startswith("kubetrio: --runtime-config: the versions of APIs that are served are")
     assert not data_dir.exists()
 
 

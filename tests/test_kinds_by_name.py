@@ -22,6 +22,7 @@ OTHER_WORDS = {
     ("flow/config.py", "namespaces"): "a member of FlowSchemas",
     ("store/sqlite/commits.py", "events"): "an attribute of a batch",
     ("watch/window.py", "events"): "the same",
+    ("audit/policy.py", "namespaces"): "a member of an audit policy",
 }
 
 

@@ -112,6 +112,8 @@ class Chain:
             ApiError: the first refusal.
         """
         asked = self._ask(self._mutating, "mutate", attributes)
+        if not asked.asked:
+            return
         begun = at = current_time()
         plugin: Plugin | None = None
         try:
@@ -131,6 +133,8 @@ class Chain:
     async def validate(self, attributes: Attributes) -> None:
         """Run validating plugins; raises as `mutate`."""
         asked = self._ask(self._validating, "validate", attributes)
+        if not asked.asked:
+            return
         begun = at = current_time()
         plugin: Plugin | None = None
         try:

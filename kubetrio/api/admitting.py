@@ -47,5 +47,6 @@ async def admit(
             old=None,
             dry_run=dry_run,
             warn=request.warn,
+            annotations=request.annotations,
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,12 @@ from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response
 from kubetrio.api.serializers import dump
+from kubetrio.audit.auditor import Auditor
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.impersonate import Impersonation
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
+from kubetrio.auth.selectors import field_requirements, label_requirements
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
@@ -81,6 +84,8 @@ class ApiConfig:
         audiences: audiences of this API; never empty.
         split_logs: whether kubelets are asked for single streams of logs (feature gate
             PodLogsQuerySplitStreams).
+        longest_token_s: bound of the life of service account tokens in seconds, 0 for none.
+        extend_tokens: whether tokens that kubelets ask for live longer than that.
         standing: headers of every answer.
     """
 
@@ -90,6 +95,8 @@ class ApiConfig:
     cbor: bool = False
     audiences: tuple[str, ...] = (DEFAULT_ISSUER,)
     split_logs: bool = False
+    longest_token_s: int = 0
+    extend_tokens: bool = True
     standing: tuple[tuple[bytes, bytes], ...] = ()
 
 
@@ -118,14 +125,17 @@ class Api:
         off_loop: works over large bodies.
         outgoing: calls webhooks and issuers.
         reloader: reads files again when they change.
+        authorizers: reads what authorizers have to know, at the start.
         issuer: signs service account tokens; None when there is no key.
         request_log: a line for each request; None for no such log.
+        auditor: takes events of the audit log; None for no such log.
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches, logs and tunnels.
         clock: Trio's, asked without the way through its current run.
         arrivals: bodies that come while their requests have no seat.
         under_way: requests that have no answer yet, but for those.
         kind_streams: watches by what they are about.
+        impersonation: who may be somebody else.
     """
 
     config: ApiConfig
@@ -148,16 +158,20 @@ class Api:
     off_loop: OffLoop
     outgoing: Outgoing
     reloader: Reloader
+    authorizers: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
     issuer: TokenIssuer | None = None
     request_log: RequestLog | None = None
+    auditor: Auditor | None = None
     cache: ByteCache = field(default_factory=lambda: ByteCache(ENCODED_BYTES))
     streams: set[trio.CancelScope] = field(default_factory=set)
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
     arrivals: Arrivals = field(default_factory=Arrivals)
     under_way: int = 0
     kind_streams: KindStreams = field(init=False)
+    impersonation: Impersonation = field(init=False)
 
     def __post_init__(self) -> None:
+        self.impersonation = Impersonation(self.authorizer.authorize)
         self.kind_streams = KindStreams(self.registry, self.streams, self.cache)
 
     @property
@@ -205,9 +219,20 @@ class Api:
         return True
 
 
+SELECTING = frozenset({"list", "watch", "deletecollection"})
+"""Verbs of which selectors are read."""
+
+
 def attributes_of(request: Request) -> Attributes:
     """The question put to authorizers."""
     info = request.info
+    fields = labels = None
+    query = request.query
+    if query and info.is_resource and info.verb in SELECTING:
+        if text := query.get("fieldSelector"):
+            fields = field_requirements(text).requirements
+        if text := query.get("labelSelector"):
+            labels = label_requirements(text).requirements
     return Attributes(
         user=request.user,
         verb=info.verb,
@@ -219,4 +244,6 @@ def attributes_of(request: Request) -> Attributes:
         name=info.name,
         resource_request=info.is_resource,
         path=info.path,
+        field_selector=fields,
+        label_selector=labels,
     )

@@ -34,7 +34,8 @@ from kubetrio.api.targets import (
 from kubetrio.api.upgrading import TUNNELLED, tunnel, unwrapped
 from kubetrio.api.verbs import Verb
 from kubetrio.machinery import gonumbers
-from kubetrio.machinery.identity import Decision, Verdict
+from kubetrio.machinery.asking import verdict_of
+from kubetrio.machinery.identity import Decision
 from kubetrio.machinery.status import bad_request, forbidden
 from kubetrio.resources import revising
 from kubetrio.schema import wellknown
@@ -85,9 +86,8 @@ async def _may_create(api: Api, request: Request) -> None:
     """
     if request.info.verb == "create":
         return
-    verdict = api.authorizer.authorize(replace(attributes_of(request), verb="create"))
-    if not isinstance(verdict, Verdict):
-        verdict = await verdict
+    asked = replace(attributes_of(request), verb="create")
+    verdict = await verdict_of(api.authorizer.authorize, asked)
     if verdict.decision is not Decision.ALLOW:
         resource = request.resource
         if resource is None:

@@ -18,9 +18,12 @@ HOP_BY_HOP = frozenset(
     }
 )  # fmt: skip
 SECRET = frozenset(
-    {b"authorization", b"impersonate-user", b"impersonate-group", b"impersonate-uid"}
-)
-SECRET_PREFIX = b"impersonate-extra-"
+    {
+        b"authorization", b"impersonate-user", b"impersonate-group", b"impersonate-uid",
+        b"x-remote-user", b"x-remote-uid", b"x-remote-group",
+    }
+)  # fmt: skip
+SECRET_PREFIXES = (b"impersonate-extra-", b"x-remote-extra-")
 CORS = frozenset(
     b"access-control-allow-" + what for what in (b"credentials", b"headers", b"methods", b"origin")
 )
@@ -42,7 +45,7 @@ def without_secrets(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes,
     """Headers without the credentials that were meant for this server."""
     kept = []
     for name, value in headers:
-        if name in SECRET or name.startswith(SECRET_PREFIX):
+        if name in SECRET or name.startswith(SECRET_PREFIXES):
             continue
         if name == b"sec-websocket-protocol":
             value = _without_tokens(value)

@@ -228,7 +228,13 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
     manager = query.get("fieldManager", "")
     if not query and not causes:
         manager = default_manager(request)
-        return WriteOptions(user=request.user, field_manager=manager, warn=request.warn)
+        return WriteOptions(
+            user=request.user,
+            field_manager=manager,
+            warn=request.warn,
+            annotations=request.annotations,
+            body_annotations=request.body_annotations,
+        )
     causes += _manager_causes(manager)
     dry = request.query_list("dryRun")
     causes += dry_run_causes(dry)
@@ -251,6 +257,8 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
         field_manager=manager or default_manager(request),
         warn=request.warn,
         said={name: value for name, value in given.items() if value},
+        annotations=request.annotations,
+        body_annotations=request.body_annotations,
     )
 
 

@@ -6,13 +6,11 @@ KEP-4828 (flagz), KEP-3466 (SLI metrics).
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from prometheus_client import generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -20,53 +18,21 @@ from prometheus_client.core import GaugeMetricFamily
 from kubetrio import __version__
 from kubetrio.api.health import Health, result_of
 from kubetrio.api.response import JSON, Response, text_response
+from kubetrio.auth.keys import KeySet
+from kubetrio.env import RunBlocking
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.metrics import OneFamily
 from kubetrio.wire.jsonwire import encode
 
 METRICS_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 JWKS_TYPE = b"application/jwk-set+json"
+CACHED = ((b"Cache-Control", b"public, max-age=3600"),)
+"""What is said of keys may be remembered for an hour."""
 MINUTE_S, HOUR_S = 60, 3600
 NOT_FOR_MACHINES = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting "
     "compatibility guarantees and is for debugging purposes only.\n"
 )
-
-
-def jwks(public_key: Path) -> dict[str, Any]:
-    """The key set that service account tokens are verified with (RFC 7517, RFC 7518).
-
-    Args:
-        public_key: PEM file of a P-256 key.
-
-    A server without such a key signs no tokens and has an empty set.
-    """
-    if not public_key.exists():
-        return {"keys": []}
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = serialization.load_pem_public_key(public_key.read_bytes())
-    if not isinstance(key, ec.EllipticCurvePublicKey):
-        return {"keys": []}
-    numbers, size = key.public_numbers(), (key.key_size + 7) // 8
-    der = key.public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    entry = {
-        "use": "sig",
-        "kty": "EC",
-        "kid": _b64(hashlib.sha256(der).digest()),
-        "crv": "P-256",
-        "alg": "ES256",
-        "x": _b64(numbers.x.to_bytes(size, "big")),
-        "y": _b64(numbers.y.to_bytes(size, "big")),
-    }
-    return {"keys": [entry]}
-
-
-def _b64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def duration(seconds: float) -> str:
@@ -84,8 +50,11 @@ class Pages:
     """The pages of one server.
 
     Args:
-        issuer: issuer of service account tokens.
-        public_key: PEM file of the key that verifies them.
+        issuer: issuer of service account tokens; there is no discovery for one that is no URL
+            of scheme https.
+        jwks_uri: where others find the key set.
+        keys: what verifies tokens.
+        run_blocking: has them read.
         flags: the configuration, as ``/flagz`` shows it.
         started: wall clock of the start, seconds since the epoch.
         git_version: what ``/version`` says.
@@ -93,7 +62,9 @@ class Pages:
     """
 
     issuer: str
-    public_key: Path
+    jwks_uri: str
+    keys: KeySet
+    run_blocking: RunBlocking
     flags: Mapping[str, object]
     started: float
     git_version: str
@@ -102,10 +73,12 @@ class Pages:
     async def answer(self, path: str, now: float) -> Response | None:
         """The page of a path, None when there is none."""
         match path.rstrip("/"):
-            case "/.well-known/openid-configuration":
-                return Response(200, encode(self._openid()), JSON)
-            case "/openid/v1/jwks":
-                return Response(200, encode(jwks(self.public_key)), JWKS_TYPE)
+            case "/.well-known/openid-configuration" if self._discovered():
+                await self._read_keys()
+                return Response(200, encode(self._openid()), JSON, CACHED)
+            case "/openid/v1/jwks" if self._discovered():
+                await self._read_keys()
+                return Response(200, encode(self.keys.jwks()), JWKS_TYPE, CACHED)
             case "/statusz":
                 return text_response(self._status(now))
             case "/flagz":
@@ -114,13 +87,21 @@ class Pages:
                 return Response(200, await self._slis(), METRICS_TYPE)
         return None
 
+    async def _read_keys(self) -> None:
+        if not self.keys.loaded:
+            await self.run_blocking(self.keys.load)
+
+    def _discovered(self) -> bool:
+        url = urlsplit(self.issuer)
+        return url.scheme == "https" and not url.query and not url.fragment
+
     def _openid(self) -> dict[str, Any]:
         return {
             "issuer": self.issuer,
-            "jwks_uri": f"{self.issuer}/openid/v1/jwks",
+            "jwks_uri": self.jwks_uri,
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["ES256"],
+            "id_token_signing_alg_values_supported": self.keys.algorithms(),
         }
 
     def _status(self, now: float) -> str:

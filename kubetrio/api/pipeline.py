@@ -16,7 +16,7 @@ from typing import Any, TypeVarTuple
 
 import trio
 
-from kubetrio.api import deadlines, routing, verbs
+from kubetrio.api import auditing, deadlines, routing, verbs
 from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.bodies import decode_body
 from kubetrio.api.compress import compress, compresses
@@ -30,12 +30,14 @@ from kubetrio.api.response import (
     TunnelResponse,
     error_response,
     page_not_found,
+    text_response,
 )
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.api.unseated import NoSeat, read_unseated
 from kubetrio.auth import authorize as authorization
-from kubetrio.auth.impersonate import ORDINARY, impersonated, wanted_user
+from kubetrio.auth.impersonate import ORDINARY, wanted_user
 from kubetrio.logs import Log
+from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import (
     ANONYMOUS,
     MASTERS,
@@ -47,6 +49,7 @@ from kubetrio.machinery.identity import (
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout
 from kubetrio.metrics import RequestKey
+from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Unreadable
 
 log = Log("kubetrio.api")
@@ -84,16 +87,17 @@ class Pipeline(Api):
                 streams = True
         except ApiError as error:
             if not request.audit_id:  # it ended before its stage
-                audit(self, request)
+                identify(self, request)
+                auditing.refused_early(self, request)
             response = error_response(error, accept_error(request))
         except Unreadable as error:
             if not request.audit_id:
-                audit(self, request)
+                identify(self, request)
             log.error(error, "a stored value cannot be read", path=request.raw_path)
             response = error_response(internal_error(str(error)), accept_error(request))
         except Exception as error:  # noqa: BLE001  (a bug must cost one request, not the server)
             if not request.audit_id:
-                audit(self, request)
+                identify(self, request)
             # Of the request nothing but its line: queries, headers and bodies may be secrets.
             log.error(
                 error,
@@ -104,8 +108,10 @@ class Pipeline(Api):
                 audit=request.audit_id,
             )
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
+            await auditing.panicked(self, request, error)
         except BaseException:  # cancelled: nobody waits for an answer
             self.flow.leave(request, self.clock.current_time())
+            await auditing.gone(self, request)
             raise
         finally:
             self.under_way -= 1
@@ -122,6 +128,8 @@ class Pipeline(Api):
                 NO_CACHE, *headers, *request.response_headers, *self.config.standing,
             )  # fmt: skip
         self._finish(request, response, now)
+        if request.record is not None:
+            await auditing.answered(self, request, response)
         return response
 
     async def _within_time(self, request: Request, named: float | None) -> AnyResponse:
@@ -141,6 +149,8 @@ class Pipeline(Api):
                 answer = await answer
                 if answer is None:
                     continue
+            if request.record is not None:
+                auditing.answer_made(request, answer)
             return await compress(request, answer, self.env) if compresses(answer) else answer
         raise AssertionError("the last stage answers")
 
@@ -239,21 +249,34 @@ def _from(request: Request, user: UserInfo) -> Answer:
     return None
 
 
-def audit(api: Api, request: Request) -> Answer:
-    """Give the request an identity that its answer carries (the log of it comes later)."""
+def identify(api: Api, request: Request) -> None:
+    """Give the request an identity that its answer carries."""
     sent = b"audit-id" in request.headers and request.header_list(b"audit-id")[0]
     request.audit_id = sent or api.audit_ids.next()
-    return None
 
 
-def impersonate(api: Api, request: Request) -> Answer:
+def audit(api: Api, request: Request) -> Answer | Awaitable[Answer]:
+    """Give the request an identity, and tell the audit log that it came."""
+    identify(api, request)
+    return None if api.auditor is None else auditing.received(api, request)
+
+
+def impersonate(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Act as somebody else, when the user may (docs: "User impersonation")."""
-    del api
     if ORDINARY.issuperset(request.headers):
         return None
     wanted = wanted_user(request.raw_headers)
-    if wanted is not None:
-        request.user = impersonated(wanted, attributes_of(request))
+    return None if wanted is None else _become(api, request, wanted)
+
+
+async def _become(api: Api, request: Request, wanted: UserInfo) -> Answer:
+    """Go on as somebody else.
+
+    Raises:
+        ApiError: 403, the user may not.
+    """
+    found = await api.impersonation.impersonated(wanted, attributes_of(request))
+    request.user = found.user
     return None
 
 
@@ -290,7 +313,7 @@ async def _come_back(api: Api, request: Request) -> Response | None:
 
 
 def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
-    """403 for what the user may not do."""
+    """403 for what the user may not do; the answer of some authorizers has to be waited for."""
     if MASTERS in request.user.groups:
         request.verdict = authorization.ALLOWED
         return None
@@ -311,8 +334,10 @@ def _may(request: Request, attributes: Attributes, verdict: Verdict) -> Answer:
     request.verdict = verdict
     if verdict.decision is Decision.ALLOW:
         return None
-    if verdict.error:
-        raise internal_error(verdict.error)
+    if verdict.error:  # nobody knows; in these words and not as a Status
+        uri = request.raw_path + ("?" + request.raw_query if request.raw_query else "")
+        said = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
+        return text_response(authorization.sanitized(said), 500, authorization.NOSNIFF)
     raise authorization.forbidden(attributes, verdict.reason)
 
 
@@ -376,7 +401,19 @@ def admit_and_store(api: Api, request: Request) -> Awaitable[AnyResponse]:
             raise not_implemented(resource.group_resource, subresource)
     elif subresource:
         routing.check_name(request.info.name)
+    if request.record is not None:
+        noting = auditing.body_read(api, request, resource)
+        if noting is not None:
+            return _noted(noting, verb, api, request, resource)
     return verb(api, request, resource)
+
+
+async def _noted(
+    noting: Awaitable[None], verb: verbs.Verb, api: Api, request: Request, resource: Kind
+) -> AnyResponse:
+    """Run a verb when the audit log knows the body."""
+    await noting
+    return await verb(api, request, resource)
 
 
 STORED_SUBRESOURCES = frozenset(

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 from kubetrio.api.advice import Advice
@@ -22,6 +22,7 @@ from kubetrio.schema.wellknown import NAMESPACES
 if TYPE_CHECKING:
     from trio import CancelScope
 
+    from kubetrio.auth.authenticate import Shown
     from kubetrio.schema.kind import Kind
     from kubetrio.wire.negotiate import Accepted, Offer
 
@@ -40,20 +41,6 @@ CONNECTED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources that lead to a node: no objects of the API, and as long as their clients like."""
 _REMEMBERED_CHARS = 256
 _ANY = "-"  # no name of anything
-
-
-class PeerCertificate(Protocol):
-    """What the client of a connection showed in its handshake.
-
-    Attributes:
-        common_name: of its subject.
-    """
-
-    common_name: str
-
-    def proxy(self) -> bool:
-        """Whether it is that of a proxy that may name users in headers, now."""
-        ...
 
 
 class RequestInfo(NamedTuple):
@@ -238,6 +225,8 @@ class Request:
         accepted: what the client accepts of an offer, for the last offer that was asked about.
         verdict: what authorizers thought of it.
         annotations: what stages note for the audit log, by key.
+        body_annotations: the same of what shows parts of objects.
+        record: what the audit log knows of it, None if that does not want it.
     """
 
     method: str
@@ -264,7 +253,7 @@ class Request:
     upgrade: bool = field(init=False, default=False)
     timer: CancelScope | None = field(init=False, default=None)
     gone: Callable[[], bool] | None = field(init=False, default=None)
-    shown: PeerCertificate | None = field(init=False, default=None)
+    shown: Shown | None = field(init=False, default=None)
     identified: Callable[[UserInfo], None] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
     heavy: bool = field(init=False, default=False)
@@ -277,6 +266,25 @@ class Request:
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)
     verdict: Verdict | None = field(init=False, default=None)
     annotations: dict[str, str] = field(init=False, default_factory=dict)
+    body_annotations: dict[str, str] = field(init=False, default_factory=dict)
+    record: Any = field(init=False, default=None)
+
+    @property
+    def path(self) -> str:
+        """The decoded path."""
+        return self.info.path
+
+    def take_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Have other headers in place of those that were sent.
+
+        Args:
+            headers: in order, with lower-case names.
+        """
+        joined: dict[bytes, bytes] = {}
+        for name, value in headers:
+            joined[name] = joined[name] + b", " + value if name in joined else value
+        # What was sent may be shared with other requests of the connection.
+        self.headers, self.raw_headers = joined, headers
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers (RFC 7234) to the answer, each text once.

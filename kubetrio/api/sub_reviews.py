@@ -19,17 +19,13 @@ from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
 from kubetrio.auth.authenticate import Reviewed
 from kubetrio.auth.authorize import Rules
+from kubetrio.auth.selectors import reviewed_fields, reviewed_labels
+from kubetrio.auth.tokens import parse_bearer
 from kubetrio.kinds.common.selectors import field_requirement, label_requirement
+from kubetrio.machinery.asking import verdict_of
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
-from kubetrio.machinery.identity import (
-    Attributes,
-    Decision,
-    UserInfo,
-    Verdict,
-    authenticated,
-    user_info,
-)
+from kubetrio.machinery.identity import Attributes, Decision, UserInfo, authenticated, user_info
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
@@ -41,7 +37,6 @@ from kubetrio.wire.negotiate import NO_TABLE
 
 Object = dict[str, Any]
 AUTHORIZATION = GroupKind("authorization.k8s.io", "")
-BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
 
 
 async def _answer(
@@ -91,16 +86,21 @@ async def token(api: Api, request: Request, resource: Kind) -> AnyResponse:
     text = spec.get("token") or ""
     if not text:
         raise bad_request("token is required for TokenReview in authentication")
-    asked = spec.get("audiences") or api.config.audiences
-    audiences = tuple(audience for audience in api.config.audiences if audience in asked)
-    reviewed = api.authenticator.review(text.encode("utf-8", "surrogatepass"), audiences)
+    audiences = tuple(spec.get("audiences") or api.config.audiences)
+    # What would be read of a header with it is asked about, and nothing for one of blanks.
+    sent = parse_bearer(b"Bearer " + text.encode("utf-8", "surrogatepass")).token
+    reviewed = Reviewed(None) if sent is None else api.authenticator.review(sent, audiences)
     if not isinstance(reviewed, Reviewed):
         reviewed = await reviewed
     found = reviewed.found
     status: Object = {}
-    if found is None or not audiences:
-        status.update(user={}, error=reviewed.error or BAD_TOKEN)
+    request.annotations.update(reviewed.annotations)
+    if found is None:
+        status["user"] = {}
+        if reviewed.error:
+            status["error"] = reviewed.error
     else:
+        request.warn(found.warnings)
         user = user_info(authenticated(found.user))
         status.update(authenticated=True, user=user, audiences=list(found.audiences))
     return await _answer(api, request, resource, body, status)
@@ -167,41 +167,57 @@ def _check(causes: list[Cause]) -> None:
         raise invalid(AUTHORIZATION, "", causes)
 
 
-def question(spec: Object, user: UserInfo) -> Attributes:
-    """The question of an access review as the authorizer takes it."""
+def question(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
+    """The question of an access review as authorizers take it, and what of it was not understood.
+
+    Args:
+        spec: of the review.
+        user: about whom it is.
+    """
     resource = spec.get("resourceAttributes")
     if resource is None:
         path = spec.get("nonResourceAttributes") or {}
-        return Attributes(
+        attributes = Attributes(
             user=user,
             verb=path.get("verb") or "",
             resource_request=False,
             path=path.get("path") or "",
         )
-    return Attributes(
+        return attributes, []
+    fields = reviewed_fields(resource.get("fieldSelector"))
+    labels = reviewed_labels(resource.get("labelSelector"))
+    attributes = Attributes(
         user=user,
         verb=resource.get("verb") or "",
         namespace=resource.get("namespace") or "",
         api_group=resource.get("group") or "",
-        api_version=resource.get("version") or "",
+        api_version=resource.get("version") or "*",
         resource=resource.get("resource") or "",
         subresource=resource.get("subresource") or "",
         name=resource.get("name") or "",
+        field_selector=fields.requirements,
+        label_selector=labels.requirements,
     )
+    ignored = [
+        f"spec.resourceAttributes.{member} {'partially ' if read.requirements else ''}"
+        "ignored due to parse error"
+        for member, read in (("fieldSelector", fields), ("labelSelector", labels))
+        if read.failed
+    ]
+    return attributes, ignored
 
 
 async def verdict(api: Api, spec: Object, user: UserInfo) -> Object:
     """The status of an access review."""
-    found = api.authorizer.authorize(question(spec, user))
-    if not isinstance(found, Verdict):
-        found = await found
+    asked, ignored = question(spec, user)
+    found = await verdict_of(api.authorizer.authorize, asked)
     status: Object = {"allowed": found.decision is Decision.ALLOW}
     if found.decision is Decision.DENY:
         status["denied"] = True
     if found.reason:
         status["reason"] = found.reason
-    if found.error:
-        status["evaluationError"] = found.error
+    if errors := "; ".join([found.error, *ignored] if found.error else ignored):
+        status["evaluationError"] = errors
     return status
 
 

@@ -17,6 +17,7 @@ from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.sub_pods import check_namespace
 from kubetrio.api.verbs import Verb
 from kubetrio.auth.issuing import EXTENSION_S, WARN_AFTER_S, claims_of
+from kubetrio.auth.serviceaccounts import credential_id
 from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST
 from kubetrio.kinds.common.compiling import ordered
 from kubetrio.machinery.fielderrors import invalid as invalid_value
@@ -37,6 +38,8 @@ META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 SPEC = "io.k8s.api.authentication.v1.TokenRequestSpec"
 DEFAULT_LIFE_S = 3600
 SHORTEST_S, LONGEST_S = 600, 1 << 32
+ISSUED = "authentication.kubernetes.io/issued-credential-id"
+"""Annotation of the audit log."""
 BINDABLE = {"Pod": PODS, "Secret": SECRETS, "Node": NODES}
 
 
@@ -167,8 +170,16 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     shown["spec"] = ordered(SPEC, spec)
     reference = spec.get("boundObjectRef")
     bound = await _bound(api, request, reference) if reference else {}
+    longest = api.config.longest_token_s
+    if longest and seconds > longest:
+        request.warn([f"requested expiration of {seconds} seconds shortened to {longest} seconds"])
+        seconds = spec["expirationSeconds"] = longest
+        shown["spec"] = ordered(SPEC, spec)
     for_this_api = set(audiences) <= set(api.config.audiences)
-    extended = "pod" in bound and seconds == WARN_AFTER_S and for_this_api
+    extended = (
+        api.config.extend_tokens and "pod" in bound and seconds == WARN_AFTER_S and for_this_api
+    )
+    token_id = api.env.new_uid()
     claims = claims_of(
         account,
         issuer=issuer.issuer,
@@ -176,10 +187,11 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         now=int(now),
         life_s=EXTENSION_S if extended else seconds,
         warn_after_s=seconds if extended else 0,
-        token_id=api.env.new_uid(),
+        token_id=token_id,
         bound=bound,
     )
     token = await api.env.run_blocking(issuer.sign, claims)
+    request.annotations[ISSUED] = credential_id(token_id)
     status = {"token": token, "expirationTimestamp": format_time(now + seconds)}
     body = encoder.object(jsonwire.encode({**shown, "status": status}))
     return Response(201, body, encoder.content_type)

@@ -190,7 +190,13 @@ def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
 
 
 def _who(request: Request, chosen: DeleteOptions, said: Object) -> WriteOptions:
-    return WriteOptions(user=request.user, dry_run=chosen.dry_run, warn=request.warn, said=said)
+    return WriteOptions(
+        user=request.user,
+        dry_run=chosen.dry_run,
+        warn=request.warn,
+        said=said,
+        annotations=request.annotations,
+    )
 
 
 async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:

@@ -12,7 +12,7 @@ Source: docs "Authenticating"; the order of methods is kube-apiserver's.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kubetrio.auth.attempts import Attempts
@@ -21,8 +21,23 @@ from kubetrio.machinery.identity import ANONYMOUS, UNUSABLE, UserInfo, authentic
 from kubetrio.machinery.status import unauthorized
 from kubetrio.machinery.waiting import Walk, run
 
+BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
 KNOWN_HEADERS = 1024
 KNOWN_BYTES = 4096  # of one header: blanks count, and a client may send many
+
+
+class Shown(Protocol):
+    """The certificate of a connection's client.
+
+    Attributes:
+        common_name: of its subject.
+    """
+
+    common_name: str
+
+    def proxy(self) -> bool:
+        """Whether it is that of a proxy that may name users in headers, now."""
+        ...
 
 
 class Presented(Protocol):
@@ -31,12 +46,30 @@ class Presented(Protocol):
     Attributes:
         certificate: user of a verified client certificate, `UNUSABLE`, or None without one.
         headers: lower-case name to value.
+        raw_headers: all of them, in order.
         peer: address of the client.
+        annotations: takes what the audit log says, by key.
     """
 
     certificate: UserInfo | None
     headers: Mapping[bytes, bytes]
+    raw_headers: list[tuple[bytes, bytes]]
     peer: str
+    annotations: dict[str, str]
+
+    @property
+    def shown(self) -> Shown | None:
+        """The certificate of the client, None without one."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The decoded path."""
+        ...
+
+    def take_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Have these headers in place of all that were sent."""
+        ...
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers to the answer."""
@@ -50,7 +83,16 @@ def is_websocket(headers: Mapping[bytes, bytes]) -> bool:
 
 
 class BadCredentials(ValueError):
-    """Credentials are of a method's kind and not good; the text is for the log."""
+    """Credentials are of a method's kind and not good; the text is for the log.
+
+    Args:
+        why: in one line.
+        annotations: what the audit log says of their use, by key.
+    """
+
+    def __init__(self, why: str, annotations: Mapping[str, str] | None = None) -> None:
+        super().__init__(why)
+        self.annotations = annotations or {}
 
 
 class TokenAuthenticator(Protocol):
@@ -89,10 +131,11 @@ class HeaderAuthenticator(Protocol):
 
 
 class Reviewed(NamedTuple):
-    """What came of a token: its user, or None and why."""
+    """What came of a token: its user, or None and why; and what the audit log says of it."""
 
     found: Found | None
     error: str = ""
+    annotations: Mapping[str, str] = {}
 
 
 class Authenticator:
@@ -103,9 +146,12 @@ class Authenticator:
         audiences: of this server's API; a token must be for one of them.
         headers: methods that believe headers, in order.
         anonymous: whether requests without credentials get a user.
+        anonymous_paths: the only paths for which they do, if there are any.
+        tasks: what the methods do beside requests, by name.
 
     Attributes:
         attempts: how often credentials were good or bad.
+        tasks: see above.
     """
 
     def __init__(
@@ -115,11 +161,15 @@ class Authenticator:
         audiences: tuple[str, ...] = (),
         headers: Sequence[HeaderAuthenticator] = (),
         anonymous: bool = True,
+        anonymous_paths: Collection[str] = (),
+        tasks: Mapping[str, Callable[[], Awaitable[object]]] | None = None,
     ) -> None:
         self._tokens = tuple(tokens)
         self._audiences = audiences
         self._headers = tuple(headers)
         self._anonymous = anonymous
+        self._anonymous_paths = frozenset(anonymous_paths)
+        self.tasks = dict(tasks or {})
         self.attempts = Attempts()
         # Headers whose tokens are good for as long as the server runs, by their bytes.
         self._known: dict[bytes, UserInfo] = {}
@@ -165,8 +215,13 @@ class Authenticator:
         given = given or certificate is UNUSABLE  # a token may still be good
         for token, header in self._sent(request):
             given = True
-            found = (yield from self._ask(token, self._audiences)).found
+            reviewed = yield from self._ask(token, self._audiences)
+            if reviewed.annotations:
+                request.annotations.update(reviewed.annotations)
+            found = reviewed.found
             if found is not None:
+                if found.warnings:
+                    request.warn(found.warnings)
                 user = self._succeeded(found.user)
                 if found.lasting and len(self._known) < KNOWN_HEADERS and header:
                     self._known[header] = user
@@ -174,7 +229,8 @@ class Authenticator:
         if given:
             self.attempts.failed(request.peer)
             raise unauthorized()
-        if not self._anonymous:
+        paths = self._anonymous_paths
+        if not self._anonymous or (paths and request.path not in paths):
             self.attempts.missing()
             raise unauthorized()
         self.attempts.succeeded(ANONYMOUS.name)
@@ -206,6 +262,7 @@ class Authenticator:
     def _ask(self, token: bytes, audiences: tuple[str, ...]) -> Walk[Reviewed]:
         """Ask all methods about a token."""
         errors: list[str] = []
+        notes: dict[str, str] = {}
         for method in self._tokens:
             try:
                 found = method.authenticate_token(token, audiences)
@@ -213,12 +270,13 @@ class Authenticator:
                     found = yield found
             except BadCredentials as error:
                 errors.append(str(error))
+                notes.update(error.annotations)
                 continue
             if found is not None:
-                return Reviewed(found)
-        if len(errors) > 1:
-            return Reviewed(None, f"[{', '.join(errors)}]")
-        return Reviewed(None, "".join(errors))
+                notes.update(found.annotations)
+                return Reviewed(found, annotations=notes)
+        told = dict.fromkeys((BAD_TOKEN, *errors))
+        return Reviewed(None, f"[{', '.join(told)}]" if errors else BAD_TOKEN, notes)
 
     def review(self, token: bytes, audiences: tuple[str, ...]) -> Reviewed | Awaitable[Reviewed]:
         """Whose token it is, for whom it is asked (TokenReview).

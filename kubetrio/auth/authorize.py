@@ -5,10 +5,11 @@ Source: docs "Authorization Overview"; k8s.io/apiserver/pkg/authorization/union.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from kubetrio.certificates import KUBELET_ADMINS
+from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, Verdict
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, resource_details
@@ -27,10 +28,6 @@ class Authorizer(Protocol):
     def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
         """What it thinks of a request; where it has to wait, what gives that."""
         ...
-
-
-Authorize = Callable[[Attributes], Verdict | Awaitable[Verdict]]
-"""Asks the authorizers of a server."""
 
 
 class Rules(NamedTuple):
@@ -118,24 +115,7 @@ class Chain:
 
     def authorize(self, attributes: Attributes) -> Verdict | Awaitable[Verdict]:
         """The first opinion; none at all means no.  Waits only where an authorizer does."""
-        return run(self._walk(attributes))
-
-    def _walk(self, attributes: Attributes) -> Walk[Verdict]:
-        reasons: list[str] = []
-        errors: list[str] = []
-        for authorizer in self.authorizers:
-            verdict = authorizer.authorize(attributes)
-            if not isinstance(verdict, Verdict):
-                verdict = yield verdict
-            if verdict.decision is not Decision.NO_OPINION:
-                return verdict
-            if verdict.reason:
-                reasons.append(verdict.reason)
-            if verdict.error:
-                errors.append(verdict.error)
-        if not reasons and not errors:
-            return NO_OPINION
-        return Verdict(Decision.NO_OPINION, "\n".join(reasons), aggregate(errors))
+        return _decided(self.authorizers, attributes, [])
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
         """What all authorizers together let somebody do."""
@@ -160,32 +140,75 @@ class Chain:
         return Rules(resources, paths, incomplete, aggregate(errors))
 
 
+def _decided(
+    authorizers: Sequence[Authorizer], attributes: Attributes, unsure: list[Verdict]
+) -> Verdict | Awaitable[Verdict]:
+    """The first opinion of authorizers, behind those that were asked and have none."""
+    for at, authorizer in enumerate(authorizers):
+        verdict = authorizer.authorize(attributes)
+        if verdict is NO_OPINION:
+            continue
+        if not isinstance(verdict, Verdict):
+            return _decided_later(verdict, authorizers[at + 1 :], attributes, unsure)
+        if verdict.decision is not Decision.NO_OPINION:
+            return verdict
+        unsure.append(verdict)
+    if not unsure:
+        return NO_OPINION
+    reasons = "\n".join(verdict.reason for verdict in unsure if verdict.reason)
+    errors = [verdict.error for verdict in unsure if verdict.error]
+    return Verdict(Decision.NO_OPINION, reasons, aggregate(errors))
+
+
+async def _decided_later(
+    asked: Awaitable[Verdict],
+    rest: Sequence[Authorizer],
+    attributes: Attributes,
+    unsure: list[Verdict],
+) -> Verdict:
+    verdict = await asked
+    if verdict.decision is not Decision.NO_OPINION:
+        return verdict
+    unsure.append(verdict)
+    found = _decided(rest, attributes, unsure)
+    return found if isinstance(found, Verdict) else await found
+
+
 def aggregate(errors: Sequence[str]) -> str:
     """Several errors as Go's ``utilerrors.NewAggregate`` prints them: each once."""
     told = list(dict.fromkeys(errors))
     return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 
+_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def sanitized(text: str) -> str:
+    """A text that shows what a client sent, so that no browser takes it for HTML."""
+    return text.translate(_ESCAPED)
+
+
 def forbidden(attributes: Attributes, reason: str = "") -> ApiError:
     """403 in kube-apiserver's words."""
-    user = attributes.user.name
+    user, verb = quote(attributes.user.name), attributes.verb
     why = f": {reason}" if reason else ""
     if not attributes.resource_request:
-        message = f'forbidden: User "{user}" cannot {attributes.verb} path "{attributes.path}"'
-        return ApiError(403, "Forbidden", message + why, {}, headers=NOSNIFF)
+        said = sanitized(f"User {user} cannot {verb} path {quote(attributes.path)}")
+        return ApiError(403, "Forbidden", f"forbidden: {said}{why}", {}, headers=NOSNIFF)
     resource = GroupResource(attributes.api_group, attributes.resource)
     subject = f'{resource} "{attributes.name}"' if attributes.name else str(resource)
     path = attributes.resource
     if attributes.subresource:
         path = f"{path}/{attributes.subresource}"
     where = (
-        f'in the namespace "{attributes.namespace}"'
+        f"in the namespace {quote(attributes.namespace)}"
         if attributes.namespace
         else "at the cluster scope"
     )
-    message = (
-        f'{subject} is forbidden: User "{user}" cannot {attributes.verb} resource "{path}" '
-        f'in API group "{attributes.api_group}" {where}'
+    said = sanitized(
+        f"User {user} cannot {verb} resource {quote(path)} "
+        f"in API group {quote(attributes.api_group)} {where}"
     )
     details = resource_details(resource, attributes.name)
-    return ApiError(403, "Forbidden", message + why, details, headers=NOSNIFF)
+    message = f"{subject} is forbidden: {said}{why}"
+    return ApiError(403, "Forbidden", message, details, headers=NOSNIFF)

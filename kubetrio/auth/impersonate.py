@@ -1,27 +1,41 @@
 """Acting as somebody else: who is asked for, whether one may, and who it is then.
 
-Source: docs "User impersonation", and KEP-5284, whose modes name the verbs in refusals.
+Rights to do so are of two kinds.  The old one, verb ``impersonate``, is to be somebody for
+everything.  Constrained ones (KEP-5284) are to be somebody of a sort (``impersonate:MODE``) for
+what one may do as such (``impersonate-on:MODE:VERB``), and both are needed.
+
+Source: docs "User impersonation"; KEP-5284.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from kubetrio.auth.authorize import forbidden
-from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.asking import Authorize, verdict_of
+from kubetrio.machinery.fielderrors import invalid, quote
 from kubetrio.machinery.identity import (
     ANONYMOUS,
     AUTHENTICATED,
     MASTERS,
     UNAUTHENTICATED,
     Attributes,
+    Decision,
     UserInfo,
 )
-from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
+from kubetrio.machinery.names_validation import (
+    dns1123_label,
+    dns1123_subdomain,
+    prefixed_path,
+)
 from kubetrio.machinery.status import ApiError, bad_request
-from kubetrio.schema.wellknown import SERVICE_ACCOUNTS
+from kubetrio.schema.wellknown import NODES, SERVICE_ACCOUNTS
 
 PREFIX = b"impersonate-"
 EXTRA = b"impersonate-extra-"
@@ -36,6 +50,9 @@ ORDINARY = frozenset(
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
 NODE = "system:node:"
+NODE_NAME = "authentication.kubernetes.io/node-name"
+"""Extra key of users whose token is bound to something on a node."""
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 def wanted_user(headers: Iterable[tuple[bytes, bytes]]) -> UserInfo | None:
@@ -47,22 +64,23 @@ def wanted_user(headers: Iterable[tuple[bytes, bytes]]) -> UserInfo | None:
     Raises:
         ApiError: 400, everything but a name is given.
     """
-    name, uid = "", ""
+    first: dict[bytes, str] = {}
     groups: list[str] = []
     extra: dict[str, tuple[str, ...]] = {}
     for key, value in headers:
         if not key.startswith(PREFIX):
             continue
-        text = value.decode("latin-1")
-        if key == b"impersonate-user":
-            name = name or text
-        elif key == b"impersonate-uid":
-            uid = uid or text
+        text = value.decode("utf-8", "replace")
+        if key in (b"impersonate-user", b"impersonate-uid"):
+            first.setdefault(key, text)  # an empty one too: who looks before us sees no other
         elif key == b"impersonate-group":
             groups.append(text)
         elif key.startswith(EXTRA):
-            label = unquote(key.removeprefix(EXTRA).decode("latin-1"))
+            label = key.removeprefix(EXTRA).decode("utf-8", "replace")
+            if not _BAD_ESCAPE.search(label):
+                label = unquote(label)
             extra[label] = (*extra.get(label, ()), text)
+    name, uid = first.get(b"impersonate-user", ""), first.get(b"impersonate-uid", "")
     if name:
         return UserInfo(name, uid, tuple(groups), extra)
     if not (uid or groups or extra):
@@ -86,62 +104,258 @@ def _map(values: Mapping[str, Sequence[str]]) -> str:
     return f"map[string][]string{{{', '.join(items)}}}"
 
 
-def impersonated(wanted: UserInfo, attributes: Attributes) -> UserInfo:
-    """The user that a request is from then on.
+MANY = 4
+"""From so many groups or extra values on, the right to all of them is asked for first."""
+REMEMBERED = 10_000  # users whose mode is remembered
+
+CORE, IDENTITIES = "", "authentication.k8s.io"
+
+
+class Impersonated(NamedTuple):
+    """Who a request is from.
 
     Args:
-        wanted: as its headers have it.
-        attributes: of the request, with who sent it.
-
-    Raises:
-        ApiError: 403, who sent it may not be somebody else.
+        user: that is.
+        constraint: the verb that allowed it, for the audit log; empty for the old one.
     """
-    account = service_account(wanted.name)
-    node = is_node(wanted.name)
-    only_name = not (wanted.uid or wanted.groups or wanted.extra)
-    if MASTERS not in attributes.user.groups:  # nobody else may yet
-        raise _refusal(wanted, attributes, account, node=node, only_name=only_name)
-    groups = wanted.groups
-    if account is not None and not groups:
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[0]}")
-    elif node and only_name:
-        groups = ("system:nodes",)
-    if wanted.name == ANONYMOUS.name:
-        if UNAUTHENTICATED not in groups:
-            groups = (*groups, UNAUTHENTICATED)
-    elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
-        groups = (*groups, AUTHENTICATED)
-    return replace(wanted, groups=groups)
+
+    user: UserInfo
+    constraint: str
 
 
-def _refusal(
-    wanted: UserInfo,
-    attributes: Attributes,
-    account: tuple[str, str] | None,
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """A way to be somebody else.
+
+    Args:
+        name: in verbs; empty for the old way.
+        concerns: whether it is about somebody, asked with who wants to be him.
+        asks: the question as it is put to authorizers.
+    """
+
+    name: str
+    concerns: Callable[[UserInfo, UserInfo], bool]
+    asks: Callable[[Attributes], Attributes] = lambda asked: asked
+
+    @property
+    def verb(self) -> str:
+        """The verb of its questions about who is wanted."""
+        return f"impersonate:{self.name}" if self.name else "impersonate"
+
+
+def _about(
+    mode: _Mode,
+    sender: UserInfo,
+    resource: str,
+    name: str,
     *,
-    node: bool,
-    only_name: bool,
-) -> ApiError:
-    """403 of the first mode in question; the last one asks for the verb ``impersonate``."""
-    if account is None and not node:
-        mode = "user-info"
-    elif only_name:
-        mode = "serviceaccount" if account is not None else "arbitrary-node"
-    elif account is not None:
-        return forbidden(_legacy(attributes, SERVICE_ACCOUNTS, *account))
-    else:
-        return forbidden(_legacy(attributes, "users", "", wanted.name))
-    return forbidden(replace(attributes, verb=f"impersonate-on:{mode}:{attributes.verb}"))
-
-
-def _legacy(attributes: Attributes, resource: str, namespace: str, name: str) -> Attributes:
+    group: str = IDENTITIES,
+    namespace: str = "",
+) -> Attributes:
     return Attributes(
-        user=attributes.user,
-        verb="impersonate",
+        user=sender,
+        verb=mode.verb,
         namespace=namespace,
+        api_group=group,
+        api_version="v1",
         resource=resource,
         name=name,
     )
+
+
+def _only_name(wanted: UserInfo) -> bool:
+    return not (wanted.uid or wanted.groups or wanted.extra)
+
+
+def _own_node(wanted: UserInfo, sender: UserInfo) -> bool:
+    """Whether a service account wants to be the node that its token is bound to."""
+    return (
+        _only_name(wanted)
+        and is_node(wanted.name)
+        and service_account(sender.name) is not None
+        and sender.extra.get(NODE_NAME) == (wanted.name.removeprefix(NODE),)
+    )
+
+
+def _of_any_node(asked: Attributes) -> Attributes:
+    """A question about the own node as authorizers get it: it does not depend on which that is."""
+    user = asked.user
+    keys = {"authentication.kubernetes.io/associated-node-keys": tuple(sorted(user.extra))}
+    name = "*" if asked.verb == "impersonate:associated-node" else asked.name
+    return replace(asked, user=replace(user, extra=keys), name=name)
+
+
+_MODES = (
+    _Mode("associated-node", _own_node, _of_any_node),
+    _Mode("arbitrary-node", lambda wanted, _: _only_name(wanted) and is_node(wanted.name)),
+    _Mode(
+        "serviceaccount",
+        lambda wanted, _: _only_name(wanted) and service_account(wanted.name) is not None,
+    ),
+    _Mode(
+        "user-info",
+        lambda wanted, _: not is_node(wanted.name) and service_account(wanted.name) is None,
+    ),
+    _Mode("", lambda *_: True),
+)
+
+
+def _bad_extra(key: str, values: Sequence[str]) -> str:
+    """What is wrong with extra values, empty for nothing."""
+    if not key:
+        return "impersonating the empty string key in extra is not allowed"
+    if wrong := [invalid("extra.key", *found) for found in prefixed_path(key)]:
+        texts = [f"{cause.field}: {cause.message}" for cause in wrong]
+        shown = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        return f"impersonating an invalid key in extra is not allowed: {shown}"
+    if key != key.lower():
+        return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
+    if not values:
+        return "impersonating empty values in extra is not allowed"
+    if "" in values:
+        return "impersonating the empty string value in extra is not allowed"
+    return ""
+
+
+def _groups_of(wanted: UserInfo, *, constrained: bool) -> tuple[str, ...]:
+    """The groups of somebody, with those that follow from the name."""
+    groups = wanted.groups
+    account = service_account(wanted.name)
+    if constrained and is_node(wanted.name):
+        groups = ("system:nodes",)
+    if account is not None and not groups:
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[0]}")
+    if wanted.name == ANONYMOUS.name:
+        missing = UNAUTHENTICATED
+    elif UNAUTHENTICATED not in groups:
+        missing = AUTHENTICATED
+    else:
+        return groups
+    return groups if missing in groups else (*groups, missing)
+
+
+class Impersonation:
+    """Who may be somebody else, asked of the server's authorizers.
+
+    The modes of constrained impersonation are tried in order, and then the old one.  The mode that
+    a user was last successful with is tried first: it also decides which refusal is told.
+
+    Args:
+        authorize: decides; it may have to be waited for.
+    """
+
+    def __init__(self, authorize: Authorize) -> None:
+        self._authorize = authorize
+        self._last: OrderedDict[bytes, int] = OrderedDict()
+
+    @property
+    def remembered(self) -> int:
+        """Of how many users the mode is remembered."""
+        return len(self._last)
+
+    async def impersonated(self, wanted: UserInfo, attributes: Attributes) -> Impersonated:
+        """The user that a request is from then on.
+
+        Args:
+            wanted: as its headers have it.
+            attributes: of the request, with who sent it.
+
+        Raises:
+            ApiError: 403, who sent it may not be somebody else.
+        """
+        sender = blake2b(attributes.user.name.encode("utf-8", "replace"), digest_size=16).digest()
+        last = self._last.get(sender)
+        order = list(range(len(_MODES)))
+        if last is not None:
+            order.remove(last)
+            order.insert(0, last)
+        refused: ApiError | None = None
+        for at in order:
+            mode = _MODES[at]
+            if not mode.concerns(wanted, attributes.user):
+                continue
+            try:
+                user = await self._as(mode, wanted, attributes)
+            except ApiError as error:
+                refused = refused or error
+                continue
+            self._remember(sender, at)
+            return user
+        raise refused or AssertionError("the last mode is about everybody")
+
+    def _remember(self, sender: bytes, mode: int) -> None:
+        self._last[sender] = mode
+        self._last.move_to_end(sender)
+        if len(self._last) > REMEMBERED:
+            self._last.popitem(last=False)
+
+    async def _as(self, mode: _Mode, wanted: UserInfo, attributes: Attributes) -> Impersonated:
+        if mode.name:
+            verb = f"impersonate-on:{mode.name}:{attributes.verb}"
+            await self._check(mode, replace(attributes, verb=verb))
+        await self._name(mode, wanted, attributes.user)
+        if wanted.uid:
+            await self._check(mode, _about(mode, attributes.user, "uids", wanted.uid))
+        await self._groups(mode, wanted.groups, attributes.user)
+        await self._extra(mode, wanted.extra, attributes.user)
+        user = replace(wanted, groups=_groups_of(wanted, constrained=bool(mode.name)))
+        return Impersonated(user, mode.verb if mode.name else "")
+
+    async def _name(self, mode: _Mode, wanted: UserInfo, sender: UserInfo) -> None:
+        account = service_account(wanted.name)
+        group = IDENTITIES if mode.name else CORE
+        if mode.name and is_node(wanted.name):
+            resource, namespace, name = NODES, "", wanted.name.removeprefix(NODE)
+        elif account is not None:
+            resource, (namespace, name) = SERVICE_ACCOUNTS, account
+        else:
+            resource, namespace, name = "users", "", wanted.name
+        asked = _about(mode, sender, resource, name, group=group, namespace=namespace)
+        await self._check(mode, asked)
+
+    async def _groups(self, mode: _Mode, groups: Sequence[str], sender: UserInfo) -> None:
+        api_group = IDENTITIES if mode.name else CORE
+
+        def about(name: str) -> Attributes:
+            return _about(mode, sender, "groups", name, group=api_group)
+
+        if mode.name and "" in groups:
+            raise forbidden(about(""), "impersonating the empty string group is not allowed")
+        if mode.name and MASTERS in groups:
+            raise forbidden(about(MASTERS), f"impersonating the {MASTERS} group is not allowed")
+        if mode.name and len(groups) >= MANY and await self._allowed(mode, about("*")):
+            return
+        for group in groups:
+            await self._check(mode, about(group))
+
+    async def _extra(
+        self, mode: _Mode, extra: Mapping[str, Sequence[str]], sender: UserInfo
+    ) -> None:
+        def about(key: str, value: str) -> Attributes:
+            asked = _about(mode, sender, "userextras", value)
+            return replace(asked, subresource=key)
+
+        if mode.name:
+            for key in sorted(extra):
+                if why := _bad_extra(key, extra[key]):
+                    raise forbidden(about("", ""), why)
+            many = len(extra) >= MANY or sum(map(len, extra.values())) >= MANY
+            if many and await self._allowed(mode, about("*", "*")):
+                return
+        for key in sorted(extra):
+            for value in extra[key]:
+                await self._check(mode, about(key, value))
+
+    async def _allowed(self, mode: _Mode, asked: Attributes) -> bool:
+        verdict = await verdict_of(self._authorize, mode.asks(asked))
+        return verdict.decision is Decision.ALLOW
+
+    async def _check(self, mode: _Mode, asked: Attributes) -> None:
+        asked = mode.asks(asked)
+        verdict = await verdict_of(self._authorize, asked)
+        if verdict.decision is not Decision.ALLOW:
+            why = ": ".join(filter(None, (verdict.error, verdict.reason)))
+            raise forbidden(asked, why)
 
 
 def service_account(name: str) -> tuple[str, str] | None:

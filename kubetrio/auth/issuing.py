@@ -1,65 +1,74 @@
 """Service account tokens: JSON web tokens signed with the cluster's service account key.
 
-Source: RFC 7519 (JWT), RFC 7515 (JWS), RFC 7518 section 3 (ES256, RS256); docs "Managing Service
-Accounts" (bound tokens); KEP-1205.
+Source: RFC 7519 (JWT), RFC 7515 (JWS), RFC 7518 section 3 (ES256, ES384, ES512, RS256); docs
+"Managing Service Accounts" (bound tokens); KEP-1205.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
-from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from kubetrio.auth.keys import algorithm_of, private_key, verifying_key
 
-DEFAULT_ISSUER = "https://kubernetes.default.svc.cluster.local"
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, RSAKey
+
+DEFAULT_ISSUER = "https://kubernetes.default.svc"
 EXTENSION_S = 365 * 24 * 3600
 WARN_AFTER_S = 3607
 """The life that kubelets ask for; such tokens live longer, and are warned about after this."""
 
 
-def _text(data: bytes) -> bytes:
-    return base64.urlsafe_b64encode(data).rstrip(b"=")
+class _Signing(NamedTuple):
+    """A private key, and the header of what it signs."""
+
+    key: ECKey | RSAKey
+    header: dict[str, str]
 
 
 class TokenIssuer:
     """Signs tokens.
 
     Args:
-        key_file: PEM file of the private key, ECDSA on P-256 or RSA; read at the first use.
+        key_file: PEM file of the private key, ECDSA on P-256, P-384 or P-521, or RSA; read at the
+            first use.
         issuer: the ``iss`` claim, and the audience of tokens that name none.
     """
 
     def __init__(self, key_file: Path, issuer: str = DEFAULT_ISSUER) -> None:
         self.issuer = issuer
         self._key_file = key_file
+        self._signing: _Signing | None = None
 
-    @cached_property
-    def _key(self) -> EllipticCurvePrivateKey | RSAPrivateKey:
-        from cryptography.hazmat.primitives.asymmetric import ec, rsa
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    def load(self) -> _Signing:
+        """Read the key, unless that is done.
 
-        key = load_pem_private_key(self._key_file.read_bytes(), password=None)
-        if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-            return key
-        raise ValueError(f"{self._key_file}: neither an ECDSA nor an RSA key")
+        Raises:
+            OSError: the file cannot be read.
+            KeyFileError: it has no key that can sign.
+        """
+        if self._signing is None:
+            from cryptography.hazmat.primitives import serialization as form
+            from joserfc.jwk import ECKey, RSAKey
 
-    @cached_property
+            key = private_key(self._key_file.read_bytes())
+            algorithm = algorithm_of(key)
+            pem = key.private_bytes(
+                form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption()
+            )
+            kind = ECKey if algorithm.startswith("ES") else RSAKey
+            header = {"alg": algorithm, "kid": verifying_key(key.public_key()).id}
+            self._signing = _Signing(kind.import_key(pem), header)
+        return self._signing
+
+    @property
     def key_id(self) -> str:
         """The ``kid`` header: a digest of the public key, as kube-apiserver makes it."""
-        from cryptography.hazmat.primitives import serialization
-
-        public = self._key.public_key().public_bytes(
-            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-        return _text(sha256(public).digest()).decode()
+        return self.load().header["kid"]
 
     def sign(self, claims: Mapping[str, Any]) -> str:
         """A compact JWS of claims.
@@ -69,24 +78,13 @@ class TokenIssuer:
 
         Raises:
             OSError: the key cannot be read.
-            ValueError: the key is of another kind.
+            KeyFileError: the key is of another kind.
         """
-        from cryptography.hazmat.primitives.asymmetric import ec
+        from joserfc import jws
 
-        algorithm = "ES256" if isinstance(self._key, ec.EllipticCurvePrivateKey) else "RS256"
-        header = orjson.dumps({"alg": algorithm, "kid": self.key_id})
-        signed = _text(header) + b"." + _text(orjson.dumps(dict(claims)))
-        return (signed + b"." + _text(self._signature(signed))).decode()
-
-    def _signature(self, signed: bytes) -> bytes:
-        from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec, padding
-        from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-
-        if isinstance(self._key, ec.EllipticCurvePrivateKey):
-            r, s = decode_dss_signature(self._key.sign(signed, ec.ECDSA(hashes.SHA256())))
-            return r.to_bytes(32, "big") + s.to_bytes(32, "big")
-        return self._key.sign(signed, padding.PKCS1v15(), hashes.SHA256())
+        key, header = self.load()
+        payload = orjson.dumps(dict(claims))
+        return jws.serialize_compact(dict(header), payload, key, [header["alg"]])
 
 
 def claims_of(

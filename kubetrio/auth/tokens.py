@@ -39,12 +39,16 @@ class Found(NamedTuple):
         audiences: of those that were asked for, the ones it is for.
         expires: wall clock time from which on it is not good, seconds; None for no such time.
         lasting: whether it is good for as long as the server runs.
+        annotations: what the audit log says of its use, by key.
+        warnings: what the answer says of it.
     """
 
     user: UserInfo
     audiences: tuple[str, ...] = ()
     expires: float | None = None
     lasting: bool = False
+    annotations: Mapping[str, str] = {}
+    warnings: tuple[str, ...] = ()
 
 
 class TokenFileError(ValueError):
@@ -130,16 +134,25 @@ class StaticTokens:
     Args:
         users: SHA-256 digest of a token -> its user.
         warnings: oddities of the file that do not stop the server, for the log.
+        audiences: of this server's API, for which they all are; empty for whatever is asked for.
     """
 
     users: Mapping[bytes, UserInfo]
     warnings: tuple[str, ...] = ()
+    audiences: tuple[str, ...] = ()
     name: ClassVar[str] = "token file"
 
     def authenticate_token(self, token: bytes, audiences: tuple[str, ...]) -> Found | None:
-        """Whose token it is: these are for every audience of this API, in which they are good."""
+        """Whose token it is, if that is asked for an audience of this API."""
         user = self.users.get(sha256(token).digest())
-        return None if user is None else Found(user, audiences, lasting=True)
+        if user is None:
+            return None
+        common = audiences
+        if self.audiences:
+            common = tuple(one for one in audiences if one in self.audiences)
+            if not common:
+                return None
+        return Found(user, common, lasting=True)
 
 
 def parse_token_file(data: bytes, path: str) -> StaticTokens:

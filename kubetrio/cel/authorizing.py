@@ -1,7 +1,9 @@
 """``authorizer`` in expressions: a question is built up step by step and put to the server.
 
 A step is an opaque value that holds the question so far as JSON.  The server's authorizer is set
-for the time of one evaluation (`asking`); evaluations do not overlap: they never wait.
+for the time of one evaluation (`asking`); evaluations do not overlap: they never wait.  Where an
+answer has to be waited for, the question is an error at first, and the evaluation is done again
+when it is known.
 
 Source: "Kubernetes authorizer library" in "Common Expression Language in Kubernetes"; KEP-3488.
 """
@@ -37,10 +39,12 @@ class Answer:
     Args:
         allowed: whether it may be done.
         reason: why.
+        error: what went wrong; empty for nothing.
     """
 
     allowed: bool
     reason: str = ""
+    error: str = ""
 
 
 Ask = Callable[[Question], Answer]
@@ -134,7 +138,8 @@ def check(message: Message, verb: str) -> Message:
     if kind not in (PATH_CHECK, RESOURCE_CHECK):
         raise ValueError("no such overload")
     answer = _Asked.ask({**_so_far(message, kind), "verb": verb})
-    return _step(DECISION, {"allowed": answer.allowed, "reason": answer.reason})
+    said = {"allowed": answer.allowed, "reason": answer.reason, "error": answer.error}
+    return _step(DECISION, said)
 
 
 def decision(member: str) -> Callable[[Message], Any]:
@@ -143,12 +148,5 @@ def decision(member: str) -> Callable[[Message], Any]:
 
 
 def errored(message: Message) -> bool:
-    """Whether the authorizer failed: this server's do not."""
-    expect(message, DECISION)
-    return False
-
-
-def error(message: Message) -> str:
-    """Why it failed."""
-    expect(message, DECISION)
-    return ""
+    """Whether the authorizer failed."""
+    return bool(_so_far(message, DECISION)["error"])

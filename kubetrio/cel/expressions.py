@@ -30,6 +30,7 @@ from kubetrio.cel.declarations import (
     declared,
 )
 from kubetrio.cel.engine import engine, extensions
+from kubetrio.cel.escaping import unescape_members
 from kubetrio.cel.macros import DECLARED, loop_variables
 from kubetrio.cel.messages import ADMISSION, base_pool, pool_with
 from kubetrio.cel.rewriting import rewritten
@@ -72,16 +73,18 @@ class Scope:
         patches: whether it may make objects and patches.
         variables: earlier expressions that go by a name below ``variables``; None when there is
             no such thing.
+        escaped: whether ``a__dot__b`` is the member ``a.b`` of a map.
     """
 
     names: tuple[tuple[str, str], ...]
     patches: bool = False
     variables: tuple[tuple[str, Checked], ...] | None = None
+    escaped: bool = False
 
     def having(self, name: str, checked: Checked) -> Scope:
         """A scope with one more variable."""
         more = (*(self.variables or ()), (name, checked))
-        return Scope(self.names, self.patches, more)
+        return Scope(self.names, self.patches, more, self.escaped)
 
 
 def admission_scope(*, params: bool, authorizer: bool, composed: bool, patches: bool) -> Scope:
@@ -116,6 +119,16 @@ DEVICE = Scope(
     )
 )
 """What selectors of devices see (docs: "Dynamic Resource Allocation")."""
+
+CLAIMS = Scope((("claims", "map<string,dyn>"),), escaped=True)
+"""What expressions about tokens see (docs: "Authenticating")."""
+
+USER = Scope((("user", "kubernetes.UserInfo"),), escaped=True)
+"""What expressions about users see that tokens name."""
+
+
+REVIEW = Scope((("request", "kubernetes.SubjectAccessReviewSpec"),))
+"""What match conditions of authorization webhooks see."""
 
 
 @cache
@@ -269,6 +282,8 @@ def check(source: str, scope: Scope) -> Checked:
         _structs(syntax.expr) if scope.patches else (),
         _Types({name: one.engine_type for name, one in variables or ()}),
     )
+    if scope.escaped:
+        unescape_members(syntax.expr)
     return checked_as(env, source, _flat(source) if scope.patches else source, syntax)
 
 

@@ -332,7 +332,7 @@ def rows() -> list[Row]:
         ("allowed", f".{DECISION}", "bool", authorizing.decision("allowed")),
         ("reason", f".{DECISION}", "string", authorizing.decision("reason")),
         ("errored", f".{DECISION}", "bool", authorizing.errored),
-        ("error", f".{DECISION}", "string", authorizing.error),
+        ("error", f".{DECISION}", "string", authorizing.decision("error")),
         ("jsonpatch.escapeKey", "string", "string", _escape_key),
         (TOO_LARGE, "", "dyn", _too_large),
         (PAIRS_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_pairs)),

@@ -55,6 +55,28 @@ ADMISSION: Types = {
         "dryRun": "bool",
         "options": "dyn",
     },
+    "kubernetes.SelectorRequirement": {
+        "key": "string", "operator": "string", "values": "list<string>",
+    },
+    "kubernetes.FieldSelectorAttributes": {
+        "rawSelector": "string", "requirements": "list<kubernetes.SelectorRequirement>",
+    },
+    "kubernetes.LabelSelectorAttributes": {
+        "rawSelector": "string", "requirements": "list<kubernetes.SelectorRequirement>",
+    },
+    "kubernetes.ResourceAttributes": {
+        **dict.fromkeys(
+            ("namespace", "verb", "group", "version", "resource", "subresource", "name"), "string"
+        ),
+        "fieldSelector": "kubernetes.FieldSelectorAttributes",
+        "labelSelector": "kubernetes.LabelSelectorAttributes",
+    },
+    "kubernetes.NonResourceAttributes": {"path": "string", "verb": "string"},
+    "kubernetes.SubjectAccessReviewSpec": {
+        "resourceAttributes": "kubernetes.ResourceAttributes",
+        "nonResourceAttributes": "kubernetes.NonResourceAttributes",
+        "user": "string", "groups": "list<string>", "extra": "map<dyn>", "uid": "string",
+    },
     "kubernetes.NamespaceSpec": {"finalizers": "list<string>"},
     "kubernetes.NamespaceCondition": {
         "status": "string", "type": "string", "lastTransitionTime": "google.protobuf.Timestamp",

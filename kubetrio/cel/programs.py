@@ -28,7 +28,7 @@ from kubetrio.cel.syntax import Node, bind, children, kind_of, parsed
 
 _INPUTS = (
     "object", "oldObject", "namespaceObject", "request", "params", "authorizer", "self", "oldSelf",
-    *MEMBERS,
+    "claims", "user", *MEMBERS,
 )  # fmt: skip
 
 

@@ -6,22 +6,16 @@ escaping of names, accessible members); KEP-2876.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.cel.escaping import escaped
 from kubetrio.cel.expressions import CompileError
 from kubetrio.cel.places import Compiling, Place
 
 Schema = Mapping[str, Any]
 
-_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = frozenset(
-    {"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function"}
-    | {"if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"}
-)
-_ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _FORMATS = {
     "byte": "bytes",
     "duration": "google.protobuf.Duration",
@@ -36,15 +30,6 @@ _ROOT_MEMBERS: Mapping[str, Schema] = {
     "metadata": {"type": "object", "properties": {"name": _TEXT, "generateName": _TEXT}},
 }
 DYN = "dyn"
-
-
-def escaped(name: str) -> str:
-    """The name of a member in expressions, empty when it has none."""
-    if name in _RESERVED:
-        return f"__{name}__"
-    for text, replacement in _ESCAPES:
-        name = name.replace(text, replacement)
-    return name if _IDENTIFIER.fullmatch(name) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,27 @@
 
 from kubetrio.config.admission import Admission
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authenticators import Authenticators
+from kubetrio.config.authorization import Authorization
 from kubetrio.config.flag import ConfigError
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.root import Config
+from kubetrio.config.serviceaccounts import ServiceAccounts
 from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage
 
 __all__ = [
     "Admission",
     "Authentication",
+    "Authenticators",
+    "Authorization",
     "Config",
     "ConfigError",
     "FlowControl",
     "Kubelet",
     "Requests",
+    "ServiceAccounts",
     "Services",
     "Serving",
     "Storage",

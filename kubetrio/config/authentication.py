@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from kubetrio.config.flag import Section, flag, section
-from kubetrio.config.kinds import AUDIENCES, BOOLEAN, FILE, ISSUER
+from kubetrio.config.kinds import AUDIENCES, FILE, ISSUERS, MAYBE
 
 
 @section
@@ -22,21 +22,23 @@ class Authentication(Section):
     token_auth_file: Path | None = flag(
         "token-auth-file", FILE, None, 'static tokens, a line each: token,user,uid,"group1,group2"'
     )
-    service_account_issuer: str = flag(
-        "service-account-issuer", ISSUER, "https://kubernetes.default.svc.cluster.local",
-        "issuer named in service account tokens and in the discovery document",
+    service_account_issuers: tuple[str, ...] = flag(
+        "service-account-issuer", ISSUERS, ("https://kubernetes.default.svc",),
+        "issuer of service account tokens; may be given several times: the first is named in new "
+        "tokens and in the discovery document, tokens of the others are still accepted",
     )  # fmt: skip
     api_audiences: tuple[str, ...] = flag(
         "api-audiences", AUDIENCES, (),
         "audiences of this API, with commas between them: tokens that name none are for them, "
         "and a TokenReview for others is refused",
-        unset="the issuer of service account tokens",
+        unset="the issuers of service account tokens",
     )  # fmt: skip
-    anonymous_auth: bool = flag(
-        "anonymous-auth", BOOLEAN, True, "serve requests without credentials as system:anonymous"
-    )
+    anonymous_auth: bool | None = flag(
+        "anonymous-auth", MAYBE, None, "serve requests without credentials as system:anonymous",
+        unset="what --authentication-config says, else true",
+    )  # fmt: skip
 
     @property
     def audiences(self) -> tuple[str, ...]:
         """Audiences of this server's API."""
-        return self.api_audiences or (self.service_account_issuer,)
+        return self.api_audiences or self.service_account_issuers

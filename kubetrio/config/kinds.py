@@ -18,6 +18,8 @@ MAX_PORT = 65535
 SMALLEST_RANGE = 8
 """Addresses that a range of service addresses has at least."""
 
+HOUR_S = 3600
+
 Check = Callable[[Any], str]
 """Says what is wrong with a value, after the value; nothing if it may be so."""
 
@@ -173,6 +175,10 @@ def _shown_boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
+def _shown_maybe(value: bool | None) -> str:
+    return "" if value is None else _shown_boolean(value)
+
+
 def _shown_gates(value: Mapping[str, bool]) -> str:
     return ",".join(f"{name}={_shown_boolean(on)}" for name, on in value.items())
 
@@ -229,6 +235,32 @@ def _is_name(value: object) -> str:
 
 def _is_issuer(value: object) -> str:
     return "" if _word(value) else "is no URL or name without spaces"
+
+
+def _are_issuers(value: object) -> str:
+    wrong = _are(_is_issuer)(value)
+    if wrong or not isinstance(value, tuple):
+        return wrong
+    if not value:
+        return "names none"
+    return "has one twice" if len(set(value)) < len(value) else ""
+
+
+def _is_https(value: object) -> str:
+    """An URL, or nothing."""
+    if value == "" or (_word(value) and str(value).lower().startswith("https://")):
+        return ""
+    return "is no URL with the scheme https"
+
+
+def _are_paths(value: object) -> str:
+    fits = isinstance(value, tuple) and all(isinstance(one, Path) for one in value)
+    return "" if fits else "is no tuple of pathlib.Path"
+
+
+def _is_token_life(value: Any) -> str:
+    fits = _number(value) and (value == 0 or HOUR_S <= value <= 1 << 32)
+    return "" if fits else "is not between 1 hour and 2^32 seconds"
 
 
 def _is_host(value: object) -> str:
@@ -318,9 +350,19 @@ def one_of(*choices: str) -> Kind:
 BOOLEAN = Kind(
     placeholder="BOOL", parse=boolean, check=_is_boolean, show=_shown_boolean, boolean=True
 )
+MAYBE = BOOLEAN._replace(
+    check=lambda value: "" if value is None else _is_boolean(value), show=_shown_maybe
+)
 DIRECTORY = Kind(placeholder="DIR", parse=_path, check=_is_path)
 ANY_DIRECTORY = Kind(placeholder="DIR", parse=_path, check=_is_path_or_none, show=_shown_path)
 FILE = ANY_DIRECTORY._replace(placeholder="FILE")
+FILES = Kind(
+    placeholder="FILE",
+    parse=_path,
+    check=_are_paths,
+    show=lambda value: ",".join(map(str, value)),
+    repeated=True,
+)
 DURATION = Kind(placeholder="DURATION", parse=duration, check=_is_seconds, show=duration_text)
 SOME_TIME = DURATION._replace(check=_is_some_seconds)
 SECONDS = Kind(
@@ -339,8 +381,11 @@ HOSTS = Kind(placeholder="HOST", parse=str, check=_are(_is_host), show=",".join,
 PLUGINS = Kind(
     placeholder="NAME,...", parse=_listed, check=_are(_is_text), show=",".join, repeated=True
 )
-ISSUER = Kind(placeholder="URL", parse=str, check=_is_issuer, once=True)
+ISSUERS = Kind(placeholder="URL", parse=str, check=_are_issuers, show=",".join, repeated=True)
+HTTPS_URL = Kind(placeholder="URL", parse=str, check=_is_https)
+TOKEN_LIFE = DURATION._replace(check=_is_token_life)
 AUDIENCES = Kind(placeholder="LIST", parse=names, check=_are(_is_audience), show=",".join)
+TEXT = Kind(placeholder="TEXT", parse=str, check=_is_text)
 TEXT_LIST = Kind(placeholder="LIST", parse=texts, check=_are(_is_text), show=",".join, once=True)
 NUMBERS = Kind(
     placeholder="N,...",

@@ -7,12 +7,16 @@ from dataclasses import field
 from pathlib import Path
 
 from kubetrio.config.admission import Admission
+from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
+from kubetrio.config.authenticators import Authenticators
+from kubetrio.config.authorization import Authorization
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
+from kubetrio.config.serviceaccounts import ServiceAccounts
 from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage
 
@@ -31,7 +35,11 @@ class Config(Section):
         encryption: how they are encrypted.
         serving: where and how the server listens.
         auth: who may be who.
+        service_accounts: tokens that the server gives out.
+        authorization: who may do what.
+        authenticators: who else says who is who.
         admission: what objects may be.
+        audit: what is noted of requests, and where.
         requests: how long requests take.
         flowcontrol: how many requests execute at a time.
         services: addresses of Services.
@@ -52,7 +60,11 @@ class Config(Section):
     encryption: Encryption = field(default_factory=Encryption)
     serving: Serving = field(default_factory=Serving)
     auth: Authentication = field(default_factory=Authentication)
+    service_accounts: ServiceAccounts = field(default_factory=ServiceAccounts)
+    authorization: Authorization = field(default_factory=Authorization)
+    authenticators: Authenticators = field(default_factory=Authenticators)
     admission: Admission = field(default_factory=Admission)
+    audit: Audit = field(default_factory=Audit)
     requests: Requests = field(default_factory=Requests)
     flowcontrol: FlowControl = field(default_factory=FlowControl)
     services: Services = field(default_factory=Services)
@@ -61,7 +73,8 @@ class Config(Section):
         "controllers", CONTROLLERS, ("*",),
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
         "that a kube-controller-manager beside this server runs",
-        more="They are `clusterrole-aggregation-controller`, `resourcequota-controller`, "
+        more="They are `clusterrole-aggregation-controller`, `garbage-collector-controller`, "
+        "`namespace-controller`, `resourcequota-controller`, "
         "`persistentvolumeclaim-protection-controller`, "
         "`persistentvolume-protection-controller` and "
         "`volumeattributesclass-protection-controller`. "

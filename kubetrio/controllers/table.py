@@ -66,12 +66,30 @@ def _protection(protected: Protected, name: str, context: Context) -> Controller
     )
 
 
+def _garbage(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.common.garbage.collector import GarbageCollector
+
+    return GarbageCollector(
+        name, context.registry, context.operations, context.informers, context.env
+    )
+
+
+def _namespaces(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.termination.controller import NamespaceController
+
+    return NamespaceController(
+        name, context.registry, context.operations, context.informers, context.env
+    )
+
+
 def _aggregation(name: str, context: Context) -> Controller:
     return ClusterRoleAggregation(name, context.registry, context.operations, context.informers)
 
 
 TABLE: Mapping[str, Row] = {
     "clusterrole-aggregation-controller": Row(_aggregation, "clusterrole-aggregation"),
+    "garbage-collector-controller": Row(_garbage, "garbagecollector"),
+    "namespace-controller": Row(_namespaces, "namespace"),
     "resourcequota-controller": Row(_quotas, "resourcequota"),
     "persistentvolumeclaim-protection-controller": Row(
         partial(_protection, protection.CLAIMS), "pvc-protection"

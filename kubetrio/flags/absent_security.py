@@ -6,142 +6,15 @@ for one that has it, so all but a few end the command.
 
 from __future__ import annotations
 
-from kubetrio.flags.absence import Absent, Ignored, Refused
+from kubetrio.flags.absence import Absent, Refused
 
 OTHER_WAYS = "give users client certificates or --token-auth-file, and leave the flag out"
 OWN_KEY = "leave the flag out, and find the keys as sa.key and sa.pub in --cert-dir"
 
-NO_AUDIT = "there is no audit log"
-AUDIT = tuple(
-    Refused(name, NO_AUDIT)
-    for name in (
-        "audit-log-batch-buffer-size",
-        "audit-log-batch-max-size",
-        "audit-log-batch-max-wait",
-        "audit-log-batch-throttle-burst",
-        "audit-log-batch-throttle-qps",
-        "audit-log-format",
-        "audit-log-maxage",
-        "audit-log-maxbackup",
-        "audit-log-maxsize",
-        "audit-log-mode",
-        "audit-log-path",
-        "audit-log-truncate-max-batch-size",
-        "audit-log-truncate-max-event-size",
-        "audit-log-version",
-        "audit-policy-file",
-        "audit-webhook-batch-buffer-size",
-        "audit-webhook-batch-max-size",
-        "audit-webhook-batch-max-wait",
-        "audit-webhook-batch-throttle-burst",
-        "audit-webhook-batch-throttle-qps",
-        "audit-webhook-config-file",
-        "audit-webhook-initial-backoff",
-        "audit-webhook-mode",
-        "audit-webhook-truncate-max-batch-size",
-        "audit-webhook-truncate-max-event-size",
-        "audit-webhook-version",
-    )
-) + tuple(
-    Refused(name, NO_AUDIT, fine=("false",), switch=True)
-    for name in (
-        "audit-log-batch-throttle-enable",
-        "audit-log-compress",
-        "audit-log-truncate-enabled",
-        "audit-webhook-batch-throttle-enable",
-        "audit-webhook-truncate-enabled",
-    )
-)
-
 AUTHENTICATION: tuple[Absent, ...] = (
-    *(
-        Refused(name, "OpenID Connect tokens are not accepted", OTHER_WAYS)
-        for name in (
-            "oidc-ca-file",
-            "oidc-client-id",
-            "oidc-groups-claim",
-            "oidc-groups-prefix",
-            "oidc-issuer-url",
-            "oidc-required-claim",
-            "oidc-signing-algs",
-            "oidc-username-claim",
-            "oidc-username-prefix",
-        )
-    ),
-    *(
-        Refused(name, "users that a front proxy names in headers are not believed", OTHER_WAYS)
-        for name in (
-            "requestheader-allowed-names",
-            "requestheader-client-ca-file",
-            "requestheader-extra-headers-prefix",
-            "requestheader-group-headers",
-            "requestheader-uid-headers",
-            "requestheader-username-headers",
-        )
-    ),
-    *(
-        Refused(name, "no webhook is asked about tokens", OTHER_WAYS)
-        for name in (
-            "authentication-token-webhook-cache-ttl",
-            "authentication-token-webhook-config-file",
-            "authentication-token-webhook-version",
-        )
-    ),
-    Refused("authentication-config", "no file configures authentication", OTHER_WAYS),
-    Refused(
-        "enable-bootstrap-token-auth",
-        "bootstrap tokens are not accepted",
-        OTHER_WAYS,
-        fine=("false",),
-        switch=True,
-    ),
-    Refused(
-        "service-account-extend-token-expiration",
-        "tokens of pods that expire in an hour are always extended",
-        fine=("true",),
-        switch=True,
-    ),
-    Refused("service-account-jwks-uri", "the address of the key set is always that of the issuer"),
-    Refused(
-        "service-account-key-file",
-        "the key set that verifies tokens of service accounts has the server's own key alone",
-        OWN_KEY,
-    ),
-    Ignored(
-        "service-account-lookup",
-        "tokens of service accounts are not accepted, those of deleted ones neither",
-        switch=True,
-    ),
-    Refused(
-        "service-account-max-token-expiration",
-        "the life of tokens has no bound of yours",
-        fine=("", "0", "0s"),
-    ),
     Refused("service-account-signing-endpoint", "nothing else signs tokens", OWN_KEY),
-    Refused("service-account-signing-key-file", "tokens are signed by the server's key", OWN_KEY),
 )
 
-WHO_MAY = (
-    "only members of system:masters may do everything, and roles and their bindings are stored "
-    "without effect"
-)
-# Whatever mode is asked for, no value is what the server does.  It grants less than Node, RBAC and
-# AlwaysAllow would, and still more than they do where an administrator has taken the bootstrap
-# roles away, since what those open to everybody is fixed.  To start would say that roles decide.
-AUTHORIZATION = (
-    Refused("authorization-mode", WHO_MAY, fine=()),
-    Refused("authorization-config", WHO_MAY),
-    Refused("authorization-policy-file", WHO_MAY),
-    *(
-        Refused(name, "no webhook is asked who may do what")
-        for name in (
-            "authorization-webhook-cache-authorized-ttl",
-            "authorization-webhook-cache-unauthorized-ttl",
-            "authorization-webhook-config-file",
-            "authorization-webhook-version",
-        )
-    ),
-)
 
 PROTECTION = (
     Refused(
@@ -155,7 +28,5 @@ PROTECTION = (
 
 ROWS: tuple[Absent, ...] = (
     *AUTHENTICATION,
-    *AUTHORIZATION,
-    *AUDIT,
     *PROTECTION,
 )

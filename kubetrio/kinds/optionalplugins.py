@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubetrio.admission.chain import Plugin
-
-if TYPE_CHECKING:
-    from kubetrio.kinds.plugins import Around
+from kubetrio.kinds.pluginparts import Around
 
 
 def always_admit(_: Around) -> Plugin:

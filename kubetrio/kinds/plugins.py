@@ -7,14 +7,11 @@ in Kubernetes").
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from kubetrio.admission.asking import Authorize
 from kubetrio.admission.chain import Chain, Plugin
 from kubetrio.admission.configuration import (
     ConfigurationError,
-    Configurations,
     Uninitialized,
     read,
 )
@@ -23,8 +20,6 @@ from kubetrio.admission.measures import Measures
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.admission.plugin import Base
 from kubetrio.config import Admission
-from kubetrio.env import Env
-from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds import optionalplugins as optional
 from kubetrio.kinds.admissionregistration.policies.plugins import (
     MutatingAdmissionPolicy,
@@ -43,7 +38,6 @@ from kubetrio.kinds.admissionregistration.webhooks.hooks import MUTATING, VALIDA
 from kubetrio.kinds.admissionregistration.webhooks.plugins import (
     Hooking,
     MutatingAdmissionWebhook,
-    Reach,
     ValidatingAdmissionWebhook,
 )
 from kubetrio.kinds.certificates.admission import CertificateSubjectRestriction
@@ -53,7 +47,6 @@ from kubetrio.kinds.certificates.signers import (
     ClusterTrustBundleAttest,
 )
 from kubetrio.kinds.core.admission.classes import DefaultIngressClass, DefaultStorageClass
-from kubetrio.kinds.core.admission.existence import Provide
 from kubetrio.kinds.core.admission.lifecycle import NamespaceLifecycle
 from kubetrio.kinds.core.admission.limitranger import LimitRanger
 from kubetrio.kinds.core.admission.noderesources import (
@@ -62,6 +55,7 @@ from kubetrio.kinds.core.admission.noderesources import (
 )
 from kubetrio.kinds.core.admission.protection import StorageObjectInUseProtection
 from kubetrio.kinds.core.admission.resizing import PersistentVolumeClaimResize
+from kubetrio.kinds.core.admission.serviceaccounts import ServiceAccount
 from kubetrio.kinds.core.admission.tolerations import (
     DefaultTolerationSeconds,
     TaintNodesByCondition,
@@ -72,67 +66,15 @@ from kubetrio.kinds.core.podsecurity.configuration import configured as pod_secu
 from kubetrio.kinds.core.podsecurity.plugin import PodSecurity
 from kubetrio.kinds.core.quota.limits import configured as limited_resources
 from kubetrio.kinds.core.quota.plugin import ResourceQuota
-from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.node.admission import RuntimeClass
 from kubetrio.kinds.pluginchoice import chosen
+from kubetrio.kinds.pluginparts import Around, Server
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.kinds.rbac.escalation import EscalationCheck
 from kubetrio.kinds.scheduling.admission import Priority
 from kubetrio.logs import Log
-from kubetrio.outgoing.client import Outgoing
-from kubetrio.schema.registry import LiveRegistry
 
 log = Log("kubetrio.admission")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """What a server gives its plugins.
-
-    Args:
-        informers: where objects are looked up.
-        registry: what is served.
-        authorize: the server's authorizers.
-        quotas: charged for what is written.
-        outgoing: calls webhooks.
-        reach: finds those of admission, and calls them.
-        provide: makes a namespace.
-        env: clocks and randomness.
-        config: the flags of admission.
-    """
-
-    informers: SharedInformerFactory
-    registry: LiveRegistry
-    authorize: Authorize
-    quotas: StoredQuotas
-    outgoing: Outgoing
-    reach: Reach
-    provide: Provide
-    env: Env
-    config: Admission
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
-    """What plugins need of the server.
-
-    Args:
-        server: what it gives.
-        lookup: knows the objects of the collections that rows name.
-        objects: reads single objects.
-        namespaces: knows what admission asks of namespaces.
-        surroundings: the same for admission policies.
-        hooking: the same for admission webhooks.
-        configurations: what plugins are configured with, by name.
-    """
-
-    server: Server
-    lookup: Lookup
-    objects: ObjectCache
-    namespaces: Namespaces
-    surroundings: Surroundings
-    hooking: Hooking
-    configurations: Configurations
 
 
 class Row(NamedTuple):
@@ -196,7 +138,8 @@ PLUGINS: tuple[Row, ...] = (
     _off("NamespaceExists", optional.namespace_exists),
     _off("LimitPodHardAntiAffinityTopology", optional.anti_affinity),
     Row("LimitRanger", lambda around: LimitRanger(around.lookup), ("limitranges",)),
-    Row("ServiceAccount", None),
+    # Nothing makes ``default`` accounts yet: no pod could be created.
+    _off("ServiceAccount", lambda around: ServiceAccount(around.objects, around.server.env)),
     _off("NodeRestriction", optional.node_restriction),
     Row("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
     _off("AlwaysPullImages", optional.always_pull),
@@ -356,7 +299,7 @@ def _made(row: Row, around: Around) -> Plugin | None:
 
 
 def _tell(plugins: Sequence[tuple[str, Plugin | str]]) -> None:
-    """Log which plugins there are, as kube-apiserver does."""
+    """Log which plugins there are, in the words of kube-apiserver, for who wants to know (-v=1)."""
     for word, phase in (("mutating", "mutate"), ("validating", "validate")):
         names = [name for name, plugin in plugins if _has(plugin, phase)]
         if names:
@@ -364,7 +307,7 @@ def _tell(plugins: Sequence[tuple[str, Plugin | str]]) -> None:
                 f"Loaded {len(names)} {word} admission controller(s) successfully "
                 f"in the following order: {','.join(names)}."
             )
-            log.info(told)
+            log.verbose(1, told)
 
 
 def _has(plugin: Plugin | str, phase: str) -> bool:

@@ -32,13 +32,18 @@ class UserInfo:
         name: user name, such as ``kubernetes-admin`` or ``system:serviceaccount:ns:name``.
         uid: identifier that survives a rename; empty when the credentials carry none.
         groups: group names in the order the credentials give them.
-        extra: further attributes, each a list of texts; not part of the hash.
+        extra: further attributes, each a list of texts.
     """
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        # All pods of a Deployment have one name and uid, and differ in what is extra.
+        extra = frozenset(self.extra.items()) if self.extra else None
+        return hash((self.name, self.uid, self.groups, extra))
 
 
 ANONYMOUS = UserInfo("system:anonymous", groups=(UNAUTHENTICATED,))

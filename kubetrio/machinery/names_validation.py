@@ -28,6 +28,8 @@ _label_value_re = re.compile(_LABEL_VALUE)
 _SHORT = "(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 _label_values_re = re.compile(rf"{_SHORT}(?:\n{_SHORT})*")
 
+_domain_path = re.compile("[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+")
+
 LABEL_MAX = 63
 """Bytes in a DNS label, in a label value and in the name part of a label key."""
 SUBDOMAIN_MAX = 253
@@ -251,3 +253,22 @@ NAME_CHECKS: Mapping[str, NameCheck] = MappingProxyType(
     }
 )
 """Checks by the class names used in ``schemas/names.json``."""
+
+
+def prefixed_path(value: str) -> list[tuple[str, str]]:
+    """What is wrong with a path that begins with a domain, such as ``acme.io/foo``.
+
+    Args:
+        value: the path, not empty.
+
+    Returns:
+        The part that is wrong, and the message.
+    """
+    domain, _, rest = value.partition("/")
+    if not domain or not rest:
+        return [(value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    found = [(domain, message) for message in dns1123_subdomain(domain)]
+    if not _domain_path.fullmatch(rest):
+        detail = f"Invalid path (regex used for validation is '{_domain_path.pattern}')"
+        found.append((rest, detail))
+    return found

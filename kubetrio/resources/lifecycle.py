@@ -63,8 +63,6 @@ T = TypeVar("T")
 
 GENERATE_ATTEMPTS = 8
 CLEARED_ON_CREATE = (
-    "uid",
-    "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "selfLink",
@@ -154,6 +152,9 @@ class Lifecycle:
         meta = obj.setdefault("metadata", {})
         identity.place(target, meta)
         clear_system_fields(obj)
+        # Admission does not see them yet; a uid in a replacement is a precondition, not this.
+        meta.pop("uid", None)
+        meta.pop("creationTimestamp", None)
         place = target._replace(name=meta.get("name") or "", subresource="")
         attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
         await self._admission.mutate(attributes)
@@ -569,4 +570,6 @@ def _attributes(
         options=options.said,
         warn=options.warn,
         own=options.own,
+        annotations={} if options.annotations is None else options.annotations,
+        body_annotations={} if options.body_annotations is None else options.body_annotations,
     )

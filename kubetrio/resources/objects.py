@@ -37,6 +37,8 @@ META_ORDER = (
     "managedFields",
 )
 MARK = b'"resourceVersion":"'
+_UID = b'"uid":"'
+_MANAGED = b',"managedFields":['
 
 
 def read(resource: Kind, value: bytes) -> Object:
@@ -91,3 +93,23 @@ def restamp(value: bytes) -> Stamped:
 def unversioned(obj: Object) -> bytes:
     """An object that is not stored (dry run) as bytes, with the resourceVersion it came with."""
     return encode(canonical(obj, obj["kind"], obj["apiVersion"]))
+
+
+def metadata(value: bytes) -> Object:
+    """The metadata of stored bytes; who owns which fields may be missing."""
+    at = value.find(_MANAGED)
+    if at >= 0:
+        try:
+            found: Object = orjson.loads(value[:at] + b"}}")["metadata"]
+        except orjson.JSONDecodeError:
+            pass  # they are those of something inside the object
+        else:
+            return found
+    whole: Object = orjson.loads(value)["metadata"]
+    return whole
+
+
+def uid(value: bytes) -> str:
+    """The uid of stored bytes."""
+    at = value.index(_UID) + len(_UID)
+    return value[at : value.index(b'"', at)].decode()

@@ -72,6 +72,8 @@ class WriteOptions(NamedTuple):
         weigh: told how many bytes the object has that is there already.
         said: the members of ``CreateOptions`` and the like as the client gave them.
         of_collection: whether a deletion means whatever there is, and not the object by its name.
+        annotations: takes what admission tells the audit log, None where nobody asks.
+        body_annotations: the same of what shows parts of objects.
     """
 
     user: UserInfo
@@ -83,6 +85,8 @@ class WriteOptions(NamedTuple):
     weigh: Callable[[int], None] = unweighed
     said: Mapping[str, Any] = NOTHING_SAID
     of_collection: bool = False
+    annotations: dict[str, str] | None = None
+    body_annotations: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,6 +104,19 @@ class Registry:
             found.setdefault(kind.group_resource, kind)
         return found
 
+    def preferred(self, *verbs: str) -> list[Kind]:
+        """One kind of each resource: in the first version of its group that has it.
+
+        Args:
+            verbs: that the kinds serve.
+        """
+        found: dict[GroupResource, Kind] = {}
+        for group, versions in self.groups.items():
+            for version in versions:
+                for kind in self.by_group_version[GroupVersion(group, version)]:
+                    found.setdefault(kind.group_resource, kind)
+        return [kind for kind in found.values() if kind.verbs.issuperset(verbs)]
+
     def without(self, gone: Iterable[Kind]) -> Registry:
         """A snapshot with fewer kinds; versions and groups that nothing is left of go too."""
         resources = dict(self.resources)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from kubetrio.api.pages import duration, jwks
+from kubetrio.api.pages import duration
 from kubetrio.testing.client import Client
 
 
@@ -18,9 +16,9 @@ def test_durations_as_go_prints_them(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_a_server_without_a_key_has_an_empty_set(tmp_path: Path) -> None:
+async def test_a_server_without_a_key_has_an_empty_set(client: Client) -> None:
     """It signs no tokens."""
-    assert jwks(tmp_path / "missing") == {"keys": []}
+    assert (await client.request("GET", "/openid/v1/jwks")).json() == {"keys": []}
 
 
 async def test_issuer_discovery_leads_to_the_keys(client: Client) -> None:
@@ -29,6 +27,7 @@ async def test_issuer_discovery_leads_to_the_keys(client: Client) -> None:
     assert found["jwks_uri"].endswith("/openid/v1/jwks")
     answer = await client.request("GET", "/openid/v1/jwks")
     assert answer.head.get(b"content-type") == b"application/jwk-set+json"
+    assert answer.head.get(b"cache-control") == b"public, max-age=3600"
     assert "keys" in answer.json()
 
 

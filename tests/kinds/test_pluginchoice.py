@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def test_what_is_off_by_default() -> None:
         "NamespaceAutoProvision",
         "NamespaceExists",
         "LimitPodHardAntiAffinityTopology",
+        "ServiceAccount",  # nothing makes default accounts yet
         "NodeRestriction",
         "AlwaysPullImages",
         "ImagePolicyWebhook",
@@ -155,7 +157,7 @@ async def test_the_log_says_which_plugins_there_are(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In kube-apiserver's words, also those of features that are off."""
-    caplog.set_level("INFO", "kubetrio.admission")
+    caplog.set_level(logging.INFO - 1, "kubetrio.admission")
     config = Config(
         data_dir=tmp_path,
         serving=Serving(secure_port=6443),

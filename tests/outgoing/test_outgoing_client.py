@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,7 +13,6 @@ import trio
 
 from kubetrio import pki
 from kubetrio.env import Env
-from kubetrio.http.serve import TlsConfig, tls_context
 from kubetrio.outgoing.client import AnswerTooLarge, CallError, CallTimedOut, Outgoing
 from kubetrio.outgoing.target import Target
 
@@ -23,9 +23,8 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Told: so\r\n\r\nok"
 @asynccontextmanager
 async def serving(made: pki.Pki, serve: Serve) -> AsyncIterator[int]:
     """A TLS server that does something with each connection."""
-    context = tls_context(
-        TlsConfig(certificate=made.serving.cert, key=made.serving.key, client_ca=made.ca.cert)
-    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made.serving.cert, made.serving.key)
     context.set_alpn_protocols(["http/1.1"])
 
     async def accepted(stream: trio.SSLStream[trio.SocketStream]) -> None:

@@ -14,9 +14,11 @@ from kubetrio.resources.objects import (
     META_ORDER,
     canonical,
     head,
+    metadata,
     order_metadata,
     restamp,
     stamp,
+    uid,
     unversioned,
 )
 
@@ -100,3 +102,24 @@ def test_an_object_that_is_not_stored_keeps_its_version() -> None:
     assert unversioned(obj) == b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"uid":"u"}}'
     obj["metadata"]["resourceVersion"] = "7"
     assert orjson.loads(unversioned(obj))["metadata"]["resourceVersion"] == "7"
+
+
+@given(OBJECTS, st.booleans())
+def test_metadata_are_read_without_the_rest(obj: dict[str, Any], inside: bool) -> None:
+    """Whatever looks like the end of them; who owns which fields may be missing."""
+    obj["metadata"].setdefault("uid", "u")
+    if inside:
+        obj["spec"] = {"template": {"metadata": {"labels": {}, "managedFields": [{"a": 1}]}}}
+    value = stamp(obj).at(7)
+    expected = orjson.loads(value)["metadata"]
+    found = metadata(value)
+    found.pop("managedFields", None)
+    expected.pop("managedFields", None)
+    assert found == expected
+
+
+@given(OBJECTS, st.uuids())
+def test_the_uid_is_found(obj: dict[str, Any], number: object) -> None:
+    """Before everything that looks like one."""
+    obj["metadata"] |= {"uid": str(number), "annotations": {"uid": "no", '"uid":"': '"uid":"no"'}}
+    assert uid(stamp(obj).at(7)) == str(number)

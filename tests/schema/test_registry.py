@@ -71,3 +71,14 @@ def test_subscribers_see_both_snapshots() -> None:
     live.remove(kinds)
     few = len(registry().resources)
     assert seen == [(few, few + 2), (few + 2, few)]
+
+
+def test_one_kind_of_each_resource() -> None:
+    """In the first version of its group that has it, if it serves the verbs."""
+    made = registry().with_resources(widgets())
+    found = {kind.group_resource: kind for kind in made.preferred("delete", "list")}
+    assert found[GroupResource("autoscaling", "horizontalpodautoscalers")].version == "v2"
+    assert found[GroupResource("example.com", "widgets")].version == "v1"
+    assert GroupResource("", "bindings") not in found
+    assert GroupResource("", "events") in found
+    assert GroupResource("events.k8s.io", "events") in found

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetrio.admission.asking import Authorize, allowed
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.kinds.certificates.admission import REQUESTS
 from kubetrio.machinery import identity
+from kubetrio.machinery.asking import Authorize, allowed
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupResource

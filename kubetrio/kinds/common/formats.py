@@ -18,6 +18,7 @@ from kubetrio.machinery.names_validation import (
     dns1123_label,
     dns1123_subdomain,
     path_segment,
+    prefixed_path,
     qualified_name,
 )
 from kubetrio.machinery.remember import remembered
@@ -34,7 +35,6 @@ _percent = re.compile("[0-9]+%")
 _underscored_label = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _UNDERSCORED = rf"{_underscored_label}(\.{_underscored_label})*"
 _underscored = re.compile(_UNDERSCORED)
-_domain_path = re.compile("[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+")
 _MAX_ID = 2147483647
 
 
@@ -249,16 +249,8 @@ def domain_prefixed_path(value: str, path: str, out: Causes) -> None:
     if not value:
         out.append(required(path))
         return
-    domain, slash, rest = value.partition("/")
-    if not slash or not domain or not rest:
-        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        out.append(invalid(path, value, detail))
-        return
-    for message in dns1123_subdomain(domain):
-        out.append(invalid(path, domain, message))
-    if not _domain_path.fullmatch(rest):
-        detail = f"Invalid path (regex used for validation is '{_domain_path.pattern}')"
-        out.append(invalid(path, rest, detail))
+    for part, detail in prefixed_path(value):
+        out.append(invalid(path, part, detail))
 
 
 # --- numbers that may be percentages ---

@@ -14,9 +14,9 @@ from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
-from kubetrio.auth.authorize import Authorize
 from kubetrio.kinds.rbac.authorizer import Rbac, RoleError
 from kubetrio.kinds.rbac.matching import FULL_AUTHORITY, GROUP, missing
+from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import MASTERS, Decision, Verdict
 from kubetrio.machinery.identity import Attributes as Asked

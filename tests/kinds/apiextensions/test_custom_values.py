@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kubetrio.kinds.apiextensions import structure
 from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
 from kubetrio.kinds.apiextensions.listtypes import check_embedded, check_lists
+from kubetrio.kinds.apiextensions.patterns import matcher
 from kubetrio.kinds.apiextensions.structure import Malformed, Node
 from kubetrio.kinds.apiextensions.valueformats import FORMATS
 from kubetrio.kinds.apiextensions.values import Checker, Old, Out
@@ -273,6 +274,18 @@ def test_what_did_not_change_is_let_be() -> None:
     assert causes(schema, new, old) == [
         "a[0].v: Invalid value: -1: a[0].v in body should be greater than or equal to 1"
     ]
+
+
+@given(
+    st.sampled_from(
+        ["^[a-c]+$", "b?c", "^a{1,2}", "[^a]$", r"^\\d*x$", r"a\\.b", "^$", "(a|b)*c", "^a*b*$"]
+    ),
+    st.text("abcx1.\n$é", max_size=8),
+)
+def test_both_engines_agree(pattern: str, text: str) -> None:
+    """What is matched in a quick way is matched as RE2 does."""
+    re2 = pytest.importorskip("re2")
+    assert matcher(pattern)(text) is (re2.search(pattern, text) is not None)
 
 
 def test_patterns_take_bounded_time() -> None:

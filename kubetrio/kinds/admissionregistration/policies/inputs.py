@@ -5,15 +5,15 @@ Source: docs "Validating Admission Policy" (variables of expressions), ``Admissi
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.criteria import name_in, namespace_of
-from kubetrio.cel.authorizing import Answer, Ask, Question, authorizer, resource_check
+from kubetrio.cel.authorizing import Question, authorizer, resource_check
 from kubetrio.cel.programs import Inputs
-from kubetrio.kinds.admissionregistration.policies.surroundings import Authorize
-from kubetrio.machinery.identity import AUTHENTICATED, Decision, UserInfo, Verdict, user_info
-from kubetrio.machinery.identity import Attributes as Asked
+from kubetrio.kinds.admissionregistration.policies.answers import Answers
+from kubetrio.machinery.identity import user_info
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.conversion import from_stored
 from kubetrio.schema.kind import Kind
@@ -110,59 +110,13 @@ def namespace_object(namespace: Object | None) -> Object | None:
     }
 
 
-def _asker(user: UserInfo, question: Question) -> UserInfo:
-    account = question.get("serviceAccount")
-    if account is None:
-        return user
-    namespace, name = account
-    return UserInfo(
-        f"system:serviceaccount:{namespace}:{name}",
-        groups=(
-            "system:serviceaccounts",
-            f"system:serviceaccounts:{namespace}",
-            AUTHENTICATED,
-        ),
-    )
-
-
-def asker(user: UserInfo, authorize: Authorize) -> Ask:
-    """What answers the questions of expressions.
-
-    Args:
-        user: in whose name they are put.
-        authorize: the server's authorizers.
-    """
-
-    def ask(question: Question) -> Answer:
-        path = question.get("path", "")
-        verdict = authorize(
-            Asked(
-                user=_asker(user, question),
-                verb=question["verb"],
-                namespace=question.get("namespace", ""),
-                api_group=question.get("group", ""),
-                api_version="*",
-                resource=question.get("resource", ""),
-                subresource=question.get("subresource", ""),
-                name=question.get("name", ""),
-                resource_request=not path,
-                path=path,
-            )
-        )
-        if not isinstance(verdict, Verdict):
-            raise ValueError("an authorizer that has to wait cannot be asked here")
-        return Answer(verdict.decision is Decision.ALLOW, verdict.reason)
-
-    return ask
-
-
 async def inputs_of(
     attributes: Attributes,
     matched: Kind,
     *,
     namespace: Object | None,
     params: Object | None,
-    authorize: Authorize,
+    answers: Answers,
 ) -> Inputs:
     """Everything the expressions of one policy may look at.
 
@@ -171,7 +125,7 @@ async def inputs_of(
         matched: the resource as which the policy means it.
         namespace: the namespace of the request.
         params: parameters, or None.
-        authorize: the server's authorizers.
+        answers: what authorizers answer; evaluate within `Answers.decided`.
 
     Raises:
         ValueError: an object cannot be converted to the version of `matched`.
@@ -192,4 +146,4 @@ async def inputs_of(
         "authorizer": authorizer(),
         "authorizer.requestResource": resource_check(question),
     }
-    return Inputs(values, asker(attributes.user, authorize))
+    return Inputs(values, partial(answers.ask, attributes.user))

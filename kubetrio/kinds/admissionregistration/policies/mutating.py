@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import denied
+from kubetrio.kinds.admissionregistration.policies.answers import Answers, answers_of
 from kubetrio.kinds.admissionregistration.policies.inputs import in_version, inputs_of
 from kubetrio.kinds.admissionregistration.policies.mutations import MutationError, Mutations
 from kubetrio.kinds.admissionregistration.policies.policies import Invocation, PolicySource
@@ -93,6 +95,7 @@ class MutatingPolicies:
         if attributes.repeating and memory.last != attributes.obj:
             memory.changed()
         problems: list[_Problem] = []
+        answers = answers_of(attributes.memory, self._authorize)
         namespace: Object | None = None
         asked = False
         for invocation in await self._source.invocations(attributes):
@@ -102,7 +105,9 @@ class MutatingPolicies:
             if not asked:
                 namespace, asked = await self._source.namespace(attributes), True
             for params in invocation.params:
-                problems += await self._carry_out(attributes, invocation, params, namespace, memory)
+                problems += await self._carry_out(
+                    attributes, invocation, params, namespace, answers, memory
+                )
         memory.last = deepcopy(attributes.obj) if attributes.repeat else None
         if attributes.repeat:
             memory.changed()
@@ -116,6 +121,7 @@ class MutatingPolicies:
         invocation: Invocation[Mutations],
         params: Object | None,
         namespace: Object | None,
+        answers: Answers,
         memory: _Memory,
     ) -> list[_Problem]:
         """Carry out one policy with one set of parameters."""
@@ -128,14 +134,14 @@ class MutatingPolicies:
                 resource,
                 namespace=namespace,
                 params=params,
-                authorize=self._authorize,
+                answers=answers,
             )
 
         try:
             inputs = await look()
         except ValueError as error:
             return [_Problem(replace(invocation, binding=None), str(error))]
-        matched = compiled.conditions.match(inputs)
+        matched = await answers.decided(partial(compiled.conditions.match, inputs))
         if not matched.matches:
             return [_Problem(invocation, matched.error, "Invalid")] if matched.error else []
         if attributes.repeating and key not in memory.again:
@@ -152,7 +158,7 @@ class MutatingPolicies:
                 problems.append(_Problem(replace(invocation, binding=None), str(error)))
                 continue
             try:
-                after = mutation.apply(before, resource, inputs)
+                after = await answers.decided(partial(mutation.apply, before, resource, inputs))
             except MutationError as error:
                 problems.append(_Problem(invocation, str(error), "Invalid"))
                 continue

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.admission.attributes import Attributes
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
-from kubetrio.machinery.identity import Attributes as Asked
-from kubetrio.machinery.identity import Verdict
+from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.names import GroupResource
 from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
-Authorize = Callable[[Asked], Verdict | Awaitable[Verdict]]
 
 VALIDATING, MUTATING = "validatingadmissionpolicies", "mutatingadmissionpolicies"
 BINDINGS = {

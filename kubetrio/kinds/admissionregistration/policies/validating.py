@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 from kubetrio.admission.attributes import Attributes
 from kubetrio.admission.plugin import denied
 from kubetrio.cel.programs import Inputs
+from kubetrio.kinds.admissionregistration.policies.answers import Answers, answers_of
 from kubetrio.kinds.admissionregistration.policies.inputs import inputs_of
 from kubetrio.kinds.admissionregistration.policies.policies import (
     Expression,
@@ -163,12 +165,13 @@ class ValidatingPolicies:
         """
         refused: list[ApiError] = []
         noted: dict[str, list[str]] = {}
+        answers = answers_of(attributes.memory, self._authorize)
         for invocation in await self._source.invocations(attributes):
             if invocation.error:
                 if invocation.policy.fails:
                     refused.append(_refusal(attributes, invocation, invocation.error))
                 continue
-            await self._carry_out(attributes, invocation, refused, noted)
+            await self._carry_out(attributes, invocation, answers, refused, noted)
         for key, values in noted.items():
             attributes.annotations[key] = ", ".join(values)
         if refused:
@@ -178,6 +181,7 @@ class ValidatingPolicies:
         self,
         attributes: Attributes,
         invocation: Invocation[Validations],
+        answers: Answers,
         refused: list[ApiError],
         noted: dict[str, list[str]],
     ) -> None:
@@ -189,14 +193,14 @@ class ValidatingPolicies:
                     invocation.resource,
                     namespace=namespace,
                     params=params,
-                    authorize=self._authorize,
+                    answers=answers,
                 )
             except ValueError as error:
                 if invocation.policy.fails:
                     why = f"failed to configure policy: failed to convert object version: {error}"
                     refused.append(_refusal(attributes, replace(invocation, binding=None), why))
                 return
-            result = invocation.policy.compiled.run(inputs)
+            result = await answers.decided(partial(invocation.policy.compiled.run, inputs))
             for decision in result.refusals:
                 _act(attributes, invocation, decision, refused)
             for key, value in result.annotations:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import trio
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.measures import ADMIT, VALIDATING, Measures
-from kubetrio.kinds.admissionregistration.policies.surroundings import Authorize
 from kubetrio.kinds.admissionregistration.webhooks.answers import NoReview
 from kubetrio.kinds.admissionregistration.webhooks.calling import LARGE_BYTES, Caller, place_of
 from kubetrio.kinds.admissionregistration.webhooks.credentials import Credentials
@@ -27,6 +27,7 @@ from kubetrio.kinds.admissionregistration.webhooks.reviews import (
     version_for,
 )
 from kubetrio.logs import Log
+from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.machinery.status import ApiError, bad_request, forbidden, internal_error
@@ -147,23 +148,25 @@ class Asker:
 
     async def _conditions_hold(self, hook: Hook, attributes: Attributes, matched: Kind) -> bool:
         from kubetrio.cel.engine import NOT_INSTALLED, available
+        from kubetrio.kinds.admissionregistration.policies.answers import answers_of
         from kubetrio.kinds.admissionregistration.policies.inputs import inputs_of
 
         if not available():
             raise internal_error(f"webhook {hook.uid}: {NOT_INSTALLED}")
         measures, operation = self._outside.measures, attributes.operation
         begun = trio.current_time()
+        answers = answers_of(attributes.memory, self._outside.authorize)
         try:
             inputs = await inputs_of(
                 attributes,
                 matched,
                 namespace=None,
                 params=None,
-                authorize=self._outside.authorize,
+                answers=answers,
             )
         except ValueError as error:
             raise internal_error(str(error)) from None
-        found = hook.conditions().match(inputs)
+        found = await answers.decided(partial(hook.conditions().match, inputs))
         labels = (hook.name, "webhook", self._kind, operation.value)
         measures.conditions[labels].observe(trio.current_time() - begun)
         if found.error:

@@ -15,7 +15,6 @@ from kubetrio.admission.measures import Measures
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.admission.plugin import Base
 from kubetrio.env import Env
-from kubetrio.kinds.admissionregistration.policies.surroundings import Authorize
 from kubetrio.kinds.admissionregistration.webhooks.credentials import NOBODY, Credentials
 from kubetrio.kinds.admissionregistration.webhooks.hooks import (
     MUTATING,
@@ -24,6 +23,7 @@ from kubetrio.kinds.admissionregistration.webhooks.hooks import (
     exempt,
 )
 from kubetrio.kinds.admissionregistration.webhooks.services import ResolveService, Services
+from kubetrio.machinery.asking import Authorize
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.schema.registry import LiveRegistry
 

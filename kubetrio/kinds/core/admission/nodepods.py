@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kubetrio.admission.asking import Authorize, allowed
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.lookup import Lookup
 from kubetrio.kinds.core.admission.containers import containers
 from kubetrio.machinery import identity
+from kubetrio.machinery.asking import Authorize, allowed
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import not_found

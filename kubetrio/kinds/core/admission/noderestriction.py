@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
-from kubetrio.admission.asking import Authorize
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.kinds.certificates.admission import REQUESTS
 from kubetrio.kinds.common.differences import difference
 from kubetrio.kinds.core.admission.nodepods import Lacking, NodePods, NodeTokens
+from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupResource

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kubetrio.admission.asking import Authorize, allowed, verdict_of
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.machinery import identity
+from kubetrio.machinery.asking import Authorize, allowed, verdict_of
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import Decision
 from kubetrio.machinery.names import GroupVersion

@@ -1,4 +1,4 @@
-"""Plugins that ask the server's authorizers, which may have to wait for their answer."""
+"""Asking the authorizers of a server, which may have to wait for their answer."""
 
 from __future__ import annotations
 

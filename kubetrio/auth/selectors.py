@@ -1,0 +1,122 @@
+"""Selectors of requests and of access reviews, as authorizers get them.
+
+A selector can only make a request narrower.  So what cannot be read is left out, and whoever
+decides sees the wider request.
+
+Source: KEP-4601; API reference of ``ResourceAttributes`` in authorization.k8s.io.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kubetrio.machinery import fields, labels
+from kubetrio.machinery.identity import SelectorRequirement
+from kubetrio.machinery.names_validation import label_value, qualified_name
+
+Requirements = tuple[SelectorRequirement, ...]
+
+_FIELD_OPERATORS = {"=": "In", "!=": "NotIn"}
+_LABEL_OPERATORS = {
+    "=": "In", "==": "In", "in": "In", "!=": "NotIn", "notin": "NotIn",
+    "exists": "Exists", "!": "DoesNotExist",
+}  # fmt: skip
+
+
+class Read(NamedTuple):
+    """What came of a selector.
+
+    Args:
+        requirements: what could be read; None for nothing.
+        failed: whether some of it could not.
+    """
+
+    requirements: Requirements | None = None
+    failed: bool = False
+
+
+def _some(found: Sequence[SelectorRequirement], *, failed: bool = False) -> Read:
+    return Read(tuple(found) or None, failed)
+
+
+def field_requirements(text: str) -> Read:
+    """The requirements of a field selector.
+
+    Args:
+        text: as in a query.
+    """
+    try:
+        selector = fields.parse(text)
+    except ValueError:
+        return Read(failed=True)
+    return _some(
+        [
+            SelectorRequirement(field, _FIELD_OPERATORS[operator], (value,))
+            for field, operator, value in selector.requirements
+        ]
+    )
+
+
+def label_requirements(text: str) -> Read:
+    """The requirements of a label selector; numbers are compared by nobody who authorizes.
+
+    Args:
+        text: as in a query.
+    """
+    try:
+        selector = labels.parse(text)
+    except ValueError:
+        return Read(failed=True)
+    return _some(
+        [
+            SelectorRequirement(one.key, _LABEL_OPERATORS[one.operator], one.values)
+            for one in selector.requirements
+            if one.operator in _LABEL_OPERATORS
+        ]
+    )
+
+
+def _reviewed_field(one: Mapping[str, Any]) -> SelectorRequirement | None:
+    operator, values = one.get("operator"), tuple(one.get("values") or ())
+    if operator not in ("In", "NotIn") or len(values) != 1:
+        return None
+    return SelectorRequirement(one.get("key") or "", operator, values)
+
+
+def _reviewed_label(one: Mapping[str, Any]) -> SelectorRequirement | None:
+    key, operator = one.get("key") or "", one.get("operator")
+    values = tuple(one.get("values") or ())
+    if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+        return None
+    if (operator in ("In", "NotIn")) is not bool(values):
+        return None
+    if qualified_name(key) or any(map(label_value, values)):
+        return None
+    return SelectorRequirement(key, operator, values)
+
+
+def _reviewed(
+    selector: Mapping[str, Any] | None,
+    parse: Callable[[str], Read],
+    read: Callable[[Mapping[str, Any]], SelectorRequirement | None],
+) -> Read:
+    found = Read()
+    if selector is None:
+        return found
+    if raw := selector.get("rawSelector"):
+        found = parse(raw)
+    if asked := selector.get("requirements"):
+        known = [one for one in map(read, asked) if one is not None]
+        found = _some(known, failed=len(known) < len(asked))
+    return found
+
+
+def reviewed_fields(selector: Mapping[str, Any] | None) -> Read:
+    """The requirements of an access review's ``fieldSelector``."""
+    return _reviewed(selector, field_requirements, _reviewed_field)
+
+
+def reviewed_labels(selector: Mapping[str, Any] | None) -> Read:
+    """The requirements of an access review's ``labelSelector``."""
+    return _reviewed(selector, label_requirements, _reviewed_label)

@@ -1,0 +1,1 @@
+"""Which authorizers a server has, as flags or a configuration file say."""

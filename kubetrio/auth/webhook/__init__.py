@@ -1,0 +1,1 @@
+"""Authorization by a webhook."""

@@ -1,0 +1,58 @@
+"""Names of members that are no identifiers, as expressions write them: ``a__dot__b`` for ``a.b``.
+
+Source: docs "Common Expression Language in Kubernetes" (escaping); KEP-2876.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kubetrio.cel.syntax import Node, kind_of, walk
+
+_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED = frozenset(
+    {"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function"}
+    | {"if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"}
+)
+_ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
+_BACK = {escape[2:-2]: text for text, escape in _ESCAPES}
+_escaped_part = re.compile(r"__[^_]+__")
+_INDEXING = frozenset({"_[_]", "_[?_]", "_?._"})
+
+
+def escaped(name: str) -> str:
+    """The name of a member in expressions, empty when it has none."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    for text, replacement in _ESCAPES:
+        name = name.replace(text, replacement)
+    return name if _IDENTIFIER.fullmatch(name) else ""
+
+
+def unescaped(name: str) -> str:
+    """The member that a name in an expression means; itself where that is no escape."""
+    if "__" not in name:
+        return name
+    parts = _escaped_part.findall(name)
+    whole = name[2:-2]
+    if parts == [name] and whole in _RESERVED:
+        return whole
+    if any(part[2:-2] not in _BACK for part in parts):
+        return name
+    return _escaped_part.sub(lambda found: _BACK[found[0][2:-2]], name)
+
+
+def unescape_members(tree: Node) -> None:
+    """Have an expression ask for members by the names they have.
+
+    Args:
+        tree: the expression; changed.
+    """
+    for node in walk(tree):
+        kind = kind_of(node)
+        if kind == "select_expr":
+            node.select_expr.field = unescaped(node.select_expr.field)
+        elif kind == "call_expr" and node.call_expr.function in _INDEXING:
+            key = node.call_expr.args[-1]
+            if kind_of(key) == "const_expr" and key.const_expr.string_value:
+                key.const_expr.string_value = unescaped(key.const_expr.string_value)

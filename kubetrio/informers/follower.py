@@ -1,0 +1,81 @@
+"""All of a collection a page at a time, and the commits beside and after that.
+
+It is for who keeps little of large collections, and lets go of them: a `Reflector` holds all of a
+collection at one revision while it lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from kubetrio.informers.dispatch import Callback, Dispatcher
+from kubetrio.store.model import Event, KeyValue, Range
+
+PAGE_KEYS = 100
+STEP_KEYS = 20  # are told without a turn for others
+
+
+class Follower:
+    """Tells of each object of a collection, and of each change.
+
+    A change may come before the object that it changed, which is then not told any more.
+
+    Args:
+        dispatcher: the commit stream.
+        prefix: of the collection's keys, a folder.
+        found: told of each object that is stored.
+        changed: told of each event.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        prefix: str,
+        found: Callable[[KeyValue], object],
+        changed: Callback,
+    ) -> None:
+        self.prefix = prefix
+        self._dispatcher = dispatcher
+        self._found = found
+        self._changed = changed
+        self._unsubscribe: Callable[[], None] | None = None
+        self._touched: set[str] = set()  # told by commits while listing
+        self.synced = False
+
+    async def sync(self) -> None:
+        """List, unless that was done, and follow from now on.
+
+        Raises:
+            StoreError: it cannot be read; the next call tries again.
+        """
+        if self.synced:
+            return
+        if self._unsubscribe is None:
+            self._unsubscribe = self._dispatcher.subscribe(self.prefix, self._note)
+        keys = Range.prefix(self.prefix)
+        more = True
+        while more:
+            # Each page is of the newest revision: what changed in those before was told.
+            page = await self._dispatcher.store.range(keys, limit=PAGE_KEYS)
+            more = page.more
+            for number, item in enumerate(page.items, 1):
+                if item.key not in self._touched:
+                    self._found(item)
+                if number % STEP_KEYS == 0:
+                    await trio.lowlevel.checkpoint()
+            if page.items:
+                keys = keys.after(page.items[-1].key)
+        self.synced = True
+        self._touched = set()
+
+    def stop(self) -> None:
+        """Follow no more, for good; not while it lists."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+
+    def _note(self, event: Event) -> None:
+        if not self.synced:
+            self._touched.add(event.key)
+        self._changed(event)

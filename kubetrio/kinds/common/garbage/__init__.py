@@ -1,0 +1,1 @@
+"""Garbage collection: objects whose owners are gone go too."""

@@ -1,0 +1,1 @@
+"""What kubelets may do: the Node authorizer."""

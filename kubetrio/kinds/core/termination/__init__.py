@@ -1,0 +1,1 @@
+"""Namespaces that are deleted: their content goes, and then they do."""

@@ -1,0 +1,121 @@
+"""What the status of a namespace says of its deletion, in kube-controller-manager's words.
+
+Source: k8s.io/kubernetes/pkg/controller/namespace/deletion/status_condition_utils.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kubetrio.machinery.names import GroupResource
+
+Object = dict[str, Any]
+
+
+class Said(NamedTuple):
+    """A reason and its text.
+
+    Args:
+        reason: in one word.
+        message: for people.
+    """
+
+    reason: str
+    message: str
+
+
+DISCOVERY = "NamespaceDeletionDiscoveryFailure"
+PARSING = "NamespaceDeletionGroupVersionParsingFailure"
+CONTENT = "NamespaceDeletionContentFailure"
+REMAINING = "NamespaceContentRemaining"
+FINALIZERS = "NamespaceFinalizersRemaining"
+
+WELL: Mapping[str, Said] = {
+    DISCOVERY: Said("ResourcesDiscovered", "All resources successfully discovered"),
+    PARSING: Said("ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    CONTENT: Said(
+        "ContentDeleted", "All content successfully deleted, may be waiting on finalization"
+    ),
+    REMAINING: Said("ContentRemoved", "All content successfully removed"),
+    FINALIZERS: Said("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+"""Conditions, in their order, and what they say when nothing is wrong."""
+
+
+@dataclass(slots=True)
+class Remains:
+    """What is left of the content of a namespace.
+
+    Args:
+        objects: how many there are, by resource.
+        finalizers: how many objects wait for each finalizer.
+        failures: why something could not be deleted.
+    """
+
+    objects: dict[GroupResource, int] = field(default_factory=dict)
+    finalizers: dict[str, int] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+
+def wrong(remains: Remains) -> dict[str, Said]:
+    """The conditions that hold.
+
+    Args:
+        remains: what is left.
+    """
+    found: dict[str, Said] = {}
+    if remains.failures:
+        texts = ", ".join(sorted(remains.failures))
+        number = len(remains.failures)
+        found[CONTENT] = Said(
+            "ContentDeletionFailed",
+            f"Failed to delete all resource types, {number} remaining: {texts}",
+        )
+    if remains.objects:
+        left = ", ".join(
+            sorted(
+                f"{name.resource}.{name.group} has {number} resource instances"
+                for name, number in remains.objects.items()
+            )
+        )
+        found[REMAINING] = Said("SomeResourcesRemain", f"Some resources are remaining: {left}")
+    if remains.finalizers:
+        left = ", ".join(
+            sorted(
+                f"{name} in {number} resource instances"
+                for name, number in remains.finalizers.items()
+            )
+        )
+        found[FINALIZERS] = Said(
+            "SomeFinalizersRemain",
+            f"Some content in the namespace has finalizers remaining: {left}",
+        )
+    return found
+
+
+def updated(conditions: Sequence[Object], found: Mapping[str, Said], now: str) -> list[Object]:
+    """The conditions of a namespace; those of others stay.
+
+    Args:
+        conditions: as they are; not changed.
+        found: those that hold.
+        now: the time, as objects have it.
+
+    Returns:
+        Equal conditions where nothing is to be said.
+    """
+    result = [dict(one) for one in conditions]
+    for name, well in WELL.items():
+        said = found.get(name, well)
+        status = "True" if name in found else "False"
+        new: Object = {"type": name, "status": status}
+        old = next((one for one in result if one.get("type") == name), None)
+        if old is None:
+            result.append({**new, "lastTransitionTime": now, **said._asdict()})
+            continue
+        if old.get("status") != status:
+            old["lastTransitionTime"] = now
+        old.update(new, **said._asdict())
+    return result
