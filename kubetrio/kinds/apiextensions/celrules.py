@@ -149,7 +149,7 @@ def _normal(path: str) -> str:
 
 def _converter(schema: Mapping[str, Any], *, whole: bool = False) -> Any:
     """What makes the values that expressions see of JSON values of a schema; None to take them."""
-    from kubetrio.cel.schemas import escaped
+    from kubetrio.cel.escaping import escaped
 
     kind = schema.get("type") or ""
     if schema.get("x-kubernetes-int-or-string"):
