@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 NOWHERE = "<nil>"
+BUDGET = 100_000
+"""How many rules are looked at for one object; those with loops count as many."""
+LOOP_WEIGHT = 100
+_NO_BUDGET = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
 MOST_MESSAGE = 5 * 1024  # bytes that a messageExpression may make
 _breaks = re.compile(r"\n")
 _META = ("apiVersion", "kind", "metadata")
@@ -40,6 +46,7 @@ class Rule:
         message: evaluates its ``messageExpression``, None where there is none or it does not work.
         uses_old: whether it asks for ``oldSelf``.
         path: what its ``fieldPath`` adds to the path.
+        weight: what looking at it once takes of the budget of an object.
     """
 
     said: Mapping[str, Any]
@@ -47,6 +54,7 @@ class Rule:
     message: Program | None
     uses_old: bool
     path: str
+    weight: int = 1
 
     @property
     def shown(self) -> str:
@@ -123,6 +131,7 @@ def compiled(root: Mapping[str, Any], *, whole: bool = True) -> Place | None:
 def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:
     from kubetrio.cel.expressions import CompileError
     from kubetrio.cel.programs import Program
+    from kubetrio.cel.syntax import kind_of, walk
 
     optional = bool(said.get("optionalOldSelf"))
     checked = compiling.check((said.get("rule") or "").strip(), at, optional_old=optional)
@@ -135,7 +144,15 @@ def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:
     path = said.get("fieldPath") or ""
     if path and find_field(place.schema, path)[0]:
         path = ""
-    return Rule(said, Program(checked), message, "oldSelf" in checked.uses, _normal(path))
+    loops = any(kind_of(node) == "comprehension_expr" for node in walk(checked.tree))
+    return Rule(
+        said,
+        Program(checked),
+        message,
+        "oldSelf" in checked.uses,
+        _normal(path),
+        LOOP_WEIGHT if loops else 1,
+    )
 
 
 def _normal(path: str) -> str:
@@ -260,6 +277,7 @@ class _Walk:
 
     def __init__(self, out: list[Cause]) -> None:
         self._out = out
+        self._left = BUDGET
         self.spared: list[str] = []  # what was wrong before, and did not change
 
     def check(
@@ -324,6 +342,10 @@ class _Walk:
             optional = bool(rule.said.get("optionalOldSelf"))
             if rule.uses_old and before is None and not optional:
                 continue
+            self._left -= rule.weight
+            if self._left < 0:
+                self._out.append(invalid(path or NOWHERE, kind, _NO_BUDGET))
+                raise Exhausted
             used = inputs
             if optional:
                 used = Inputs({"self": shown, "oldSelf": _optional(was)})

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from kubetrio.cel.engine import NOT_INSTALLED, Missing
 from kubetrio.kinds.apiextensions.customtype import Version
 from kubetrio.kinds.apiextensions.listtypes import check_embedded, check_lists
 from kubetrio.kinds.apiextensions.values import NOWHERE, Checker, Old, Out
+from kubetrio.machinery.fielderrors import forbidden
 from kubetrio.machinery.status import Cause
 from kubetrio.schema.rules import Causes, Json, Validation
 
@@ -102,7 +104,12 @@ class ObjectChecks:
         causes += found
 
     def _rules(self, new: Json, old: Json | None, found: Causes) -> None:
-        rules = self._version.rules
+        try:
+            rules = self._version.rules
+        except Missing:
+            # The definition was stored by a server that could tell.
+            found.append(forbidden(NOWHERE, f"x-kubernetes-validations: {NOT_INSTALLED}"))
+            return
         if rules is None:
             return
         if _blocked(found):

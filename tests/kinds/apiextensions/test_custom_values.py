@@ -416,6 +416,20 @@ def test_rules_do_not_see_what_is_not_declared() -> None:
     assert ruled(inside(schema), value) == []
 
 
+def test_rules_have_a_budget() -> None:
+    """A long list of items with rules that loop ends with a refusal, in kube-apiserver's words."""
+    pytest.importorskip("cel_expr_python")
+    item = {
+        "type": "array",
+        "items": {"type": "integer"},
+        "x-kubernetes-validations": [{"rule": "self.all(x, x > 0)"}],
+    }
+    found = ruled(inside({"type": "array", "items": item}), {"a": [[1]] * 2000})
+    budget = "validation failed due to running out of cost budget"
+    told = f"{budget}, no further validation rules will be run"
+    assert found == [f'a[1000]: Invalid value: "array": {told}']
+
+
 def test_transition_rules() -> None:
     """They are looked at where there was something before."""
     pytest.importorskip("cel_expr_python")
