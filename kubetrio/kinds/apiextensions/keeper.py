@@ -55,6 +55,11 @@ _CLEANING: Said = (
     "CustomResource deletion is in progress",
 )
 _CLEANED: Said = ("False", "InstanceDeletionCompleted", "removed all instances")
+_OVERLAPS: Said = (
+    "False",
+    "OverlappingBuiltInResource",
+    "instances overlap with built-in resources in storage",
+)
 _NEVER: Said = ("False", "NeverEstablished", "resource was never established")
 
 
@@ -142,6 +147,8 @@ class Definitions(Controller):
             log.error(error, "cannot serve a definition", stack=False, name=name)
             return []
         self._served[name] = made
+        if self._overlaps(made.stored):
+            return []  # its objects would be those of what is built in
         # What is built in is not replaced.
         return [
             kind
@@ -151,6 +158,13 @@ class Definitions(Controller):
                 for other in self._registry.current.by_group_version.get(kind.group_version, ())
             )
         ]
+
+    def _overlaps(self, kind: Kind) -> bool:
+        """Whether objects of a kind would lie where those of a built-in kind do."""
+        return any(
+            other.builtin and other.storage_prefix == kind.storage_prefix
+            for other in self._registry.resources.values()
+        )
 
     def _serve(self, name: str, definition: Object) -> None:
         before = self._served.get(name)
@@ -273,7 +287,9 @@ class Definitions(Controller):
             return
         made = self._served.get(key)
         said = _NEVER
-        if made is not None:
+        if made is not None and self._overlaps(made.stored):
+            said = _OVERLAPS
+        elif made is not None:
             await self._say(key, "Terminating", _CLEANING, definition)
             if await self._delete_objects(made.stored):
                 self.queue.add_after(key, LOOK_AGAIN_S)

@@ -195,6 +195,35 @@ async def test_deletion_takes_objects_first(server: Server) -> None:
     await until(gone)
 
 
+async def test_definitions_of_what_is_built_in(server: Server) -> None:
+    """They are not served, and their deletion takes no object with it."""
+    client = server.client()
+    await define(client, definition())
+    body = definition("customresourcedefinitions", "Copy", version("v9"))
+    body["metadata"] = {
+        "name": "customresourcedefinitions.apiextensions.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+    }
+    body["spec"]["group"] = "apiextensions.k8s.io"
+    await client.create(body)
+    policy = "KubernetesAPIApprovalPolicyConformant"
+    found = await settled(client, body["metadata"]["name"], policy)
+    assert conditions(found)[policy] == (
+        "False", "UnapprovedAnnotation",
+    )  # fmt: skip
+    key = ("apiextensions.k8s.io", "v9", "customresourcedefinitions")
+    assert key not in server.api.registry.resources
+    crds = client.kind(API, "CustomResourceDefinition")
+    await client.delete(crds, found["metadata"]["name"])
+
+    async def gone() -> bool:
+        return {item["metadata"]["name"] for item in (await client.list(crds)).items} == {
+            f"beasts.{GROUP}"
+        }
+
+    await until(gone)
+
+
 async def test_apiservices_of_versions(server: Server) -> None:
     """Each version that is served has a local one, which goes with it."""
     client = server.client()
