@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from kubetrio.kinds.apiextensions.causes import NOWHERE
 from kubetrio.kinds.apiextensions.validation.schemapaths import find_field
 from kubetrio.kinds.apiextensions.values import Checker, Old, type_name
 from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from kubetrio.cel.programs import Outcome, Program
 
 Json = dict[str, Any]
-NOWHERE = "<nil>"
+
 BUDGET = 100_000
 """How many rules are looked at for one object; those with loops count as many."""
 LOOP_WEIGHT = 100

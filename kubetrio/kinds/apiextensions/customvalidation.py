@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from kubetrio.cel.engine import NOT_INSTALLED, Missing
+from kubetrio.kinds.apiextensions.causes import NOWHERE, Out
 from kubetrio.kinds.apiextensions.customtype import Version
 from kubetrio.kinds.apiextensions.listtypes import check_embedded, check_lists
-from kubetrio.kinds.apiextensions.values import NOWHERE, Checker, Old, Out
+from kubetrio.kinds.apiextensions.values import Checker, Old
 from kubetrio.machinery.fielderrors import forbidden
 from kubetrio.machinery.status import Cause
 from kubetrio.schema.rules import Causes, Json, Validation

@@ -10,17 +10,16 @@ schema object.
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kubetrio.kinds.apiextensions.causes import Out
 from kubetrio.kinds.apiextensions.patterns import matcher
 from kubetrio.kinds.apiextensions.structure import META_FIELDS
 from kubetrio.kinds.apiextensions.validation.formats import is_known
 from kubetrio.kinds.apiextensions.valueformats import FORMATS
+from kubetrio.kinds.apiextensions.valuenumbers import FRACTIONS, is_whole, number_checks
 from kubetrio.machinery.fielderrors import (
-    format_value,
     invalid,
     not_supported,
     quote,
@@ -30,14 +29,11 @@ from kubetrio.machinery.fielderrors import (
     type_invalid,
 )
 from kubetrio.machinery.gonumbers import is_int64
-from kubetrio.machinery.status import Cause
 from kubetrio.wire.gojson import Float
 from kubetrio.wire.jsonwire import encode
 
 Json = dict[str, Any]
-NOWHERE = "<nil>"
 _NUMBERS = frozenset({int, float, Float})
-_FRACTIONS = frozenset({float, Float})
 _NAMES: Mapping[type, str] = {
     str: "string",
     bool: "boolean",
@@ -47,11 +43,6 @@ _NAMES: Mapping[type, str] = {
     dict: "object",
     type(None): "null",
 }
-_NUMBER_FORMATS = {
-    "integer": frozenset({"int32", "int64"}),
-    "number": frozenset({"float", "double"}),
-}
-_INT32 = range(-(1 << 31), 1 << 31)
 
 
 def type_name(value: Any) -> str:
@@ -96,7 +87,7 @@ class Old(NamedTuple):
     def equals(self, new: Any) -> bool:
         """Whether nothing changed, as far as the schema can tell."""
         old = self.value
-        if type(old) is not type(new) and not (type(old) in _FRACTIONS and type(new) in _FRACTIONS):
+        if type(old) is not type(new) and not (type(old) in FRACTIONS and type(new) in FRACTIONS):
             return False
         if type(new) is dict:
             if len(old) != len(new):
@@ -132,32 +123,6 @@ def keys_of(schema: Checker, item: Any) -> tuple[Any, ...] | None:
 
 
 _MISSING = object()
-
-
-class Out(list[Cause]):
-    """Where causes go.
-
-    Args:
-        prefix: path of what is checked, empty for a whole object.
-    """
-
-    def __init__(self, prefix: str = "") -> None:
-        super().__init__()
-        self.prefix = prefix
-
-    def path(self, name: str) -> str:
-        """The path of a field."""
-        name = name.removeprefix(".")
-        if name and self.prefix:
-            return f"{self.prefix}.{name}"
-        return name or self.prefix or NOWHERE
-
-    def plain(self, text: str) -> None:
-        """Something is wrong that has no place of its own."""
-        self.append(invalid(self.prefix or NOWHERE, "", text))
-
-
-Check = Callable[[Any, str, "Old | None", Out], int]
 
 
 class Checker:
@@ -205,7 +170,7 @@ class Checker:
         self._is_format = FORMATS.get(self._format.replace("-", "")) if self._format else None
         allowed = get("enum")
         self._enum = _Enum(allowed) if allowed else None
-        self._number = _numbers(schema, self.types, self._format)
+        self._number = number_checks(schema, self.types, self._format)
         self._limits = _Limits(
             *(get(key) for key in ("maxLength", "minLength", "maxItems", "minItems")),
             *(get(key) for key in ("maxProperties", "minProperties")),
@@ -286,7 +251,7 @@ class Checker:
         mine = type_name(value)
         if mine in types:
             return 1
-        fits = mine == "number" and "integer" in types and _is_whole(value)
+        fits = mine == "number" and "integer" in types and is_whole(value)
         fits = fits or (mine == "integer" and "number" in types)
         if fits:
             return 1
@@ -441,12 +406,6 @@ def _type_error(wanted: str, given: str, name: str, out: Out) -> None:
     out.append(type_invalid(out.path(name), given, detail))
 
 
-def _is_whole(value: Any) -> bool:
-    """Whether a number is one that JSON calls an integer (swag.IsFloat64AJSONInteger)."""
-    number = float(value)
-    return math.isfinite(number) and abs(number) < (1 << 53) and number == math.trunc(number)
-
-
 class _Enum:
     """The values that are allowed."""
 
@@ -470,95 +429,3 @@ def _same(value: Any, item: Any) -> bool:
     if type(value) in _NUMBERS and type(item) in _NUMBERS:
         return bool(value == item)
     return type(value) is type(item) and deep_equal(value, item)
-
-
-# --- numbers ---
-
-
-def _numbers(
-    schema: Mapping[str, Any], types: tuple[str, ...], form: str
-) -> Callable[[Any, str, Out], None]:
-    """The checks of numbers of a schema."""
-    kind = types[0] if len(types) == 1 and types[0] in _NUMBER_FORMATS else ""
-    form = form if form in _NUMBER_FORMATS.get(kind, ()) else ""
-    factor, most, least = (schema.get(key) for key in ("multipleOf", "maximum", "minimum"))
-    below, above = bool(schema.get("exclusiveMaximum")), bool(schema.get("exclusiveMinimum"))
-
-    def usable(bound: Any, prefix: str, name: str, out: Out) -> bool:
-        if _in_range(bound, kind, form):
-            return True
-        out.plain(_out_of_range(prefix, kind, form, name))
-        return False
-
-    def check(value: Any, name: str, out: Out) -> None:
-        if kind and not _in_range(value, kind, form):
-            out.plain(_out_of_range("Checked", kind, form, name))
-        whole = type(value) is int and is_int64(value)
-        if factor is not None:
-            _multiple(value, factor, whole and usable(factor, "MultipleOf", name, out), name, out)
-        if least is not None:
-            native = usable(least, "Minimum boundary", name, out) and whole
-            bound = int(least) if native else least
-            if value < bound or (above and value == bound):
-                said = "greater than" if above else "greater than or equal to"
-                _bound(value, said, bound, name, out)
-        if most is not None:
-            native = usable(most, "Maximum boundary", name, out) and whole
-            bound = int(most) if native else most
-            if value > bound or (below and value == bound):
-                said = "less than" if below else "less than or equal to"
-                _bound(value, said, bound, name, out)
-
-    return check
-
-
-def _bound(value: Any, said: str, bound: Any, name: str, out: Out) -> None:
-    detail = f"{name} in body should be {said} {_number_text(bound)}"
-    out.append(invalid(out.path(name), value, detail))
-
-
-def _multiple(value: Any, factor: Any, native: bool, name: str, out: Out) -> None:
-    used = int(factor) if native else factor
-    if used <= 0:
-        detail = f"factor MultipleOf declared for {name} must be positive: {_number_text(used)}"
-        out.append(invalid(out.path(name), used, detail))
-    elif not _divides(value, used, native):
-        detail = f"{name} in body should be a multiple of {_number_text(used)}"
-        out.append(invalid(out.path(name), value, detail))
-
-
-def _divides(value: Any, factor: Any, native: bool) -> bool:
-    if native:
-        return bool(value % factor == 0)
-    try:
-        return _is_whole(1 / factor * value if factor < 1 else float(value) / factor)
-    except OverflowError:
-        return False
-
-
-def _in_range(value: Any, kind: str, form: str) -> bool:
-    if kind == "integer":
-        if type(value) in _FRACTIONS:
-            number = float(value)
-            if not math.isfinite(number) or number != math.trunc(number):
-                return False
-            value = int(number)
-        return value in _INT32 if form == "int32" else is_int64(value)
-    if form == "float":
-        try:
-            struct.pack("<f", float(value))
-        except OverflowError:
-            return False
-    return True
-
-
-def _out_of_range(prefix: str, kind: str, form: str, name: str) -> str:
-    said = f"with format {form}" if form else "(default format)"
-    return f"{prefix} value must be of type {kind} {said} in {name}"
-
-
-def _number_text(value: Any) -> str:
-    """A number as Go's ``%v`` prints it."""
-    if type(value) in _FRACTIONS:
-        return format_value(int(value) if _is_whole(value) and abs(value) < 1e6 else value)
-    return str(value)

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.kinds.apiextensions import structure
+from kubetrio.kinds.apiextensions.causes import Out
 from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
 from kubetrio.kinds.apiextensions.listtypes import check_embedded, check_lists
 from kubetrio.kinds.apiextensions.patterns import matcher
 from kubetrio.kinds.apiextensions.structure import Malformed, Node
 from kubetrio.kinds.apiextensions.valueformats import FORMATS
-from kubetrio.kinds.apiextensions.values import Checker, Old, Out
+from kubetrio.kinds.apiextensions.values import Checker, Old
 from kubetrio.kinds.apiextensions.webhookconversion import BadAnswer, converted_in
 from kubetrio.machinery.status import Cause
 from kubetrio.wire import gojson

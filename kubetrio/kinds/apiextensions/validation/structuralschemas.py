@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kubetrio.kinds.apiextensions.causes import Out
 from kubetrio.kinds.apiextensions.listtypes import check_embedded
 from kubetrio.kinds.apiextensions.structure import Node, prune_part
-from kubetrio.kinds.apiextensions.values import Checker, Out
+from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.kinds.common.checks import Causes, Json
 from kubetrio.kinds.common.goregexp import regexp_error
 from kubetrio.machinery.fielderrors import forbidden, invalid, required
