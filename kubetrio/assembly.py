@@ -15,6 +15,8 @@ import trio
 from kubetrio import pki
 from kubetrio.admission.chain import Plugin
 from kubetrio.admission.configuration import ConfigurationError
+from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.api.aggregated import document_of_others
 from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
@@ -46,8 +48,10 @@ from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
-from kubetrio.kinds.admissionregistration.webhooks.services import ResolveService
+from kubetrio.kinds.apiregistration.aggregation import Aggregation
+from kubetrio.kinds.apiregistration.frontproxy import FrontProxy
 from kubetrio.kinds.builtin import registry as builtin_registry
+from kubetrio.kinds.common.servicelookup import ResolveService, Services
 from kubetrio.kinds.core.admission.existence import NamespaceMaker
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
@@ -106,8 +110,9 @@ class Parts:
             its place.
         controllers: rows beside those of the server's own table; one with the name of one of these
             takes its place.
-        resolve_service: finds the address and port that stand for a Service of a webhook: takes its
-            namespace, its name and its port; None for an endpoint of it, else its cluster IP.
+        resolve_service: finds the address and port that stand for a Service of a webhook or an
+            aggregated API server: takes its namespace, its name and its port; None for an endpoint
+            of it, else its cluster IP.
         open_store: opens the store for as long as a block lasts.
     """
 
@@ -161,6 +166,27 @@ def _backends(config: Config, env: Env, port: int) -> Backends:
         lambda: pki.ensure_kubelet_client(config.pki_dir, now=env.utcnow()),
         guard=_guard(config, port),
     )
+
+
+def _services(
+    config: Config, env: Env, registry: LiveRegistry, informers: SharedInformerFactory
+) -> Services:
+    """Finds the Services of webhooks and aggregated API servers."""
+    objects = ObjectCache(informers.dispatcher)
+    only = config.aggregation.endpoint_routing
+    return Services(objects, registry, env, endpoints_only=only)
+
+
+def _front_proxy(config: Config, env: Env) -> pki.KeyPair:
+    """The certificate that aggregated API servers are shown.  Blocking.
+
+    Raises:
+        PkiError: it cannot be made.
+    """
+    chosen = config.aggregation
+    if chosen.client_cert_file is not None and chosen.client_key_file is not None:
+        return pki.KeyPair(chosen.client_cert_file, chosen.client_key_file)
+    return pki.ensure_front_proxy_client(config.pki_dir, now=env.utcnow())
 
 
 def _guard(config: Config, port: int) -> Guard:
@@ -311,13 +337,14 @@ def build_api(
         raise StartError(str(error)) from error
     quotas = StoredQuotas(store, registry, env)
     namespaces = NamespaceMaker(registry)
+    resolve = parts.resolve_service or _services(config, env, registry, informers).resolve
     around = Server(
         informers=informers,
         registry=registry,
         authorize=authorizer.authorize,
         quotas=quotas,
         outgoing=outgoing,
-        reach=Reach(outgoing=outgoing, env=env, resolve_service=parts.resolve_service),
+        reach=Reach(outgoing=outgoing, env=env, resolve_service=resolve),
         provide=namespaces.provide,
         env=env,
         config=config.admission,
@@ -341,6 +368,8 @@ def build_api(
     )
     label_used = last_used_labels(operations, registry)
     tokens = OwnTokens(config, keys, informers.dispatcher, registry, env, label_used)
+    documents = Documents(registry, health, metrics, address, pages, env.now)
+    backends = _backends(config, env, port)
     api = Pipeline(
         config=ApiConfig(
             min_request_timeout_s=config.requests.min_request_timeout_s,
@@ -370,7 +399,7 @@ def build_api(
         authorizer=authorizer,
         rbac=rbac,
         quotas=quotas,
-        documents=Documents(registry, health, metrics, address, pages, env.now),
+        documents=documents,
         metrics=metrics,
         audit_ids=AuditIds(env),
         off_loop=OffLoop(env.run_bodies),
@@ -378,8 +407,20 @@ def build_api(
         reloader=reloader,
         authorizers=authorizers.start,
         flow=_flow_control(config, env, registry, hub),
-        backends=_backends(config, env, port),
+        aggregation=Aggregation(
+            registry=registry,
+            operations=operations,
+            informers=informers,
+            proxy=FrontProxy(env, backends.dial, resolve, partial(_front_proxy, config, env)),
+            env=env,
+            changed=documents.forget,
+            reject_redirects=config.aggregation.reject_redirects,
+        ),
+        backends=backends,
     )
+    documents.elsewhere = api.aggregation.documents.current
+    documents.ask_others = partial(document_of_others, api)
+    metrics.gathered.add(api.aggregation.availability.families)
     namespaces.operations = api.operations
     audited = Counting()
     try:

@@ -38,6 +38,8 @@ _PEM = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.
 
 KUBELET_CLIENT = "kube-apiserver-kubelet-client"
 """Common name of what a server shows to kubelets; nobody is that user at a server."""
+FRONT_PROXY_CLIENT = "front-proxy-client"
+"""Common name of what a server shows to aggregated API servers."""
 KUBELET_ADMINS = "kubetrio:kubelet-api-admins"
 """Organization of the same: it may do everything at kubelets, and nothing else anywhere."""
 
@@ -46,6 +48,7 @@ SUBJECTS = {
     "apiserver": ("kube-apiserver", ""),
     "admin": ("kubernetes-admin", "system:masters"),
     "apiserver-kubelet-client": (KUBELET_CLIENT, KUBELET_ADMINS),
+    "front-proxy-client": (FRONT_PROXY_CLIENT, ""),
 }
 """Common name and organization by the name of the file."""
 

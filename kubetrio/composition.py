@@ -21,6 +21,7 @@ from kubetrio.assembly import Parts, StartError, State, build_api, encrypted, en
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
+from kubetrio.bootstrap.ownservice import OwnService
 from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
@@ -30,6 +31,9 @@ from kubetrio.informers.workqueue import queue_families
 from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
 from kubetrio.kinds.apiextensions.keeper import Definitions
 from kubetrio.kinds.apiextensions.webhookconversion import converters
+from kubetrio.kinds.common.trust import Trust
+from kubetrio.kinds.core.services.allocation import ServiceAllocator
+from kubetrio.kinds.core.services.repair import AddressRepair
 from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
@@ -55,6 +59,7 @@ class Core:
         table: its controllers, whether they run or not.
         trusted: whom it believes.
         definitions: has custom resources served.
+        port: that clients reach.
     """
 
     config: Config
@@ -64,6 +69,7 @@ class Core:
     table: Mapping[str, Row]
     trusted: Trusted
     definitions: Definitions
+    port: int
 
     async def keep(self, nursery: trio.Nursery) -> None:
         """Begin what a server does of its own accord.
@@ -77,14 +83,25 @@ class Core:
         runs: dict[str, Callable[[], Awaitable[object]]] = {
             "bad credentials": api.authenticator.attempts.run,
             "service range": _default_range(self.config, api).run,
+            "own service": OwnService(
+                _objects(self.config, api, self.port), api.informers.dispatcher
+            ).run,
             "published authorities": _published(api, self.trusted).run,
             "objects of the server": partial(_write_later, self.state, store),
             "changed files": api.reloader.run,
             "custom resource definitions": self.definitions.run,
         }
-        context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
+        trust = Trust(self.trusted.root, api.authorizer.authorize, api.issuer, self.trusted.signing)
+        context = Context(
+            api.registry, api.operations, api.informers, api.quotas, api.env, self.config, trust
+        )
         runs.update(api.authenticator.tasks)
-        controllers = made(self.config.controllers, context, self.table)
+        repair = _repair(api)
+        controllers = [
+            repair,
+            *made(self.config.controllers, context, self.table),
+            *api.aggregation.controllers,
+        ]
         api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
         runs.update((one.name, one.run) for one in controllers)
         if self.flow_config is not None:
@@ -157,6 +174,7 @@ async def open_core(
                     table=table,
                     trusted=trusted,
                     definitions=definitions,
+                    port=port,
                 )
             finally:
                 if api.auditor is not None:
@@ -174,6 +192,13 @@ async def _closing(api: Pipeline) -> AsyncIterator[None]:
             await api.outgoing.close()
 
 
+def _repair(api: Pipeline) -> AddressRepair:
+    [allocator] = [
+        one for one in api.lifecycle.allocators.values() if isinstance(one, ServiceAllocator)
+    ]
+    return AddressRepair(api.registry, api.operations, api.informers.dispatcher, allocator, api.env)
+
+
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
     return DefaultServiceRange(
         api.registry, api.operations, api.informers.dispatcher, api.env, config.services.ranges
@@ -183,6 +208,18 @@ def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
 def _published(api: Pipeline, trusted: Trusted) -> PublishedAuthorities:
     return PublishedAuthorities(
         api.registry, api.operations, api.informers.dispatcher, api.env, trusted
+    )
+
+
+def _objects(config: Config, api: Pipeline, port: int) -> Bootstrap:
+    return Bootstrap(
+        api.registry,
+        api.operations,
+        api.store,
+        address=_ip(config.serving.public_address),
+        port=port,
+        service_ip=service_ip(config.services.ranges[0]),
+        now=api.env.now(),
     )
 
 
@@ -201,16 +238,7 @@ async def bootstrap(
     Raises:
         StartError: the store takes no writes.
     """
-    objects = Bootstrap(
-        api.registry,
-        api.operations,
-        api.store,
-        address=_ip(config.serving.public_address),
-        port=port,
-        service_ip=service_ip(config.services.ranges[0]),
-        now=api.env.now(),
-    )
-
+    objects = _objects(config, api, port)
     roles = DefaultRoles(api.registry, api.operations, api.informers)
 
     async def own_objects() -> None:
@@ -222,6 +250,7 @@ async def bootstrap(
     keeper: FlowConfig | None = None
     try:
         await api.rbac.sync()
+        await api.aggregation.routes.sync()
         await api.authorizers()
         for allocator in api.lifecycle.allocators.values():
             await allocator.start()

@@ -68,6 +68,7 @@ _LACKING: dict[int, str] = {
 _STAMP = "pki.json"
 _STAMP_VERSION = 2  # 1: certificates for kubelets were of system:masters
 _KUBELET_CLIENT = "apiserver-kubelet-client"
+_FRONT_PROXY_CLIENT = "front-proxy-client"
 
 
 class PkiError(Exception):
@@ -160,7 +161,23 @@ def ensure_kubelet_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
     Raises:
         PkiError: it has to be issued and the authority's key is missing or cannot be used.
     """
-    name = _KUBELET_CLIENT
+    return _ensure_client(cert_dir, _KUBELET_CLIENT, now)
+
+
+def ensure_front_proxy_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
+    """The same for aggregated API servers, which believe whom it names.  Blocking.
+
+    Args:
+        cert_dir: a directory that `ensure` has brought in order.
+        now: the time, with a zone.
+
+    Raises:
+        PkiError: it has to be issued and the authority's key is missing or cannot be used.
+    """
+    return _ensure_client(cert_dir, _FRONT_PROXY_CLIENT, now)
+
+
+def _ensure_client(cert_dir: Path, name: str, now: dt.datetime) -> KeyPair:
     now = now.astimezone(dt.UTC).replace(microsecond=0)
     try:
         with exclusive(cert_dir):

@@ -16,15 +16,16 @@ from functools import partial
 import trio
 
 from kubetrio import kubeconfig, pki, tlsfiles
+from kubetrio.api.aggregated import tunnels
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.keys import KeyFileError
 from kubetrio.auth.owntokens import token_issuer
-from kubetrio.bootstrap.authorities import Proxies, Trusted
+from kubetrio.bootstrap.authorities import Proxies, Trusted, own_front_proxy
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.composition import open_core
-from kubetrio.config import Authenticators, Config
+from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import ungrouped
@@ -35,6 +36,7 @@ from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
 from kubetrio.http.tls import certificates
+from kubetrio.kinds.common.trust import RootBundle
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema import builtin
@@ -126,6 +128,7 @@ def _warn_of_exposed(config: Config) -> None:
         config.service_accounts.signing_key_file,
         *(pair.key for pair in config.serving.tls_sni_cert_key),
         config.kubelet.client_key,
+        config.aggregation.client_key_file,
         config.encryption.provider_config,
     )
     own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
@@ -135,14 +138,19 @@ def _warn_of_exposed(config: Config) -> None:
             log.warning("others can use what holds secrets", path=str(path), mend=mend)
 
 
-def _proxies(chosen: Authenticators, clients: bytes, proxies: bytes) -> Proxies:
+def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> Proxies:
     """How authenticating proxies name users.
+
+    Where nothing is said, it is how this server names them to aggregated ones by a certificate of
+    its own authority: they find out here whom to believe.
 
     Raises:
         StartError: any client could name any user.
     """
+    chosen = config.authenticators
     if chosen.requestheader_client_ca_file is None:
-        return Proxies()
+        given = config.aggregation.client_cert_file is not None
+        return Proxies() if given else own_front_proxy(made.ca.cert.read_text())
     both = certificates(clients) & certificates(proxies)
     if both and not chosen.requestheader_allowed_names:
         raise StartError(
@@ -200,7 +208,10 @@ async def open_server(
         tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
         clients, proxies = tls.authorities
         trusted = Trusted(
-            clients.decode(errors="replace"), _proxies(config.authenticators, clients, proxies)
+            clients.decode(errors="replace"),
+            _proxies(config, made, clients, proxies),
+            root=RootBundle(tlsfiles.root_bundle(config, made).decode(errors="replace")),
+            signing=tlsfiles.signing_pair(config, made),
         )
     except (pki.PkiError, KeyFileError) as error:
         raise StartError(str(error)) from error
@@ -221,7 +232,7 @@ async def open_server(
         async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
             api.issuer = issuer
-            h1 = H1Config(max_body_bytes=api.config.max_body_bytes)
+            h1 = H1Config(max_body_bytes=api.config.max_body_bytes, tunnels=partial(tunnels, api))
             bridge = Bridge(
                 api.handle,
                 write_timeout_s=h1.write_timeout_s,
@@ -232,7 +243,7 @@ async def open_server(
             listener = Listener(listening, tls, api.handle, h1, env, bridge, limits)
             api.metrics.gathered.add(partial(connection_families, listener.peers))
             api.metrics.gathered.add(tls.trust.families)
-            tlsfiles.watch(api, config, tls, trusted)
+            tlsfiles.watch(api, config, tls, trusted, made)
             renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
                 await core.keep(nursery)

@@ -24,6 +24,7 @@ from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.http.servernames import Names
 from kubetrio.http.tls import Security, TlsConfig
+from kubetrio.kinds.common.trust import SigningPair
 from kubetrio.logs import Log
 
 log = Log("kubetrio.server")
@@ -88,6 +89,17 @@ def root_bundle(config: Config, made: pki.Pki) -> bytes:
     if serving == made.serving or verifies(own, serving.cert, serving.key):
         return own
     return b"".join(CERTIFICATE.findall(serving.cert.read_bytes()))
+
+
+def signing_pair(config: Config, made: pki.Pki) -> SigningPair | None:
+    """The authority that signs what certificate requests ask for.
+
+    The self-made one, as long as it is the one whose client certificates the server believes.
+    """
+    cert, key = config.certificates.signing_cert_file, config.certificates.signing_key_file
+    if cert is not None and key is not None:
+        return SigningPair(cert, key)
+    return SigningPair(made.ca.cert, made.ca.key) if config.auth.client_ca_file is None else None
 
 
 def server_name(config: Config, made: pki.Pki) -> str:
@@ -168,7 +180,7 @@ def _blamed(config: Config, client_ca: Path, front_proxy_ca: Path | None) -> str
     return f"{flag}{client_ca}"
 
 
-def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted) -> None:
+def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted, made: pki.Pki) -> None:
     """Have files of keys and certificates read again when they change.
 
     Args:
@@ -176,23 +188,35 @@ def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted) -> Non
         config: names the files.
         tls: what the listener does TLS with.
         trusted: what is published of its authorities.
+        made: its own certificates.
     """
+
+    def shown(at: int) -> None:
+        tls.reload_pair(at)
+        if at == 0:
+            trusted.root.set(root_bundle(config, made).decode(errors="replace"))
 
     def authorities() -> None:
         tls.reload_authorities()
         client, proxies = (pem.decode(errors="replace") for pem in tls.authorities)
-        trusted.set(client, trusted.proxies._replace(ca=proxies))
+        named = trusted.proxies
+        # Without authorities of proxies, this server's own is published.
+        trusted.set(client, named._replace(ca=proxies) if chosen.front_proxy_ca else named)
 
     reloader, chosen = api.reloader, tls.config
     for at, pair in enumerate(chosen.pairs):
         name = "--tls-sni-cert-key" if at else "--tls-cert-file"
-        reloader.watch(name, (pair.cert, pair.key), partial(tls.reload_pair, at))
+        reloader.watch(name, (pair.cert, pair.key), partial(shown, at))
     for name, path in (
         ("--client-ca-file", chosen.client_ca),
         ("--requestheader-client-ca-file", chosen.front_proxy_ca),
     ):
         if path is not None:
             reloader.watch(name, (path,), authorities)
+    proxy = config.aggregation
+    if proxy.client_cert_file is not None and proxy.client_key_file is not None:
+        proxy_files = (proxy.client_cert_file, proxy.client_key_file)
+        reloader.watch("--proxy-client-cert-file", proxy_files, api.aggregation.proxy.reload)
     kubelet = config.kubelet
     if kubelet.client_certificate is not None and kubelet.client_key is not None:
         pair_files = (kubelet.client_certificate, kubelet.client_key)

@@ -12,10 +12,10 @@ import trio
 from kubetrio import pki
 from kubetrio.assembly import StartError
 from kubetrio.auth.settings.live import LiveChain, reloading
-from kubetrio.config import Authorization, Config, Serving, Storage
+from kubetrio.config import Admission, Authorization, Config, Serving, Storage
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.testing.reviewhook import Object, Said, kubeconfig, review, webhook
-from kubetrio.testing.server import PORT, InProcess, open_api
+from kubetrio.testing.server import ACCOUNTS, PORT, InProcess, open_api
 
 ALICE = UserInfo("alice", groups=("devs",))
 KUBELET = UserInfo("system:node:n1", groups=("system:nodes",))
@@ -31,6 +31,7 @@ def config(directory: Path, **flags: Any) -> Config:
         serving=Serving(secure_port=PORT),
         storage=Storage(durability="normal"),
         authorization=Authorization(**flags),
+        admission=Admission(disable_plugins=ACCOUNTS),
     )
 
 

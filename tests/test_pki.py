@@ -24,6 +24,7 @@ from kubetrio.pki import (
     Pki,
     PkiError,
     ensure,
+    ensure_front_proxy_client,
     ensure_kubelet_client,
     load_user_supplied,
 )
@@ -385,6 +386,16 @@ def test_a_certificate_for_kubelets_is_made_when_asked_for(tmp_path: Path) -> No
     ensure_kubelet_client(tmp_path, now=later)
     assert pair.cert.read_bytes() != first
     assert (tmp_path / "pki.json").read_bytes() == stamp
+
+
+def test_a_certificate_of_a_front_proxy_is_made_when_asked_for(tmp_path: Path) -> None:
+    """Of the same authority, for the one name that is published as that of a front proxy."""
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    made = ensure(tmp_path, now=now, hosts=[])
+    pair = ensure_front_proxy_client(tmp_path, now=now)
+    certificate = x509.load_pem_x509_certificate(pair.cert.read_bytes())
+    assert certificate.subject.rfc4514_string() == "CN=front-proxy-client"
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(made.ca.cert.read_bytes()))
 
 
 def test_a_certificate_for_kubelets_needs_the_authority(tmp_path: Path) -> None:

@@ -163,11 +163,14 @@ async def test_its_lease_is_there_as_long_as_it_is(config: Config) -> None:
 
 
 async def test_extension_servers_find_its_authority(config: Config) -> None:
-    """The one that client certificates are checked against."""
+    """The one that client certificates are checked against, and by which it is a front proxy."""
     path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
     async with open_server(config) as server:
         found = await get(server, path)
-        assert found["data"] == {"client-ca-file": server.pki.ca.cert.read_text()}
+        authority = server.pki.ca.cert.read_text()
+        assert found["data"]["client-ca-file"] == authority
+        assert found["data"]["requestheader-client-ca-file"] == authority
+        assert found["data"]["requestheader-allowed-names"] == '["front-proxy-client"]'
 
 
 async def test_services_have_addresses_of_two_families(config: Config) -> None:

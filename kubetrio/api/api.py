@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,9 +28,12 @@ from kubetrio.auth.selectors import field_requirements, label_requirements
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.apiregistration.aggregation import Aggregation
+from kubetrio.kinds.apiregistration.routes import Route
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.machinery.identity import Attributes
+from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import ApiError
 from kubetrio.metrics import Metrics
 from kubetrio.outgoing.client import Outgoing
@@ -121,6 +124,7 @@ class Api:
         metrics: counters.
         audit_ids: identities of requests.
         flow: seats.
+        aggregation: what other servers serve.
         backends: connections to kubelets, pods and endpoints.
         off_loop: works over large bodies.
         outgoing: calls webhooks and issuers.
@@ -135,6 +139,7 @@ class Api:
         arrivals: bodies that come while their requests have no seat.
         under_way: requests that have no answer yet, but for those.
         kind_streams: watches by what they are about.
+        routes: versions that other servers serve, as they are now.
         impersonation: who may be somebody else.
     """
 
@@ -154,6 +159,7 @@ class Api:
     metrics: Metrics
     audit_ids: AuditIds
     flow: FlowControl
+    aggregation: Aggregation
     backends: Backends
     off_loop: OffLoop
     outgoing: Outgoing
@@ -170,7 +176,10 @@ class Api:
     kind_streams: KindStreams = field(init=False)
     impersonation: Impersonation = field(init=False)
 
+    routes: Mapping[GroupVersion, Route] = field(init=False)
+
     def __post_init__(self) -> None:
+        self.routes = self.aggregation.routes.by_version
         self.impersonation = Impersonation(self.authorizer.authorize)
         self.kind_streams = KindStreams(self.registry, self.streams, self.cache)
 

@@ -6,7 +6,7 @@ Documents derive from a registry snapshot; each is made when first asked for and
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -27,10 +27,12 @@ from kubetrio.api.response import (
     page_not_found,
 )
 from kubetrio.api.serializers import dump
+from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.metrics import exposition
 from kubetrio.schema import discovery, openapi
+from kubetrio.schema.elsewhere import NOWHERE, Elsewhere
 from kubetrio.schema.registry import LiveRegistry, Registry
 from kubetrio.schema.steps import Steps, release
 from kubetrio.wire import jsonwire, negotiate
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from kubetrio.metrics import Metrics
 
 T = TypeVar("T")
+log = Log("kubetrio.api")
 
 KUBERNETES_VERSION = "1.36.2"
 GIT_VERSION = f"v{KUBERNETES_VERSION}+kubetrio{__version__}"
@@ -85,6 +88,11 @@ class Documents:
         address: ``host:port`` that clients reach, for ``GET /api``.
         pages: pages around the API.
         now: wall clock, seconds since the epoch.
+
+    Attributes:
+        elsewhere: says what other servers serve.
+        ask_others: answers a request for a document of OpenAPI v3 that another server has; None
+            when none has it any more.
     """
 
     def __init__(
@@ -99,15 +107,17 @@ class Documents:
         self._pages = pages
         self._now = now
         self._registry = registry
-        registry.subscribe(self._forget)
+        registry.subscribe(self.forget)
         self._health = health
         self._metrics = metrics
         self._address = address
         self._cache: dict[str, tuple[bytes, bytes]] = {}
         self._making = trio.Lock()
         self.flow_pages: FlowPages | None = None
+        self.elsewhere: Callable[[], Elsewhere] = _nowhere
+        self.ask_others: Callable[[Request, str], Awaitable[AnyResponse | None]] = _nobody
 
-    def _forget(self, *_: Registry) -> None:
+    def forget(self, *_: Registry) -> None:
         """Make documents anew: something else is served."""
         self._cache = {}
 
@@ -138,7 +148,9 @@ class Documents:
         if path == "/metrics":
             return Response(200, await exposition(self._metrics.registry), METRICS_TYPE)
         if path in ROOTS:
-            return indented(discovery.root_paths(self._registry.current, self._health.paths()))
+            return indented(
+                discovery.root_paths(self._registry.current, self._health.paths(), self.elsewhere())
+            )
         page = await self._pages.answer(path, self._now())
         if page is None:
             return page_not_found()
@@ -156,7 +168,10 @@ class Documents:
         registry = self._registry.current
         known = self._find(parts)
         if known is None:
-            if parts[0] == "apis" and len(parts) >= 2 and not registry.is_builtin(parts[1]):
+            groups = self.elsewhere().groups(registry)
+            own = len(parts) >= 2 and parts[1] in registry.groups
+            custom = own and not registry.is_builtin(parts[1])
+            if parts[0] == "apis" and len(parts) >= 2 and (custom or parts[1] not in groups):
                 return page_not_found()
             raise unknown_path()
         root = len(parts) == 1
@@ -172,27 +187,27 @@ class Documents:
         key = "/".join(parts)
         headers: Headers = (VARY,) if root else ()
         if accepted.as_kind:
-            groups: Literal["core", "named"] = "core" if parts == ["api"] else "named"
+            which: Literal["core", "named"] = "core" if parts == ["api"] else "named"
             key, headers = f"{key};{accepted.as_version}", (VARY, PUBLIC)
-            known = partial(discovery.aggregated_steps, registry, groups)
+            known = partial(discovery.aggregated_steps, registry, which, self.elsewhere())
         key = f"{key};{accepted.serializer};{accepted.pretty}"
         body, tag = await self._made(key, partial(_dumped, known, accepted))
         return self._tagged(request, body, tag, accepted.media_type.encode(), headers)
 
     def _find(self, parts: list[str]) -> Callable[[], Steps[Any]] | None:
         """What makes the legacy document of a path, or None."""
-        registry = self._registry.current
+        registry, elsewhere = self._registry.current, self.elsewhere()
         match parts:
             case ["api"]:
                 return partial(_at_once, discovery.api_versions, self._address)
             case ["apis"]:
-                return partial(_at_once, discovery.api_group_list, registry)
+                return partial(_at_once, discovery.api_group_list, registry, elsewhere)
             case ["api", version]:
                 group_version = GroupVersion("", version)
             case ["apis", group]:
-                if not group or group not in registry.groups:
+                if not group or group not in elsewhere.groups(registry):
                     return None
-                return partial(_at_once, discovery.api_group, registry, group)
+                return partial(_at_once, discovery.api_group, registry, group, elsewhere)
             case ["apis", group, version] if group:
                 group_version = GroupVersion(group, version)
             case _:
@@ -234,21 +249,40 @@ class Documents:
 
     def _index_json(self) -> Steps[bytes]:
         index = yield from openapi.index_steps(self._registry.current, version=DOCUMENT_VERSION)
+        for path, url in self.elsewhere().indexed.items():
+            index["paths"].setdefault(path, {"serverRelativeURL": url})
+        index["paths"] = dict(sorted(index["paths"].items()))
         return jsonwire.encode(index)
 
     def _swagger_json(self) -> Steps[bytes]:
-        document = yield from openapi.swagger_steps(
-            self._registry.current, version=DOCUMENT_VERSION
-        )
+        document = yield from self._swagger(self.elsewhere().swaggers)
         return (yield from _consumed(openapi.json_steps, document))
 
     def _swagger_protobuf(self) -> Steps[bytes]:
         from kubetrio.schema import openapi2_proto  # kubectl asks for it, once
 
+        encode, swaggers = openapi2_proto.MESSAGES.steps, self.elsewhere().swaggers
+        document = yield from self._swagger(swaggers)
+        try:
+            return (yield from _consumed(encode, document))
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            if not swaggers:
+                raise
+            # What others say need not fit the message; what is said of this server does.
+            log.warning("OpenAPI of other servers is left out of protobuf", reason=str(error))
+        return (yield from _consumed(encode, (yield from self._swagger(()))))
+
+    def _swagger(self, swaggers: Sequence[dict[str, Any]]) -> Steps[dict[str, Any]]:
+        """The Swagger document, with those of other servers."""
         document = yield from openapi.swagger_steps(
             self._registry.current, version=DOCUMENT_VERSION
         )
-        return (yield from _consumed(openapi2_proto.MESSAGES.steps, document))
+        if swaggers:
+            from kubetrio.schema.swagger_merge import merged_steps
+
+            for other in swaggers:
+                yield from merged_steps(document, other)
+        return document
 
     async def _made(self, key: str, make: Callable[[], Steps[bytes]]) -> tuple[bytes, bytes]:
         """A large document's bytes and entity tag, made once; other tasks run while it is."""
@@ -265,7 +299,8 @@ class Documents:
     async def _openapi_document(self, request: Request, path: str) -> AnyResponse:
         digest = openapi.document_hash(self._registry.current, path, version=DOCUMENT_VERSION)
         if digest is None:
-            return nothing()
+            answer = await self.ask_others(request, path)
+            return nothing() if answer is None else answer
         form = preferred(request.header(b"accept"), V3_FORMS)
         if not form:
             return not_acceptable()
@@ -285,6 +320,15 @@ class Documents:
             headers.append((b"Cache-Control", b"public, immutable"))
             headers.append((b"Expires", a_year_from(self._now())))
         return self._tagged(request, body, tag, media, headers)
+
+
+def _nowhere() -> Elsewhere:
+    return NOWHERE
+
+
+async def _nobody(request: Request, path: str) -> None:
+    del request, path
+    await trio.lowlevel.checkpoint()
 
 
 def _at_once(make: Callable[..., Any], *arguments: Any) -> Steps[Any]:

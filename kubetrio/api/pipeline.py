@@ -17,6 +17,7 @@ from typing import Any, TypeVarTuple
 import trio
 
 from kubetrio.api import auditing, deadlines, routing, verbs
+from kubetrio.api.aggregated import delegated, route_of
 from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.bodies import decode_body
 from kubetrio.api.compress import compress, compresses
@@ -344,8 +345,14 @@ def _may(request: Request, attributes: Attributes, verdict: Verdict) -> Answer:
 def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Find the resource and read the body; paths that are not resources are answered here.
 
+    What another server serves is answered there.
+
     The seat is given back while a body comes that has not come yet, see `arriving`.
     """
+    if api.routes:  # few servers have any
+        route = route_of(api, request.info.path)
+        if route is not None:
+            return delegated(api, request, route)
     if not request.info.is_resource:
         return api.documents.answer(request)
     try:

@@ -253,7 +253,7 @@ async def forward(api: Api, request: Request, location: Location) -> AnyResponse
     drop = {b"x-forwarded-uri", b"content-length", b"expect"}
     headers = [(name, value) for name, value in headers if name not in drop]
     headers.append((b"x-forwarded-uri", uri))
-    headers += _framing(request, upload)
+    headers += framing(request, upload)
     head = encode_head(request.method, location.target, headers)
     try:
         transport = await connected(api, location)
@@ -288,7 +288,8 @@ def _is_page(answer: AnswerHead) -> bool:
     return kind == b"text/html" and coding in CODINGS and not answer.get(b"location")
 
 
-def _framing(request: Request, upload: Upload | None) -> list[tuple[bytes, bytes]]:
+def framing(request: Request, upload: Upload | None) -> list[tuple[bytes, bytes]]:
+    """Headers that say how long a body is."""
     if upload is None:
         bodied = request.method in ("POST", "PUT", "PATCH")
         return [(b"content-length", b"0")] if bodied else []

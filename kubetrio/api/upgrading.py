@@ -52,8 +52,19 @@ async def tunnel(api: Api, request: Request, location: Location) -> AnyResponse:
     head = encode_head(request.method, location.target, _passed(request))
     exchange, answer = await _upgraded(api, request, location, head)
     if answer.status == SWITCHING:
-        return TunnelResponse(_Tunnel(api, exchange, answer.raw))
+        return tunnel_to(api, exchange, answer)
     return answered(exchange, answer)
+
+
+def tunnel_to(api: Api, exchange: Exchange, answer: AnswerHead) -> TunnelResponse:
+    """The client's connection, spliced with one on which a switch was agreed on.
+
+    Args:
+        api: whose shutdown ends it.
+        exchange: with the backend.
+        answer: the agreement.
+    """
+    return TunnelResponse(_Tunnel(api, exchange, answer.raw))
 
 
 async def unwrapped(

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple, NoReturn
 import orjson
 import trio
 
-from kubetrio.certificates import bundle
+from kubetrio.certificates import FRONT_PROXY_CLIENT, bundle
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.kinds.common.trust import RootBundle, SigningPair
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
@@ -69,6 +70,22 @@ class Proxies(NamedTuple):
     allowed: tuple[str, ...] = ()
 
 
+def own_front_proxy(ca: str) -> Proxies:
+    """How a server names users to aggregated ones by a certificate of its own authority.
+
+    Args:
+        ca: that authority, PEM.
+    """
+    return Proxies(
+        ca=ca,
+        usernames=("X-Remote-User",),
+        uids=("X-Remote-Uid",),
+        groups=("X-Remote-Group",),
+        prefixes=("X-Remote-Extra-",),
+        allowed=(FRONT_PROXY_CLIENT,),
+    )
+
+
 @dataclass(slots=True)
 class Trusted:
     """Whom this server believes, now.
@@ -76,6 +93,8 @@ class Trusted:
     Args:
         client_ca: authorities of client certificates, PEM; empty when there are none.
         proxies: how front proxies name users.
+        root: the other way round: authorities by which clients believe this server.
+        signing: signs certificates of clients whom this server then believes; None without it.
 
     Attributes:
         changed: set when it changes.
@@ -83,6 +102,8 @@ class Trusted:
 
     client_ca: str = ""
     proxies: Proxies = field(default_factory=Proxies)
+    root: RootBundle = field(default_factory=RootBundle)
+    signing: SigningPair | None = None
     changed: trio.Event = field(default_factory=trio.Event)
 
     def set(self, client_ca: str, proxies: Proxies) -> None:

@@ -8,6 +8,7 @@ Nothing of it is asked of what users configure (`admission.plugin.Base.about_own
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import ipaddress
 from collections.abc import Callable
@@ -36,6 +37,8 @@ log = Log("kubetrio.bootstrap")
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 # An APIService for each group and version that this server has.
 KEPT_KINDS = ("APIService ",)
+OWN_SERVICE = "Service default/kubernetes"
+AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
 OWN_ADDRESS = ("Endpoints default/kubernetes", "EndpointSlice default/kubernetes")
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 # The facts leave descriptions out; these are shown by ``kubectl describe``.
@@ -64,6 +67,13 @@ def kept(stored: Object, wanted: Object) -> Object:  # noqa: ARG001  (a `Correct
 def replaced(stored: Object, wanted: Object) -> Object:
     """What exists becomes what is wanted."""
     return {**stored, **{key: value for key, value in wanted.items() if key != "metadata"}}
+
+
+def kept_in_order(stored: Object, wanted: Object) -> Object:
+    """What exists gets the spec that is wanted, unless somebody took it over."""
+    labels = stored["metadata"].get("labels") or {}
+    managed = labels.get(AUTOMANAGED) == wanted["metadata"]["labels"][AUTOMANAGED]
+    return {**stored, "spec": wanted["spec"]} if managed else stored
 
 
 class Bootstrap:
@@ -113,13 +123,27 @@ class Bootstrap:
             await self._ensure({**objects[f"PriorityClass {name}"], "description": description})
         for key, fact in objects.items():
             if key.startswith(KEPT_KINDS):
-                await self._ensure(fact)
+                await self._ensure(fact, kept_in_order)
         await self._ensure(
             {**objects[f"ConfigMap kube-system/{TRACKING}"], "data": {"since": self._now[:10]}},
             self._dated,
         )
+        await self.own_service()
+
+    def own_kinds(self) -> list[Kind]:
+        """The kinds of the objects that lead to this server; all have one name."""
+        objects = builtin.load("bootstrap")
+        return [self._resource(objects[key]) for key in (OWN_SERVICE, *OWN_ADDRESS)]
+
+    async def own_service(self) -> None:
+        """Make the Service ``kubernetes`` if it is missing, and have its endpoints lead here.
+
+        Raises:
+            ApiError: the store takes no writes.
+        """
+        objects = builtin.load("bootstrap")
         await self._free_address()
-        await self._ensure(self._filled(objects["Service default/kubernetes"]))
+        await self._ensure(self._filled(objects[OWN_SERVICE]))
         for key in OWN_ADDRESS:
             await self._ensure(self._filled(objects[key]), replaced)
 
@@ -163,7 +187,8 @@ class Bootstrap:
         if found is not None:
             parent = orjson.loads(found.value)["spec"]["parentRef"]
             if (parent.get("namespace"), parent["name"]) == ("default", "kubernetes"):
-                await self._operations.delete(target, DeleteOptions(), OWN)
+                with contextlib.suppress(ApiError):  # who deleted the Service did it just now
+                    await self._operations.delete(target, DeleteOptions(), OWN)
 
     async def _ensure(self, fact: Object, correct: Correct = kept) -> None:
         """Make an object, or correct the stored one; a refusal is logged.

@@ -16,13 +16,13 @@ from kubetrio.cel.places import Compiling, Place
 
 Schema = Mapping[str, Any]
 
-_FORMATS = {
+FORMATS = {
     "byte": "bytes",
     "duration": "google.protobuf.Duration",
     "date": "google.protobuf.Timestamp",
     "date-time": "google.protobuf.Timestamp",
 }
-_SCALARS = {"boolean": "bool", "number": "double", "integer": "int"}
+SCALARS = {"boolean": "bool", "number": "double", "integer": "int"}
 _TEXT: Schema = {"type": "string"}
 _ROOT_MEMBERS: Mapping[str, Schema] = {
     "apiVersion": _TEXT,
@@ -73,9 +73,9 @@ class SchemaTypes:
         elif schema.get("type") == "object" or whole:
             kind = self._object(schema, path, loose, whole=whole)
         elif schema.get("type") == "string":
-            kind = _FORMATS.get(schema.get("format") or "", "string")
+            kind = FORMATS.get(schema.get("format") or "", "string")
         else:
-            kind = _SCALARS.get(schema.get("type") or "", "")
+            kind = SCALARS.get(schema.get("type") or "", "")
         if rules := schema.get("x-kubernetes-validations"):
             self.places.append(Rules(path, schema, kind or DYN, rules, loose))
         return kind

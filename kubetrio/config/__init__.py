@@ -1,6 +1,7 @@
 """The configuration of a server: frozen values, each field declared once with its flag."""
 
 from kubetrio.config.admission import Admission
+from kubetrio.config.aggregation import Aggregation
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
@@ -14,6 +15,7 @@ from kubetrio.config.storage import Storage
 
 __all__ = [
     "Admission",
+    "Aggregation",
     "Authentication",
     "Authenticators",
     "Authorization",

@@ -7,10 +7,12 @@ from dataclasses import field
 from pathlib import Path
 
 from kubetrio.config.admission import Admission
+from kubetrio.config.aggregation import Aggregation
 from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
+from kubetrio.config.controllers import Certificates
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
@@ -44,7 +46,9 @@ class Config(Section):
         flowcontrol: how many requests execute at a time.
         services: addresses of Services.
         kubelet: how kubelets are reached.
+        aggregation: how aggregated API servers are reached.
         controllers: which of them run, by name.
+        certificates: what they sign and clean up.
         feature_gates: gates that are switched from their default, by name.
         name: name of the cluster.
 
@@ -69,18 +73,27 @@ class Config(Section):
     flowcontrol: FlowControl = field(default_factory=FlowControl)
     services: Services = field(default_factory=Services)
     kubelet: Kubelet = field(default_factory=Kubelet)
+    aggregation: Aggregation = field(default_factory=Aggregation)
     controllers: tuple[str, ...] = flag(
         "controllers", CONTROLLERS, ("*",),
         "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
         "that a kube-controller-manager beside this server runs",
-        more="They are `clusterrole-aggregation-controller`, `garbage-collector-controller`, "
-        "`namespace-controller`, `resourcequota-controller`, "
-        "`persistentvolumeclaim-protection-controller`, "
-        "`persistentvolume-protection-controller` and "
+        more="They are `bootstrap-signer-controller`, `certificatesigningrequest-approving- "
+        "controller`, `certificatesigningrequest-cleaner-controller`, "
+        "`certificatesigningrequest-signing-controller`, `clusterrole-aggregation- "
+        "controller`, `disruption-controller`, `endpoints-controller`, `endpointslice- "
+        "controller`, `endpointslice-mirroring-controller`, `garbage-collector-controller`, "
+        "`legacy-serviceaccount-token-cleaner-controller`, `namespace-controller`, "
+        "`persistentvolume-protection-controller`, `persistentvolumeclaim-protection- "
+        "controller`, `pod-garbage-collector-controller`, `resourcequota-controller`, "
+        "`root-ca-certificate-publisher-controller`, `serviceaccount-controller`, "
+        "`serviceaccount-token-controller`, `token-cleaner-controller`, `ttl-after- "
+        "finished-controller`, `validatingadmissionpolicy-status-controller` and "
         "`volumeattributesclass-protection-controller`. "
         "Both may run at a time: they only write what is not right.",
         group="controllers",
     )  # fmt: skip
+    certificates: Certificates = field(default_factory=Certificates)
     feature_gates: Mapping[str, bool] = flag(
         "feature-gates", GATES, {},
         "switch features; CBORServingAndStorage=true speaks CBOR (install it in a checkout with "

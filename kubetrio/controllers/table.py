@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
+from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.kinds.core import protection
-from kubetrio.kinds.core.protection import Protected, Protection
+from kubetrio.kinds.common.trust import Trust
+from kubetrio.kinds.core.protection import ClaimProtection, ClassProtection, VolumeProtection
 from kubetrio.kinds.core.quota.keeper import QuotaKeeper
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.rbac.aggregation import ClusterRoleAggregation
@@ -33,6 +35,8 @@ class Context(NamedTuple):
         informers: of the server.
         quotas: counts them.
         env: clocks.
+        config: flags.
+        trust: authorities, keys and opinions.
     """
 
     registry: LiveRegistry
@@ -40,6 +44,8 @@ class Context(NamedTuple):
     informers: SharedInformerFactory
     quotas: StoredQuotas
     env: Env
+    config: Config
+    trust: Trust
 
 
 class Row(NamedTuple):
@@ -60,10 +66,12 @@ def _quotas(name: str, context: Context) -> Controller:
     return QuotaKeeper(name, context.informers, context.quotas, context.env)
 
 
-def _protection(protected: Protected, name: str, context: Context) -> Controller:
-    return Protection(
-        name, protected, context.registry, context.operations, context.informers.dispatcher
-    )
+def _protection(
+    protected: type[ClaimProtection | VolumeProtection | ClassProtection],
+    name: str,
+    context: Context,
+) -> Controller:
+    return protected(name, context.registry, context.operations, context.informers)
 
 
 def _garbage(name: str, context: Context) -> Controller:
@@ -86,18 +94,143 @@ def _aggregation(name: str, context: Context) -> Controller:
     return ClusterRoleAggregation(name, context.registry, context.operations, context.informers)
 
 
+def _approving(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.certificates.controllers import RequestApproval
+
+    return RequestApproval(name, *_common(context), context.trust)
+
+
+def _signing(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.certificates.controllers import RequestSigning
+
+    longest_s = context.config.certificates.signing_duration_s
+    return RequestSigning(name, *_common(context), context.trust.signing, longest_s)
+
+
+def _cleaning(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.certificates.controllers import RequestCleaning
+
+    return RequestCleaning(name, *_common(context))
+
+
+def _accounts(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.accounts import DefaultAccounts
+
+    return DefaultAccounts(name, context.registry, context.operations, context.informers)
+
+
+def _authorities(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.accounts import RootAuthorities
+
+    root = context.trust.root
+    return RootAuthorities(name, context.registry, context.operations, context.informers, root)
+
+
+def _account_tokens(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.accounttokens import AccountTokens
+
+    return AccountTokens(name, *_common(context), context.trust)
+
+
+def _unused_tokens(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.accounttokens import TokenCleanUp
+
+    return TokenCleanUp(name, *_common(context), context.config.certificates.unused_tokens_s)
+
+
+def _cluster_info(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.bootstraptokens import ClusterInfoSigning
+
+    return ClusterInfoSigning(name, *_common(context))
+
+
+def _bootstrap_tokens(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.bootstraptokens import TokenCleaning
+
+    return TokenCleaning(name, *_common(context))
+
+
+def _common(context: Context) -> tuple[LiveRegistry, Operations, Dispatcher, Env]:
+    return context.registry, context.operations, context.informers.dispatcher, context.env
+
+
+def _disruption(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.policy.disruption import Disruption
+
+    return Disruption(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _endpoints(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.services.endpoints import EndpointsKeeper
+
+    return EndpointsKeeper(
+        name, context.registry, context.operations, context.informers, context.env
+    )
+
+
+def _slices(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.discovery.slicing import EndpointSlices
+
+    return EndpointSlices(
+        name, context.registry, context.operations, context.informers, context.env
+    )
+
+
+def _mirroring(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.discovery.mirroring import Mirroring
+
+    return Mirroring(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _pods(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.core.pods.collection import PodCollection
+
+    return PodCollection(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _finished(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.batch.finished import FinishedJobs
+
+    return FinishedJobs(name, context.registry, context.operations, context.informers, context.env)
+
+
+def _policies(name: str, context: Context) -> Controller:
+    from kubetrio.kinds.admissionregistration.typechecking import PolicyStatus
+
+    return PolicyStatus(name, context.registry, context.operations, context.informers, context.env)
+
+
 TABLE: Mapping[str, Row] = {
+    "serviceaccount-token-controller": Row(_account_tokens),
+    "serviceaccount-controller": Row(_accounts, "serviceaccount"),
+    "legacy-serviceaccount-token-cleaner-controller": Row(
+        _unused_tokens, "legacy-service-account-token-cleaner"
+    ),
+    "root-ca-certificate-publisher-controller": Row(_authorities, "root-ca-cert-publisher"),
+    "certificatesigningrequest-approving-controller": Row(_approving, "csrapproving"),
+    "certificatesigningrequest-signing-controller": Row(_signing, "csrsigning"),
+    "certificatesigningrequest-cleaner-controller": Row(_cleaning, "csrcleaner"),
+    # Off in kube-controller-manager until somebody names them, as kubeadm does.
+    "bootstrap-signer-controller": Row(_cluster_info, "bootstrapsigner"),
+    "token-cleaner-controller": Row(_bootstrap_tokens, "tokencleaner"),
     "clusterrole-aggregation-controller": Row(_aggregation, "clusterrole-aggregation"),
     "garbage-collector-controller": Row(_garbage, "garbagecollector"),
     "namespace-controller": Row(_namespaces, "namespace"),
+    "endpoints-controller": Row(_endpoints, "endpoint"),
+    "endpointslice-controller": Row(_slices, "endpointslice"),
+    "endpointslice-mirroring-controller": Row(_mirroring, "endpointslicemirroring"),
+    "disruption-controller": Row(_disruption, "disruption"),
+    "pod-garbage-collector-controller": Row(_pods, "podgc"),
     "resourcequota-controller": Row(_quotas, "resourcequota"),
     "persistentvolumeclaim-protection-controller": Row(
-        partial(_protection, protection.CLAIMS), "pvc-protection"
+        partial(_protection, ClaimProtection), "pvc-protection"
     ),
     "persistentvolume-protection-controller": Row(
-        partial(_protection, protection.VOLUMES), "pv-protection"
+        partial(_protection, VolumeProtection), "pv-protection"
     ),
-    "volumeattributesclass-protection-controller": Row(partial(_protection, protection.CLASSES)),
+    "volumeattributesclass-protection-controller": Row(partial(_protection, ClassProtection)),
+    "ttl-after-finished-controller": Row(_finished, "ttl-after-finished"),
+    "validatingadmissionpolicy-status-controller": Row(_policies),
 }
 
 

@@ -1,4 +1,4 @@
-"""Absent flags of operation: etcd, several servers, aggregation, logs, metrics, versions.
+"""Absent flags of operation: etcd, several servers, logs, metrics, versions.
 
 Most have a reason that is not here, and are ignored.
 """
@@ -34,7 +34,6 @@ ETCD: tuple[Absent, ...] = (
 )
 
 ONE_SERVER = "there is one server for a data directory"
-NO_AGGREGATION = "there are no aggregated API servers"
 SERVERS: tuple[Absent, ...] = (
     Ignored("goaway-chance", ONE_SERVER),
     *(
@@ -55,10 +54,6 @@ SERVERS: tuple[Absent, ...] = (
         fine=("", "lease", "master-count"),
     ),
     Ignored("permit-address-sharing", "it is always on where the system has it", switch=True),
-    Ignored("proxy-client-cert-file", NO_AGGREGATION),
-    Ignored("proxy-client-key-file", NO_AGGREGATION),
-    Ignored("aggregator-reject-forwarding-redirect", NO_AGGREGATION, switch=True),
-    Ignored("enable-aggregator-routing", NO_AGGREGATION, switch=True),
 )
 
 ONE_VERSION = "the server is as kube-apiserver 1.36"

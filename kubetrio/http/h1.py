@@ -22,7 +22,6 @@ from kubetrio.api.response import (
     StreamResponse,
     TunnelResponse,
 )
-from kubetrio.api.routing import passes_upgrades
 from kubetrio.auth.authenticate import is_websocket
 from kubetrio.env import Env
 from kubetrio.http.channel import H1Channel
@@ -179,11 +178,10 @@ class Connection:
             return await self._next_message()
         return message
 
-    @staticmethod
-    def _tunnels(message: Message) -> bool:
+    def _tunnels(self, message: Message) -> bool:
         """Whether an upgrade is not for this server but for somebody behind it."""
         path, _ = split_target(message.target)
-        return message.complete and passes_upgrades(message.method, path)
+        return message.complete and self._config.tunnels(message.method, path)
 
     async def _read(self) -> bytes:
         # Waiting first, reading second: nearly always right, and it lets other tasks run.

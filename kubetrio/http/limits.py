@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import trio
+
+from kubetrio.api.routing import passes_upgrades
 
 
 class Phase(enum.Enum):
@@ -33,6 +36,7 @@ class H1Config:
         idle_timeout_s: seconds a connection may wait for its next request.
         head_timeout_s: seconds for a request head.
         write_timeout_s: seconds without progress in a response.
+        tunnels: whether an upgrade is for somebody behind the server, by method and path.
     """
 
     max_head_bytes: int = 128 * 1024
@@ -40,6 +44,7 @@ class H1Config:
     idle_timeout_s: float = 300.0
     head_timeout_s: float = 32.0
     write_timeout_s: float = 30.0
+    tunnels: Callable[[str, str], bool] = passes_upgrades
 
     def limit(self, phase: Phase) -> float:
         """Seconds a phase may last without progress."""

@@ -19,6 +19,10 @@ log = Log("kubetrio.controllers")
 EXPECTED = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
 
+class Later(Exception):
+    """Raised by `Controller.sync`: nothing is wrong, and the key comes again later and later."""
+
+
 class Source(Protocol):
     """What a controller waits for before it begins: an informer or a reflector."""
 
@@ -85,6 +89,8 @@ class Controller(ABC):
     async def _attempt(self, key: str) -> None:
         try:
             await self.sync(key)
+        except Later as error:
+            log.verbose(4, "not yet", controller=self.name, key=key, reason=str(error))
         except (ApiError, StoreError) as error:
             if not isinstance(error, ApiError) or error.code not in EXPECTED:
                 log.warning("cannot sync", controller=self.name, key=key, error=str(error))

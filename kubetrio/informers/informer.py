@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import orjson
 import trio
 
+from kubetrio.informers.digests import Digests
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.reflector import Reflector
 from kubetrio.schema.kind import Kind
@@ -25,6 +26,7 @@ from kubetrio.store.model import Event, EventType, Revision, Store
 from kubetrio.wire.gojson import parse_printed
 
 Object = dict[str, Any]
+T = TypeVar("T")
 Parse = Callable[[bytes], Object]
 NAMESPACE = "namespace"
 """Index of what is in a namespace; every indexer has it."""
@@ -263,6 +265,7 @@ class SharedInformerFactory:
         self.store = store
         self.dispatcher = Dispatcher(store)
         self._informers: dict[str, Informer] = {}
+        self._digests: dict[tuple[str, Callable[[bytes], Any]], Digests[Any]] = {}
 
     def informer(self, prefix: str, parse: Parse = orjson.loads) -> Informer:
         """The informer of a collection.
@@ -281,3 +284,15 @@ class SharedInformerFactory:
         # Numbers of opaque parts keep their text, where it is to be kept.
         parse: Parse = parse_printed if kind.type.free_form else orjson.loads
         return self.informer(kind.storage_prefix, parse)
+
+    def digests(self, prefix: str, make: Callable[[bytes], T]) -> Digests[T]:
+        """What is kept of a large collection, the same for all who ask with one function.
+
+        Args:
+            prefix: of its keys, a folder.
+            make: what is kept of an object, from its bytes.
+        """
+        found = self._digests.get((prefix, make))
+        if found is None:
+            found = self._digests[prefix, make] = Digests(self.dispatcher, prefix, make)
+        return cast("Digests[T]", found)

@@ -138,8 +138,7 @@ PLUGINS: tuple[Row, ...] = (
     _off("NamespaceExists", optional.namespace_exists),
     _off("LimitPodHardAntiAffinityTopology", optional.anti_affinity),
     Row("LimitRanger", lambda around: LimitRanger(around.lookup), ("limitranges",)),
-    # Nothing makes ``default`` accounts yet: no pod could be created.
-    _off("ServiceAccount", lambda around: ServiceAccount(around.objects, around.server.env)),
+    Row("ServiceAccount", lambda around: ServiceAccount(around.objects, around.server.env)),
     _off("NodeRestriction", optional.node_restriction),
     Row("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
     _off("AlwaysPullImages", optional.always_pull),

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.schema import builtin
+from kubetrio.schema.elsewhere import NOWHERE, Elsewhere
 from kubetrio.schema.kind import Kind, Subresource
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps, finish
@@ -73,18 +74,24 @@ def api_versions(server_address: str) -> Json:
     }
 
 
-def api_group_list(registry: Registry) -> Json:
-    """The answer of ``GET /apis``: APIGroupList in registry order, without the core group."""
+def api_group_list(registry: Registry, elsewhere: Elsewhere = NOWHERE) -> Json:
+    """The answer of ``GET /apis``: APIGroupList in order of priority, without the core group.
+
+    Args:
+        registry: what is served.
+        elsewhere: what others serve.
+    """
+    groups = elsewhere.groups(registry, walked=True)
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [_group(group, versions) for group, versions in registry.groups.items() if group],
+        "groups": [_group(group, versions) for group, versions in groups.items() if group],
     }
 
 
-def api_group(registry: Registry, group: str) -> Json | None:
+def api_group(registry: Registry, group: str, elsewhere: Elsewhere = NOWHERE) -> Json | None:
     """The answer of ``GET /apis/<group>``: APIGroup, or None for a group that is not served."""
-    versions = registry.groups.get(group)
+    versions = elsewhere.groups(registry, walked=True).get(group)
     if not group or not versions:
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)}
@@ -159,13 +166,15 @@ def aggregated(
     return finish(aggregated_steps(registry, groups))
 
 
-def aggregated_steps(registry: Registry, groups: Literal["core", "named"]) -> Steps[Json]:
-    """``aggregated`` in steps of some groups; arguments as there."""
+def aggregated_steps(
+    registry: Registry, groups: Literal["core", "named"], elsewhere: Elsewhere = NOWHERE
+) -> Steps[Json]:
+    """``aggregated`` in steps of some groups, with what others serve; arguments as there."""
     items: list[Json] = []
-    for group, versions in registry.groups.items():
+    for group, versions in elsewhere.groups(registry).items():
         if bool(group) != (groups == "named"):
             continue
-        made = [_aggregated_version(registry, group, item) for item in versions]
+        made = [_aggregated_version(registry, group, item, elsewhere) for item in versions]
         items.append({"metadata": {"name": group} if group else {}, "versions": made})
         if len(items) % GROUPS == 0:
             yield
@@ -177,7 +186,10 @@ def aggregated_steps(registry: Registry, groups: Literal["core", "named"]) -> St
     }
 
 
-def _aggregated_version(registry: Registry, group: str, version: str) -> Json:
+def _aggregated_version(registry: Registry, group: str, version: str, elsewhere: Elsewhere) -> Json:
+    other = elsewhere.versions.get(GroupVersion(group, version))
+    if other is not None:
+        return other.entry
     resources = registry.by_group_version[GroupVersion(group, version)]
     entry: Json = {"version": version}
     _add_present(
@@ -243,15 +255,18 @@ def _add_present(entry: Json, **members: Any) -> None:
     entry.update({key: value for key, value in members.items() if value})
 
 
-def root_paths(registry: Registry, health_checks: Sequence[str]) -> Json:
+def root_paths(
+    registry: Registry, health_checks: Sequence[str], elsewhere: Elsewhere = NOWHERE
+) -> Json:
     """The answer of ``GET /``: every path with a handler, sorted.
 
     Args:
         registry: what is served; gives the paths below ``/api`` and ``/apis``.
         health_checks: paths of the health endpoints, such as ``/livez`` and ``/livez/ping``.
+        elsewhere: what others serve.
     """
     paths = {"/api", "/apis", "/apis/", *health_checks}
-    for group, versions in registry.groups.items():
+    for group, versions in elsewhere.groups(registry).items():
         root = f"/apis/{group}" if group else "/api"
         paths.add(root)
         paths.update(f"{root}/{version}" for version in versions)

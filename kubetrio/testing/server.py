@@ -20,7 +20,7 @@ from kubetrio.assembly import Parts, State
 from kubetrio.client.client import LOOPBACK
 from kubetrio.client.client import Client as InProcessClient
 from kubetrio.composition import open_core
-from kubetrio.config import Config, Serving, Storage
+from kubetrio.config import Admission, Config, Serving, Storage
 from kubetrio.env import Env, seeded
 from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
@@ -37,6 +37,9 @@ from kubetrio.testing.transport import CAPACITY_BYTES
 
 ADDRESS = "192.0.2.10"  # only words in documents: nothing listens
 PORT = 6443
+ACCOUNTS = ("ServiceAccount",)
+"""Off where controllers do not run: nobody makes the accounts that the plugin looks for, and it
+would refuse every pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ def in_memory(data_dir: Path) -> Config:
     """How a server without sockets is made, unless a test says otherwise."""
     return Config(
         data_dir=data_dir,
+        admission=Admission(disable_plugins=ACCOUNTS),
         serving=Serving(secure_port=PORT),
         storage=Storage(durability="normal"),
     )

@@ -13,11 +13,11 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.api import verbs
-from kubetrio.config import Config, Requests, Serving, Storage
+from kubetrio.config import Admission, Config, Requests, Serving, Storage
 from kubetrio.config.audit import Audit
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.testing.client import Client
-from kubetrio.testing.server import InProcess, open_api
+from kubetrio.testing.server import ACCOUNTS, InProcess, open_api
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 ALLOWED = {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}
@@ -43,6 +43,7 @@ async def audited(
         data_dir=tmp_path / "data",
         storage=Storage(durability="normal"),
         serving=Serving(secure_port=6443),
+        admission=Admission(disable_plugins=ACCOUNTS),
         requests=Requests(request_timeout_s=timeout_s),
         audit=Audit(**{"policy_file": policy, "log_path": str(log), **given}),
     )

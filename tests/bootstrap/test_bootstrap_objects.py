@@ -140,6 +140,25 @@ async def test_a_second_start_writes_nothing(tmp_path: Path) -> None:
         assert second.api.store.revision == revision
 
 
+async def test_apiservices_of_this_server_are_kept(tmp_path: Path) -> None:
+    """A deleted one comes back at the next start, a changed one gets its spec back; one without the
+    label is somebody's own."""
+    path = "/apis/apiregistration.k8s.io/v1/apiservices"
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=PORT))
+    merge = {"Content-Type": "application/merge-patch+json"}
+    changed = b'{"spec":{"versionPriority":7}}'
+    own = b'{"metadata":{"labels":null},"spec":{"versionPriority":7}}'
+    async with open_api(config=config) as server, server.connect() as client:
+        await client.request("DELETE", f"{path}/v1.apps")
+        await client.request("PATCH", f"{path}/v1.batch", merge, changed)
+        await client.request("PATCH", f"{path}/v1.policy", merge, own)
+    async with open_api(config=config) as server, server.connect() as client:
+        for name, priority in (("v1.apps", 15), ("v1.batch", 15), ("v1.policy", 7)):
+            found = await get(client, f"{path}/{name}")
+            assert found["spec"]["versionPriority"] == priority
+            assert found["status"]["conditions"][0]["reason"] == "Local"
+
+
 async def test_another_address_is_corrected(tmp_path: Path) -> None:
     """A server that moved must be found; changes of others are kept."""
     config = Config(data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address=ADDRESS))

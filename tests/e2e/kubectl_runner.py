@@ -20,6 +20,7 @@ MANIFESTS = Path(__file__).with_name("manifests")
 needs_kubectl = pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl on PATH")
 # Other spellings of what is listed already, and what nobody stores.
 IDENTITY = "apiserver.kubernetes.io/identity"
+OF_NAMESPACES = {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
 NOT_LISTED = {"events.events.k8s.io", "componentstatuses"}
 
 
@@ -92,7 +93,8 @@ class Kubectl:
     def everything(self) -> dict[tuple[str, str, str], Any]:
         """Every object there is, by kind, namespace and name.
 
-        But for the Lease by which the server says every ten seconds that it is there.
+        But for the Lease by which the server says every ten seconds that it is there, and for what
+        its controllers make in each namespace shortly after that.
         """
         names = self("api-resources", "--verbs=list", "-o", "name").split()
         listed = self.json("get", ",".join(sorted(set(names) - NOT_LISTED)), "-A")
@@ -104,4 +106,5 @@ class Kubectl:
             ): item
             for item in listed["items"]
             if IDENTITY not in (item["metadata"].get("labels") or {})
+            and (item["kind"], item["metadata"]["name"]) not in OF_NAMESPACES
         }

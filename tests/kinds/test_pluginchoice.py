@@ -44,7 +44,6 @@ def test_what_is_off_by_default() -> None:
         "NamespaceAutoProvision",
         "NamespaceExists",
         "LimitPodHardAntiAffinityTopology",
-        "ServiceAccount",  # nothing makes default accounts yet
         "NodeRestriction",
         "AlwaysPullImages",
         "ImagePolicyWebhook",

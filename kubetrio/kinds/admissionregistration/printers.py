@@ -9,6 +9,7 @@ from kubetrio.kinds.common.cells import (
     UNSET,
     age,
     field,
+    go_selector,
     items,
     name,
     text,
@@ -38,21 +39,6 @@ def mutating_admission_policy(obj: Json, now: float) -> list[Any]:
     return _admission_policy(obj, "mutations", now)
 
 
-def _go_selector(selector: Json) -> str:
-    """A ``LabelSelector`` as Go prints the structure, which is what the column shows."""
-    labels = field(selector, "matchLabels") or {}
-    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
-    expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{text(each, 'key')},Operator:{text(each, 'operator')},"
-        f"Values:[{' '.join(items(each, 'values'))}],}},"
-        for each in items(selector, "matchExpressions")
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
-    )
-
-
 def admission_policy_binding(obj: Json, now: float) -> list[Any]:
     """Name, PolicyName, ParamRef, Age."""
     reference = field(obj, "spec", "paramRef")
@@ -61,7 +47,7 @@ def admission_policy_binding(obj: Json, now: float) -> list[Any]:
         # Whether the parameters have a namespace is not known here: a star stands for both.
         parameters = f"{text(reference, 'namespace') or '*'}/{text(reference, 'name')}"
     elif field(reference, "selector") is not None:
-        parameters = _go_selector(field(reference, "selector"))
+        parameters = go_selector(field(reference, "selector"))
     return [name(obj), text(obj, "spec", "policyName"), parameters, age(obj, now)]
 
 

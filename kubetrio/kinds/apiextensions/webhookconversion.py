@@ -50,7 +50,7 @@ def converters(
         if caller is None:
             from kubetrio.admission.objectcache import ObjectCache
             from kubetrio.kinds.admissionregistration.webhooks.calling import Caller
-            from kubetrio.kinds.admissionregistration.webhooks.services import Services
+            from kubetrio.kinds.common.servicelookup import Services
 
             resolve = reach.resolve_service
             if resolve is None:

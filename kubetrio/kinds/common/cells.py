@@ -227,3 +227,18 @@ def replicas_of(obj: Json, now: float) -> list[Any]:
         age(obj, now),
         *containers(pod_spec_of(obj)),
     ]
+
+
+def go_selector(selector: Json) -> str:
+    """A ``LabelSelector`` as Go prints the structure, which is what a column or an event shows."""
+    labels = field(selector, "matchLabels") or {}
+    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{text(each, 'key')},Operator:{text(each, 'operator')},"
+        f"Values:[{' '.join(items(each, 'values'))}],}},"
+        for each in items(selector, "matchExpressions")
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )

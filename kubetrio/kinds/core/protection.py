@@ -1,142 +1,71 @@
-"""Lets go of claims, volumes and volume classes that are deleted, once nothing uses them.
+"""Claims, volumes and volume classes stay as long as something uses them.
 
-Admission puts a finalizer on them (`admission.protection`); this is what takes it away, from the
-server's nursery.
+A finalizer keeps them.  Admission puts it on new ones (`admission.protection`), these controllers
+on those that lack it, and they take it away when an object is deleted and nothing uses it.
 
-Source: docs "Persistent Volumes" (storage object in use protection); KEP-3751.
+Source: docs "Persistent Volumes" (storage object in use protection); KEP-3751;
+k8s.io/kubernetes/pkg/controller/volume (pvcprotection, pvprotection, vacprotection).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
 from kubetrio.informers.controller import Controller
-from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.informers.reflector import Reflector
+from kubetrio.kinds.common.acting import acting_as
 from kubetrio.kinds.core.admission.protection import FINALIZERS
-from kubetrio.machinery.identity import MASTERS, UserInfo
+from kubetrio.kinds.core.pods.digests import PodDigest, pods_of
 from kubetrio.machinery.names import GroupResource
 from kubetrio.resources import revising
 from kubetrio.resources.operations import Operations
-from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
 DELETING = b'"deletionTimestamp":"'
-ACCOUNTS = "system:serviceaccount:kube-system:"
-
-
-def pod_uses(pod: Object, claim: Object) -> bool:
-    """Whether a pod keeps a claim: kubelets see pods that have a node, and no others."""
-    spec = pod.get("spec") or {}
-    if not spec.get("nodeName"):
-        return False
-    name = claim["metadata"]["name"]
-    pod_meta = pod["metadata"]
-    over = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    for volume in spec.get("volumes") or ():
-        if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name:
-            return True
-        mine = f"{pod_meta['name']}-{volume['name']}" == name
-        if "ephemeral" in volume and mine and not over:
-            return True
-    return False
-
-
-def is_bound(volume: Object, _: Object) -> bool:
-    """Whether a claim has a volume."""
-    return bool((volume.get("status") or {}).get("phase") == "Bound")
-
-
-def names_class(user: Object, attributes_class: Object) -> bool:
-    """Whether a claim or a volume names a volume attributes class."""
-    spec, status = user.get("spec") or {}, user.get("status") or {}
-    return attributes_class["metadata"]["name"] in (
-        spec.get("volumeAttributesClassName"),
-        status.get("currentVolumeAttributesClassName"),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Protected:
-    """A kind whose objects stay while something uses them.
-
-    Args:
-        resource: the kind.
-        users: kinds that can keep an object of it, beside its own state.
-        ended: bytes of a user one of which says that it keeps nothing any more; any change of a
-            user does where there are none.
-        keeps: whether a user, or the object itself where there are no users, keeps an object.
-        account: service account that lets go.
-    """
-
-    resource: GroupResource
-    users: tuple[GroupResource, ...] = ()
-    ended: tuple[bytes, ...] = ()
-    keeps: Callable[[Object, Object], bool]
-    account: str
-
-
-CLAIMS = Protected(
-    resource=GroupResource("", "persistentvolumeclaims"),
-    users=(GroupResource("", "pods"),),
-    ended=(b'"phase":"Succeeded"', b'"phase":"Failed"'),
-    keeps=pod_uses,
-    account="pvc-protection-controller",
-)
-VOLUMES = Protected(
-    resource=GroupResource("", "persistentvolumes"),
-    keeps=is_bound,
-    account="pv-protection-controller",
-)
-CLASSES = Protected(
-    resource=GroupResource("storage.k8s.io", "volumeattributesclasses"),
-    users=(CLAIMS.resource, VOLUMES.resource),
-    keeps=names_class,
-    account="volumeattributesclass-protection-controller",
-)
+CLAIMS = GroupResource("", "persistentvolumeclaims")
+VOLUMES = GroupResource("", "persistentvolumes")
+CLASSES = GroupResource("storage.k8s.io", "volumeattributesclasses")
 
 
 class Protection(Controller):
-    """Lets go of the objects of one kind; its keys are storage keys of what is being deleted.
+    """Puts the finalizer on the objects of one kind and takes it away; its keys are theirs.
 
     Args:
         name: in the table of controllers.
-        protected: what it is about.
+        resource: the kind.
+        account: service account that writes.
         registry: what is served.
         operations: writes.
-        dispatcher: the commit stream, which says when to look.
+        informers: their commit stream says when to look.
     """
 
     def __init__(
         self,
         name: str,
-        protected: Protected,
+        resource: GroupResource,
+        account: str,
         registry: LiveRegistry,
         operations: Operations,
-        dispatcher: Dispatcher,
+        informers: SharedInformerFactory,
     ) -> None:
-        kinds = {kind.group_resource: kind for kind in registry.resources.values()}
-        self._kind = kinds[protected.resource]
-        self._users = [kinds[user] for user in protected.users]
-        self._protected = protected
-        self._finalizer = FINALIZERS[protected.resource]
-        self._options = WriteOptions(
-            user=UserInfo(ACCOUNTS + protected.account, groups=(MASTERS,)),
-            field_manager="kube-controller-manager",
-        )
+        self._kind = registry.by_group_resource[resource]
+        self._finalizer = FINALIZERS[resource]
+        self._quoted = orjson.dumps(self._finalizer)
+        self._who = acting_as(account)
         self._operations = operations
-        self._store = dispatcher.store
+        self._store = informers.store
         # Keys that are being deleted; those in use stay here until something changes.
         self._deleting: set[str] = set()
-        super().__init__(name, [Reflector(dispatcher, self._kind.storage_prefix, self._changed)])
-        for user in self._users:
-            dispatcher.subscribe(user.storage_prefix, self._user_changed)
+        followed = Reflector(informers.dispatcher, self._kind.storage_prefix, self._changed)
+        super().__init__(name, [followed])
 
     def _changed(self, event: Event) -> None:
         if event.type is EventType.DELETED:
@@ -144,18 +73,17 @@ class Protection(Controller):
         elif DELETING in event.value:
             self._deleting.add(event.key)
             self.queue.add(event.key)
+        elif self._quoted not in event.value:
+            self.queue.add(event.key)
 
-    def _user_changed(self, event: Event) -> None:
-        if not self._deleting:
-            return
-        ended = self._protected.ended
-        gone = event.type is EventType.DELETED
-        if gone or not ended or any(phrase in event.value for phrase in ended):
-            for key in sorted(self._deleting):
+    def _look_again(self, keys: Iterable[str]) -> None:
+        """Something that kept these changed."""
+        for key in keys:
+            if key in self._deleting:
                 self.queue.add(key)
 
     async def sync(self, key: str) -> None:
-        """Take the finalizer away, unless the object is in use or has none.
+        """Put the finalizer on an object that stays, take it from one that goes and is not used.
 
         Raises:
             ApiError: it cannot be written.
@@ -166,26 +94,140 @@ class Protection(Controller):
             return
         obj: Object = orjson.loads(found.value)
         meta, finalizer = obj["metadata"], self._finalizer
-        if "deletionTimestamp" not in meta or finalizer not in (meta.get("finalizers") or ()):
+        deleting, has = "deletionTimestamp" in meta, finalizer in (meta.get("finalizers") or ())
+        if deleting and not has:
             self._deleting.discard(key)
+        if deleting is not has or (deleting and await self._in_use(obj)):
             return
-        if await self._in_use(obj):
-            return
-
-        def released(stored: Object) -> Object:
-            left = {k: v for k, v in stored["metadata"].items() if k != "finalizers"}
-            kept = [name for name in stored["metadata"]["finalizers"] if name != finalizer]
-            return {**stored, "metadata": {**left, **({"finalizers": kept} if kept else {})}}
-
         target = Target(resource=self._kind, namespace=meta.get("namespace", ""), name=meta["name"])
-        await self._operations.patch(target, released, self._options)
+        await self._operations.patch(target, self._changed_finalizers, self._who)
+
+    def _changed_finalizers(self, stored: Object) -> Object:
+        """An object with the finalizer it should have, if it was not used."""
+        meta = dict(stored["metadata"])
+        finalizers = list(meta.pop("finalizers", None) or ())
+        deleting = "deletionTimestamp" in meta
+        if deleting is not (self._finalizer in finalizers):
+            return stored  # somebody else was faster
+        if deleting:
+            finalizers.remove(self._finalizer)
+        else:
+            finalizers.append(self._finalizer)
+        return {
+            **stored,
+            "metadata": {**meta, **({"finalizers": finalizers} if finalizers else {})},
+        }
+
+    @abstractmethod
+    async def _in_use(self, obj: Object) -> bool:
+        """Whether something uses an object."""
+
+
+class ClaimProtection(Protection):
+    """Claims stay while a pod uses them that has a node: kubelets see no others."""
+
+    def __init__(
+        self,
+        name: str,
+        registry: LiveRegistry,
+        operations: Operations,
+        informers: SharedInformerFactory,
+    ) -> None:
+        account = "pvc-protection-controller"
+        super().__init__(name, CLAIMS, account, registry, operations, informers)
+        self._pods = pods_of(informers)
+        self.sources = (self._pods, *self.sources)
+        self._pods.on_change(self._pod_changed)
+
+    def _pod_changed(
+        self, namespace: str, _: str, old: PodDigest | None, new: PodDigest | None
+    ) -> None:
+        if not self._deleting or old is None:
+            return
+        if new is None or new.uid != old.uid or new.over or new.shut_down or not new.node:
+            self._look_again(
+                self._kind.key(namespace, name) for name in (*old.claims, *old.ephemeral)
+            )
 
     async def _in_use(self, obj: Object) -> bool:
-        if not self._users:
-            return self._protected.keeps(obj, obj)
-        for kind in self._users:
-            namespace = obj["metadata"].get("namespace", "")
-            users = await revising.read_all(self._store, kind, namespace)
-            if any(self._protected.keeps(user, obj) for user in users):
-                return True
+        meta = obj["metadata"]
+        return any(
+            pod_uses(pod, meta) for pod in self._pods.within(meta.get("namespace", "")).values()
+        )
+
+
+def pod_uses(pod: PodDigest, claim: Object) -> bool:
+    """Whether a pod keeps a claim.
+
+    Args:
+        pod: of the same namespace.
+        claim: metadata of the claim.
+    """
+    if not pod.node:
         return False
+    if claim["name"] in pod.claims:
+        return True
+    return (
+        claim["name"] in pod.ephemeral
+        and not pod.shut_down
+        and any(
+            owner.get("controller") and owner.get("uid") == pod.uid
+            for owner in claim.get("ownerReferences") or ()
+        )
+    )
+
+
+class VolumeProtection(Protection):
+    """Volumes stay while a claim has them; their phase says so."""
+
+    def __init__(
+        self,
+        name: str,
+        registry: LiveRegistry,
+        operations: Operations,
+        informers: SharedInformerFactory,
+    ) -> None:
+        account = "pv-protection-controller"
+        super().__init__(name, VOLUMES, account, registry, operations, informers)
+
+    async def _in_use(self, obj: Object) -> bool:
+        return bool((obj.get("status") or {}).get("phase") == "Bound")
+
+
+class ClassProtection(Protection):
+    """Volume attributes classes stay while a claim or a volume names them."""
+
+    def __init__(
+        self,
+        name: str,
+        registry: LiveRegistry,
+        operations: Operations,
+        informers: SharedInformerFactory,
+    ) -> None:
+        account = "volumeattributesclass-protection-controller"
+        super().__init__(name, CLASSES, account, registry, operations, informers)
+        self._users = [registry.by_group_resource[user] for user in (CLAIMS, VOLUMES)]
+        for kind in self._users:
+            informers.dispatcher.subscribe(kind.storage_prefix, self._user_changed)
+
+    def _user_changed(self, event: Event) -> None:
+        if self._deleting and event.type is not EventType.CREATED:
+            self._look_again(sorted(self._deleting))
+
+    async def _in_use(self, obj: Object) -> bool:
+        # Nothing is kept of claims and volumes: classes are hardly ever deleted.
+        for kind in self._users:
+            for user in await revising.read_all(self._store, kind, ""):
+                if names_class(user, obj["metadata"]["name"]):
+                    return True
+        return False
+
+
+def names_class(user: Object, name: str) -> bool:
+    """Whether a claim or a volume names a volume attributes class."""
+    spec, status = user.get("spec") or {}, user.get("status") or {}
+    return name in (
+        spec.get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )

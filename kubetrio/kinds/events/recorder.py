@@ -150,6 +150,7 @@ class EventRecorder:
         self._similar: _Recent[tuple[float, set[str]]] = _Recent()
         self._seen: _Recent[_Seen] = _Recent()
         self._tokens: _Recent[tuple[float, float]] = _Recent()
+        self._last = 0  # number in the name of the newest event
         # What comes while this is full is lost, as in client-go.
         self._send, self._receive = trio.open_memory_channel[_Waiting](MOST_WAITING)
 
@@ -201,7 +202,9 @@ class EventRecorder:
                 self._seen.put(key, known._replace(times=count))
                 return
         count, first = (known.times + 1, known.first) if known else (1, now)
-        name = f"{event.about.name}.{int(event.at * 1e9):x}"
+        # Two may be recorded at one time, and about objects of one name.
+        self._last = max(int(event.at * 1e9), self._last + 1)
+        name = f"{event.about.name}.{self._last:x}"
         if dns1123_subdomain(name):  # not every name can begin that of an event
             name = f"event-{self._env.new_uid()}"
         body = {

@@ -1,134 +1,174 @@
-"""Deleted storage objects go when nothing uses them."""
+"""Storage objects stay while something uses them, and go when nothing does."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import trio
-from trio.testing import wait_all_tasks_blocked
+import orjson
+import pytest
 
-from kubetrio.kinds.core.protection import CLAIMS as PROTECTED
-from kubetrio.kinds.core.protection import CLASSES as NAMED
-from kubetrio.kinds.core.protection import VOLUMES as BOUND
-from kubetrio.kinds.core.protection import Protection, names_class, pod_uses
-from kubetrio.testing.client import Client
-from kubetrio.testing.server import InProcess
+from kubetrio.client.client import Client
+from kubetrio.kinds.core.pods.digests import PodDigest, pod_digest
+from kubetrio.kinds.core.protection import names_class, pod_uses
+from kubetrio.testing.controlling import Controlled, controlled
 
-NAMESPACE = "/api/v1/namespaces/default"
-CLAIMS = NAMESPACE + "/persistentvolumeclaims"
-CLAIM: dict[str, Any] = {
+Object = dict[str, Any]
+CLAIMS = "persistentvolumeclaim-protection-controller"
+VOLUMES = "persistentvolume-protection-controller"
+CLASSES = "volumeattributesclass-protection-controller"
+CLAIM: Object = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
-    "metadata": {"name": "c"},
+    "metadata": {"name": "c", "namespace": "default"},
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }
+CLAIMED: Object = {"persistentVolumeClaim": {"claimName": "c"}}
+TEMPLATE: Object = {"ephemeral": {"volumeClaimTemplate": {"spec": CLAIM["spec"]}}}
 
 
-CLASS = {"metadata": {"name": "a"}}
-
-
-def pod(node: str, volume: dict[str, Any]) -> dict[str, Any]:
-    spec = {
-        "nodeName": node,
+def pod(node: str, volume: Object, name: str = "p") -> Object:
+    """A pod with a volume."""
+    spec: Object = {
         "containers": [{"name": "c", "image": "i"}],
         "volumes": [{"name": "v", **volume}],
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    if node:
+        spec["nodeName"] = node
+    return {
+        "apiVersion": "v1", "kind": "Pod", "spec": spec,
+        "metadata": {"name": name, "namespace": "default"},
+    }  # fmt: skip
+
+
+def digest(obj: Object, **meta: Any) -> PodDigest:
+    """What is kept of a pod with more metadata."""
+    return pod_digest(orjson.dumps({**obj, "metadata": {**obj["metadata"], "uid": "u", **meta}}))
+
+
+async def there(running: Controlled, kind: str, name: str, version: str = "v1") -> bool:
+    """Whether an object is still there when all is quiet."""
+    await running.settled()
+    client = running.client
+    found = client.kind(version, kind)
+    listed = await client.list(found, "default" if found.namespaced else "")
+    return name in {item["metadata"]["name"] for item in listed.items}
 
 
 def test_a_claim_is_used_by_pods_that_have_a_node() -> None:
-    """Pods that nobody has scheduled do not count; ephemeral volumes do."""
-    claimed = {"persistentVolumeClaim": {"claimName": "c"}}
-    assert pod_uses(pod("n", claimed), CLAIM)
-    assert not pod_uses(pod("", claimed), CLAIM)
-    own = {**CLAIM, "metadata": {"name": "p-v"}}
-    assert pod_uses(pod("n", {"ephemeral": {}}), own)
-    assert not pod_uses(pod("n", {"emptyDir": {}}), own)
+    """Pods that nobody has scheduled do not count."""
+    assert pod_uses(digest(pod("n", CLAIMED)), {"name": "c"})
+    assert not pod_uses(digest(pod("n", CLAIMED)), {"name": "d"})
+    assert not pod_uses(digest(pod("", CLAIMED)), {"name": "c"})
+
+
+def test_an_ephemeral_claim_is_used_by_its_own_pod_until_that_is_shut_down() -> None:
+    """A claim with the name that the pod's would have, made by somebody else, is not kept."""
+    mine = {"name": "p-v", "ownerReferences": [{"uid": "u", "controller": True}]}
+    user = pod("n", TEMPLATE)
+    assert pod_uses(digest(user), mine)
+    assert not pod_uses(digest(user), {"name": "p-v"})
+    assert not pod_uses(digest(user), {**mine, "ownerReferences": [{"uid": "u"}]})
+    when = "2020-01-01T00:00:00Z"
+    ending = digest(user, deletionTimestamp=when, deletionGracePeriodSeconds=30)
+    assert pod_uses(ending, mine)
+    ended = digest(user, deletionTimestamp=when, deletionGracePeriodSeconds=0)
+    assert not pod_uses(ended, mine)
 
 
 def test_a_class_is_used_by_what_names_it() -> None:
-    """In the spec, or as what a claim has now."""
-    assert names_class({"spec": {"volumeAttributesClassName": "a"}}, CLASS)
-    assert names_class({"status": {"currentVolumeAttributesClassName": "a"}}, CLASS)
-    assert not names_class({"spec": {}}, CLASS)
+    """In the spec, as what a claim has now, or as what it is to have."""
+    assert names_class({"spec": {"volumeAttributesClassName": "a"}}, "a")
+    assert names_class({"status": {"currentVolumeAttributesClassName": "a"}}, "a")
+    wanted = {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "a"}}
+    assert names_class({"status": wanted}, "a")
+    assert not names_class({"spec": {}}, "a")
 
 
-async def test_a_deleted_claim_goes_with_its_last_pod(server: InProcess, client: Client) -> None:
-    """It stays as long as the pod does."""
-    api = server.api
-    await client.request("POST", CLAIMS, json=CLAIM)
-    user = pod("n", {"persistentVolumeClaim": {"claimName": "c"}})
-    await client.request("POST", NAMESPACE + "/pods", json=user)
-    protection = Protection("c", PROTECTED, api.registry, api.operations, api.informers.dispatcher)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(protection.run)
-        deleted = await client.request("DELETE", CLAIMS + "/c")
-        assert "deletionTimestamp" in deleted.json()["metadata"]
-        await wait_all_tasks_blocked()
-        assert (await client.request("GET", CLAIMS + "/c")).status == 200
-        await client.request("DELETE", NAMESPACE + "/pods/p?gracePeriodSeconds=0")
-        await wait_all_tasks_blocked()
-        assert (await client.request("GET", CLAIMS + "/c")).status == 404
-        nursery.cancel_scope.cancel()
+async def test_a_deleted_claim_goes_with_its_last_pod() -> None:
+    """It stays as long as one pod does."""
+    async with controlled(CLAIMS) as running:
+        client = running.client
+        await client.create(CLAIM)
+        for name in "pq":
+            await client.create(pod("n", CLAIMED, name))
+        kinds = client.kind("v1", "PersistentVolumeClaim"), client.kind("v1", "Pod")
+        await client.delete(kinds[0], "c", "default")
+        for name in "pq":
+            assert await there(running, "PersistentVolumeClaim", "c")
+            await client.delete(kinds[1], name, "default", gracePeriodSeconds=0)
+        assert not await there(running, "PersistentVolumeClaim", "c")
 
 
-VOLUMES = "/api/v1/persistentvolumes"
-CLASSES = "/apis/storage.k8s.io/v1/volumeattributesclasses"
-MERGE = {"Content-Type": "application/merge-patch+json"}
+async def test_a_claim_goes_when_no_kubelet_saw_its_pod() -> None:
+    """Pods that wait for a node keep nothing; those that are over and still there do."""
+    async with controlled(CLAIMS) as running:
+        client = running.client
+        await client.create(CLAIM)
+        await client.create(pod("", CLAIMED))
+        await client.delete(client.kind("v1", "PersistentVolumeClaim"), "c", "default")
+        assert not await there(running, "PersistentVolumeClaim", "c")
 
 
-async def test_a_deleted_volume_goes_when_it_is_not_bound(
-    server: InProcess, client: Client
-) -> None:
+async def test_other_finalizers_stay() -> None:
+    """An object with more of them loses one."""
+    async with controlled(CLAIMS) as running:
+        client = running.client
+        mine = {**CLAIM["metadata"], "finalizers": ["example.com/mine"]}
+        await client.create({**CLAIM, "metadata": mine})
+        kind = client.kind("v1", "PersistentVolumeClaim")
+        await client.delete(kind, "c", "default")
+        assert await there(running, "PersistentVolumeClaim", "c")
+        found = await client.get(kind, "c", "default")
+        assert found["metadata"]["finalizers"] == ["example.com/mine"]
+
+
+async def test_what_lacks_the_finalizer_gets_it() -> None:
+    """Who takes it from an object that stays finds it there again."""
+    async with controlled(CLAIMS) as running:
+        client = running.client
+        await client.create(CLAIM)
+        kind = client.kind("v1", "PersistentVolumeClaim")
+        await client.patch(kind, "c", {"metadata": {"finalizers": None}}, "default")
+        await running.settled()
+        found = await client.get(kind, "c", "default")
+        assert found["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+
+
+async def phase(client: Client, name: str) -> None:
+    """Say in what phase the volume is."""
+    kind = client.kind("v1", "PersistentVolume")
+    await client.patch(kind, "v", {"status": {"phase": name}}, subresource="status")
+
+
+@pytest.mark.parametrize("later", ["Released", "Available", "Failed"])
+async def test_a_deleted_volume_goes_when_it_is_not_bound(later: str) -> None:
     """Its own phase says so, whenever it changes."""
-    api = server.api
-    spec = {
-        "capacity": {"storage": "1Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "hostPath": {"path": "/x"},
-    }
-    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}}
-    await client.request("POST", VOLUMES, json={**volume, "spec": spec})
-
-    async def phase(name: str) -> None:
-        status = {"status": {"phase": name}}
-        answer = await client.request("PATCH", VOLUMES + "/v/status", headers=MERGE, json=status)
-        assert answer.status == 200
-
-    await phase("Bound")
-    protection = Protection("v", BOUND, api.registry, api.operations, api.informers.dispatcher)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(protection.run)
-        await client.request("DELETE", VOLUMES + "/v")
-        await wait_all_tasks_blocked()
-        assert (await client.request("GET", VOLUMES + "/v")).status == 200
-        await phase("Released")
-        await wait_all_tasks_blocked()
-        assert (await client.request("GET", VOLUMES + "/v")).status == 404
-        nursery.cancel_scope.cancel()
+    async with controlled(VOLUMES) as running:
+        client = running.client
+        spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                "hostPath": {"path": "/x"}}  # fmt: skip
+        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}}
+        await client.create({**volume, "spec": spec})
+        await phase(client, "Bound")
+        await client.delete(client.kind("v1", "PersistentVolume"), "v")
+        assert await there(running, "PersistentVolume", "v")
+        await phase(client, later)
+        assert not await there(running, "PersistentVolume", "v")
 
 
-async def test_a_deleted_class_goes_with_the_last_claim_that_names_it(
-    server: InProcess, client: Client
-) -> None:
-    """One that was deleted before the controller began is found."""
-    api = server.api
-    made = {"metadata": {"name": "gold"}, "driverName": "d", "parameters": {"a": "b"}}
-    assert (await client.request("POST", CLASSES, json=made)).status == 201
-    named = {**CLAIM, "spec": {**CLAIM["spec"], "volumeAttributesClassName": "gold"}}
-    assert (await client.request("POST", CLAIMS, json=named)).status == 201
-    await client.request("DELETE", CLASSES + "/gold")
-    dispatcher = api.informers.dispatcher
-    protections = [
-        Protection("c", protected, api.registry, api.operations, dispatcher)
-        for protected in (NAMED, PROTECTED)
-    ]
-    async with trio.open_nursery() as nursery:
-        for protection in protections:
-            nursery.start_soon(protection.run)
-        await wait_all_tasks_blocked()
-        assert (await client.request("GET", CLASSES + "/gold")).status == 200
-        await client.request("DELETE", CLAIMS + "/c")
-        await wait_all_tasks_blocked()
-        assert (await client.request("GET", CLASSES + "/gold")).status == 404
-        nursery.cancel_scope.cancel()
+async def test_a_deleted_class_goes_with_the_last_claim_that_names_it() -> None:
+    """The claim goes when it is deleted, and the class after it."""
+    async with controlled(CLASSES, CLAIMS) as running:
+        client = running.client
+        version = "storage.k8s.io/v1"
+        await client.create({
+            "apiVersion": version, "kind": "VolumeAttributesClass", "metadata": {"name": "gold"},
+            "driverName": "d", "parameters": {"a": "b"},
+        })  # fmt: skip
+        await client.create(
+            {**CLAIM, "spec": {**CLAIM["spec"], "volumeAttributesClassName": "gold"}}
+        )
+        await client.delete(client.kind(version, "VolumeAttributesClass"), "gold")
+        assert await there(running, "VolumeAttributesClass", "gold", version)
+        await client.delete(client.kind("v1", "PersistentVolumeClaim"), "c", "default")
+        assert not await there(running, "VolumeAttributesClass", "gold", version)

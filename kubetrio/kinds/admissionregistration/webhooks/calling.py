@@ -22,7 +22,7 @@ import trio
 from kubetrio.env import Env
 from kubetrio.kinds.admissionregistration.webhooks.answers import NoReview, review_in
 from kubetrio.kinds.admissionregistration.webhooks.credentials import Credentials
-from kubetrio.kinds.admissionregistration.webhooks.services import ResolveService, Unresolved
+from kubetrio.kinds.common.servicelookup import ResolveService, Unresolved
 
 if TYPE_CHECKING:
     from kubetrio.outgoing.client import Answer, Outgoing

@@ -22,7 +22,7 @@ from kubetrio.kinds.admissionregistration.webhooks.hooks import (
     HookSource,
     exempt,
 )
-from kubetrio.kinds.admissionregistration.webhooks.services import ResolveService, Services
+from kubetrio.kinds.common.servicelookup import ResolveService, Services
 from kubetrio.machinery.asking import Authorize
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.schema.registry import LiveRegistry

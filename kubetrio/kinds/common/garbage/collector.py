@@ -42,6 +42,9 @@ COMPONENT = "garbage-collector-controller"
 WORKERS = 20  # as kube-controller-manager's --concurrent-gc-syncs
 ORPHANED_AT_A_TIME = 16
 DELETE_ATTEMPTS = 8
+SEEN_S = 0.1
+"""How long who deletes can see what the object waits for, and change it, as on a cluster whose
+controllers are behind a connection."""
 STEP = 100  # keys handled without a turn for others
 OWNED, DELETING = b'"ownerReferences":[', b'"deletionTimestamp":"'
 OWNER = "uid:"
@@ -164,13 +167,13 @@ class GarbageCollector(Controller):
             if self.graph.foreground.get(key) != uid:
                 self.graph.foreground[key] = uid
                 self.graph.seen(uid, key, waits=True)
-                self.queue.add(key)
-                self.queue.add(OWNER + uid)
+                self.queue.add_after(key, SEEN_S)
+                self.queue.add_after(OWNER + uid, SEEN_S)
             return
         if self.graph.foreground.pop(key, None) is not None:
             self.graph.seen(meta["uid"], key, waits=False)
         if ORPHAN in finalizers:
-            self.queue.add(key)
+            self.queue.add_after(key, SEEN_S)
 
     def _gone(self, key: str, value: bytes) -> None:
         uid = objects.uid(value)

@@ -11,6 +11,7 @@ from kubetrio.kinds.common.compiling import ordered
 
 Object = dict[str, Any]
 _STATUS = "io.k8s.api.core.v1.PodStatus"
+_OPTIONAL = ("observedGeneration", "reason", "message")
 _CONDITION = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"
 
 
@@ -19,7 +20,8 @@ def set_pod_condition(pod: Object, condition: Object, now: str) -> Object:
 
     Args:
         pod: the pod; not changed.
-        condition: ``type`` and ``status``, and ``reason`` and ``message`` if there are any.
+        condition: ``type`` and ``status``, and ``reason``, ``message`` and ``observedGeneration``
+            if there are any.
         now: time of the transition, if this is one.
     """
     status = dict(pod.get("status") or {})
@@ -32,7 +34,7 @@ def set_pod_condition(pod: Object, condition: Object, now: str) -> Object:
         "status": condition["status"],
         "lastProbeTime": None,
         "lastTransitionTime": moved,
-        **{key: condition[key] for key in ("reason", "message") if key in condition},
+        **{key: condition[key] for key in _OPTIONAL if key in condition},
     }
     if was is None:
         conditions.append(new)

@@ -108,10 +108,10 @@ class ServiceAllocator:
             labels = orjson.loads(item.value)["metadata"].get("labels") or {}
             ours = labels.get("ipaddress.kubernetes.io/managed-by") == MANAGED_BY
             if ours and name not in wanted:
-                await self._delete_address(name)
+                await self.delete_address(name)
         for address, service_name in wanted.items():
             if address not in known and self._ranges.covers(address):
-                await self._create_address(address, service_name)
+                await self.create_address(address, service_name)
 
     def _note_range(self, event: Event) -> None:
         obj = None if event.type is EventType.DELETED else orjson.loads(event.value)
@@ -203,7 +203,7 @@ class ServiceAllocator:
         for address in addresses:
             # Held by its IPAddress until that is gone, nobody else can take it meanwhile.
             if self._ranges.held_only_by(address, IP_ADDRESSES):
-                await self._delete_address(address)
+                await self.delete_address(address)
 
     # ------------------------------------------------------------------ addresses
 
@@ -244,7 +244,7 @@ class ServiceAllocator:
         while True:
             address = attempt(take)
             try:
-                await self._create_address(address, claim.service)
+                await self.create_address(address, claim.service)
             except KeyExists:
                 self._ranges.drop(address, claim)
                 self._ranges.hold(address, IP_ADDRESSES)
@@ -258,7 +258,21 @@ class ServiceAllocator:
             claim.addresses.append(address)
             return address
 
-    async def _create_address(self, address: str, service: tuple[str, str]) -> None:
+    def covers(self, address: str) -> bool:
+        """Whether an address is in a range, ready or not."""
+        return self._ranges.covers(address)
+
+    async def create_address(self, address: str, service: tuple[str, str]) -> None:
+        """Store the IPAddress of an address.
+
+        Args:
+            address: in any spelling.
+            service: namespace and name of the Service that has it.
+
+        Raises:
+            KeyExists: there is one.
+            StoreError: it cannot be written.
+        """
         name = _named(address)
         now = format_time(self._env.now())
         obj = {
@@ -282,7 +296,12 @@ class ServiceAllocator:
         FieldManager(self._address_type, MANAGER, now).created(obj)
         await self._store.create(IP_ADDRESSES + name, stamp(obj))
 
-    async def _delete_address(self, address: str) -> None:
+    async def delete_address(self, address: str) -> None:
+        """Delete the IPAddress of an address, if there is one.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
         key = IP_ADDRESSES + _named(address)
         while (found := await self._store.get(key)) is not None:
             try:

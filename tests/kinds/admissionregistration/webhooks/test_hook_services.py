@@ -11,7 +11,7 @@ from kubetrio import pki
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.assembly import Parts
 from kubetrio.env import Env
-from kubetrio.kinds.admissionregistration.webhooks.services import Services, Unresolved
+from kubetrio.kinds.common.servicelookup import Services, Unresolved
 from kubetrio.testing.client import Client
 from kubetrio.testing.hooks import open_hook
 from kubetrio.testing.server import InProcess, open_api
@@ -84,6 +84,21 @@ async def test_what_is_not_there(client: Client, services: Services) -> None:
     with pytest.raises(Unresolved, match=r'^no service port 80 found for service "s"$'):
         await services.resolve("default", "s", 80)
     with pytest.raises(Unresolved, match=r'^cannot route to service with ClusterIP "None"$'):
+        await services.resolve("default", "s", 443)
+
+
+async def test_endpoints_only(client: Client, server: InProcess) -> None:
+    """With the flag there is no way but to an endpoint."""
+    objects = ObjectCache(server.api.informers.dispatcher)
+    services = Services(objects, server.api.registry, server.env, endpoints_only=True)
+    await service(client)
+    with pytest.raises(Unresolved, match=r'^no endpoints available for service "s"$'):
+        await services.resolve("default", "s", 443)
+    await endpoints(client)
+    assert await services.resolve("default", "s", 443) == ("192.0.2.7", 8443)
+    await client.request("DELETE", f"{SPACE}/services/s")
+    await service(client, type="ExternalName", externalName="example.com")
+    with pytest.raises(Unresolved, match=r'^unsupported service type "ExternalName"$'):
         await services.resolve("default", "s", 443)
 
 

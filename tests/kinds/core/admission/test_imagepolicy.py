@@ -16,7 +16,7 @@ import trio
 from kubetrio import pki
 from kubetrio.config import Admission, Config, Serving
 from kubetrio.testing.client import Client
-from kubetrio.testing.server import open_api
+from kubetrio.testing.server import ACCOUNTS, open_api
 
 Object = dict[str, Any]
 Respond = Callable[[Object], "tuple[int, bytes]"]
@@ -82,7 +82,11 @@ async def running(
         config = Config(
             data_dir=directory / "data",
             serving=Serving(secure_port=6443),
-            admission=Admission(enable_plugins=("ImagePolicyWebhook",), plugin_config_file=file),
+            admission=Admission(
+                disable_plugins=ACCOUNTS,
+                enable_plugins=("ImagePolicyWebhook",),
+                plugin_config_file=file,
+            ),
         )
         async with open_api(config=config) as server, server.connect() as client:
             try:
@@ -219,7 +223,11 @@ async def test_nobody_there(certificates: pki.Pki, tmp_path: Path) -> None:
     config = Config(
         data_dir=tmp_path / "data",
         serving=Serving(secure_port=6443),
-        admission=Admission(enable_plugins=("ImagePolicyWebhook",), plugin_config_file=file),
+        admission=Admission(
+            disable_plugins=ACCOUNTS,
+            enable_plugins=("ImagePolicyWebhook",),
+            plugin_config_file=file,
+        ),
     )
     async with open_api(config=config) as server, server.connect() as client:
         answer = await client.request("POST", PODS, json=pod())

@@ -16,7 +16,7 @@ from kubetrio.kinds.core.admission.pulling import AlwaysPullImages
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import Client
-from kubetrio.testing.server import open_api
+from kubetrio.testing.server import ACCOUNTS, open_api
 
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -25,8 +25,11 @@ POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image":
 @asynccontextmanager
 async def chosen(directory: Path, **flags: Any) -> AsyncIterator[Client]:
     """A client of a server with these flags."""
+    off = (*ACCOUNTS, *flags.pop("disable_plugins", ()))
     config = Config(
-        data_dir=directory, serving=Serving(secure_port=6443), admission=Admission(**flags)
+        data_dir=directory,
+        serving=Serving(secure_port=6443),
+        admission=Admission(disable_plugins=off, **flags),
     )
     async with open_api(config=config) as server, server.connect() as client:
         yield client

@@ -1,8 +1,8 @@
-"""Where a Service of a webhook is: an endpoint of it, else its cluster IP.
+"""Where the Service of a webhook or of an API server is: an endpoint of it, else its cluster IP.
 
 kube-apiserver dials the cluster IP, or an endpoint with ``--enable-aggregator-routing``.  Cluster
 IPs need a proxy on the machine of the server, and where kubetrio runs there often is none; so an
-endpoint that is ready is taken where there is one.
+endpoint that is ready is taken where there is one.  With the flag there is no other way.
 
 Source: docs "Dynamic Admission Control" (service reference), "EndpointSlices"; the texts are those
 of kube-apiserver's resolver.
@@ -41,9 +41,18 @@ class Services:
         objects: reads them.
         registry: knows their keys.
         env: chooses among endpoints.
+        endpoints_only: whether nothing but an endpoint will do.
     """
 
-    def __init__(self, objects: ObjectCache, registry: LiveRegistry, env: Env) -> None:
+    def __init__(
+        self,
+        objects: ObjectCache,
+        registry: LiveRegistry,
+        env: Env,
+        *,
+        endpoints_only: bool = False,
+    ) -> None:
+        self._endpoints_only = endpoints_only
         self._objects = objects
         self._registry = registry
         self._env = env
@@ -65,7 +74,7 @@ class Services:
             raise Unresolved(f"service {quote(name)} not found")
         spec = service.get("spec") or {}
         kind = spec.get("type") or _ROUTED[0]
-        if kind == "ExternalName":
+        if kind == "ExternalName" and not self._endpoints_only:
             return str(spec.get("externalName") or ""), port
         if kind not in _ROUTED:
             raise Unresolved(f"unsupported service type {quote(kind)}")
@@ -76,6 +85,8 @@ class Services:
         endpoint = await self._endpoint(namespace, name, chosen.get("name") or "")
         if endpoint is not None:
             return endpoint
+        if self._endpoints_only:
+            raise Unresolved(f"no endpoints available for service {quote(name)}")
         address = spec.get("clusterIP") or "None"
         if address == "None":
             raise Unresolved('cannot route to service with ClusterIP "None"')
