@@ -28,6 +28,9 @@ from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, c
 from kubetrio.env import Env
 from kubetrio.groups import leaves
 from kubetrio.informers.workqueue import queue_families
+from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
+from kubetrio.kinds.apiextensions.keeper import Definitions
+from kubetrio.kinds.apiextensions.webhookconversion import converters
 from kubetrio.kinds.common.trust import Trust
 from kubetrio.kinds.core.services.allocation import ServiceAllocator
 from kubetrio.kinds.core.services.repair import AddressRepair
@@ -55,6 +58,7 @@ class Core:
         flow_config: keeps the objects of flow control, None without them.
         table: its controllers, whether they run or not.
         trusted: whom it believes.
+        definitions: has custom resources served.
         port: that clients reach.
     """
 
@@ -64,6 +68,7 @@ class Core:
     flow_config: FlowConfig | None
     table: Mapping[str, Row]
     trusted: Trusted
+    definitions: Definitions
     port: int
 
     async def keep(self, nursery: trio.Nursery) -> None:
@@ -84,6 +89,7 @@ class Core:
             "published authorities": _published(api, self.trusted).run,
             "objects of the server": partial(_write_later, self.state, store),
             "changed files": api.reloader.run,
+            "custom resource definitions": self.definitions.run,
         }
         trust = Trust(self.trusted.root, api.authorizer.authorize, api.issuer, self.trusted.signing)
         context = Context(
@@ -143,6 +149,19 @@ async def open_core(
             if api.auditor is not None:
                 nursery.start_soon(api.auditor.run, name="audit")
             keeper = await bootstrap(config, api, state, port, trusted)
+            definitions = Definitions(
+                api.registry,
+                api.operations,
+                api.informers,
+                api.store,
+                api.env,
+                converters(
+                    Reach(outgoing=api.outgoing, env=env, resolve_service=parts.resolve_service),
+                    api.informers,
+                    api.registry,
+                ),
+            )
+            await definitions.load()
             if isinstance(api.flow, PriorityAndFairness):
                 counting = partial(api.flow.counts.run, api.informers.dispatcher)
                 nursery.start_soon(persevere, counting, "object counts", name="object counts")
@@ -154,6 +173,7 @@ async def open_core(
                     flow_config=keeper,
                     table=table,
                     trusted=trusted,
+                    definitions=definitions,
                     port=port,
                 )
             finally:

@@ -169,7 +169,9 @@ class Documents:
         known = self._find(parts)
         if known is None:
             groups = self.elsewhere().groups(registry)
-            if parts[0] == "apis" and len(parts) >= 2 and parts[1] not in groups:
+            own = len(parts) >= 2 and parts[1] in registry.groups
+            custom = own and not registry.is_builtin(parts[1])
+            if parts[0] == "apis" and len(parts) >= 2 and (custom or parts[1] not in groups):
                 return page_not_found()
             raise unknown_path()
         root = len(parts) == 1

@@ -25,6 +25,7 @@ from kubetrio.api.listwriters import (
     StagedListWriter,
     Step,
     frame_of,
+    list_metadata,
 )
 from kubetrio.api.offloop import INLINE_BYTES
 from kubetrio.api.request import Request, parse_query
@@ -71,14 +72,15 @@ class JsonEncoder:
 
     stored = True
     converts: Kind | None = None
-    separator = b",{"
     content_type = b"application/json"
     stream_type = b"application/json"
 
     def __init__(self, resource: Kind) -> None:
         self.identity: Hashable = self
         self._resource = resource
-        self.skip = len(head(resource))
+        # Items of custom resources say what they are.
+        self.skip = len(head(resource)) if resource.builtin else 0
+        self.separator = b",{" if self.skip else b","
 
     def check(self) -> None:
         """There is nothing to refuse."""
@@ -250,7 +252,7 @@ class ObjectEncoder:
 
     def _item(self, value: bytes) -> Object:
         obj = self._shaped(self.decoded(value))
-        if not self._accepted.as_kind:
+        if not self._accepted.as_kind and self._resource.builtin:
             obj = {key: v for key, v in obj.items() if key not in ("kind", "apiVersion")}
         return obj
 
@@ -258,13 +260,17 @@ class ObjectEncoder:
         version, kind = self._list_identity()
 
         def whole(meta: ListMeta) -> Object:
-            return {"kind": kind, "apiVersion": version, "metadata": meta.as_dict(), "items": []}
+            shown = self._list_metadata(meta)
+            return {"kind": kind, "apiVersion": version, "metadata": shown, "items": []}
 
         return FramedListWriter(
             lambda meta: frame_of(whole(meta), self._accepted),
             self._item,
-            lambda meta: serializers.dump(self._empty(meta.as_dict()), self._accepted),
+            lambda meta: serializers.dump(self._empty(self._list_metadata(meta)), self._accepted),
         )
+
+    def _list_metadata(self, meta: ListMeta) -> Object:
+        return meta.as_dict() if self._accepted.as_kind else list_metadata(self._resource, meta)
 
     def _empty(self, meta: Object) -> Object:
         """A list without items; of metadata alone, Go never makes the slice."""
@@ -387,7 +393,7 @@ def encoder_for(
     """
     accepted = accept(request, offer)
     plain = accepted.serializer == "json" and not accepted.pretty and not accepted.as_kind
-    if plain and resource.stored is resource:
+    if plain and resource.stored is resource and resource.waiting is None:
         return json_encoder(resource)
     if accepted.as_kind == "Table":
         try:
@@ -399,7 +405,9 @@ def encoder_for(
     is_list = request.info.verb in ("list", "deletecollection")
     if accepted.as_kind and request.info.verb != "watch":
         wants_list = accepted.as_kind.endswith("List")
-        if wants_list != is_list:
+        if wants_list and not is_list and not resource.builtin:
+            refusal = ApiError(500, "", "content is not a list")
+        elif wants_list != is_list:
             refusal = negotiate.metadata_shape_mismatch(
                 accepted.as_kind, go_type(resource, is_list=is_list), is_list=is_list
             )

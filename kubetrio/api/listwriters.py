@@ -24,6 +24,12 @@ from kubetrio.wire.protowire import ListMessage
 Object = dict[str, Any]
 
 
+def list_metadata(resource: Kind, meta: ListMeta) -> dict[str, Any]:
+    """Metadata of a list; those of custom resources always have where the next page begins."""
+    found = meta.as_dict()
+    return found if resource.builtin else {"continue": "", **found}
+
+
 class JsonListWriter:
     """Writes a list of stored objects without looking into them.
 
@@ -35,6 +41,7 @@ class JsonListWriter:
     def __init__(self, resource: Kind, skip: int) -> None:
         self._resource = resource
         self._skip = skip
+        self._brace = b"{" if skip else b""
         self._empty = True
 
     def open(self, meta: ListMeta) -> bytes:
@@ -42,19 +49,20 @@ class JsonListWriter:
         return b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[' % (
             self._resource.list_kind.encode(),
             self._resource.api_version.encode(),
-            orjson.dumps(meta.as_dict()),
+            orjson.dumps(list_metadata(self._resource, meta)),
         )
 
     def joined(self, body: bytes) -> bytes:
-        """Items carry neither kind nor apiVersion; the brace they begin with is ours."""
+        """Where items carry neither kind nor apiVersion, the brace they begin with is ours."""
         if not body:
             return b""
         first, self._empty = self._empty, False
-        return (b"{" if first else b",{") + body
+        return self._brace + body if first else b"," + self._brace + body
 
     def items(self, values: Sequence[KeyValue]) -> bytes:
         """Items one by one."""
-        return self.joined(b",{".join([value.value[self._skip :] for value in values]))
+        between = b"," + self._brace
+        return self.joined(between.join([value.value[self._skip :] for value in values]))
 
     def close(self) -> bytes:
         """The end, with the newline that Go's encoder writes."""

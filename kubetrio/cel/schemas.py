@@ -55,13 +55,14 @@ class SchemaTypes:
     """The types of a schema, and the places in it that have rules.
 
     Args:
-        root: the structural schema of a resource.
+        root: a structural schema.
+        whole: whether it is that of a resource.
     """
 
-    def __init__(self, root: Schema) -> None:
+    def __init__(self, root: Schema, *, whole: bool = True) -> None:
         self.messages: dict[str, dict[str, str]] = {}
         self.places: list[Rules] = []
-        self._type(root, "", "", whole=True)
+        self._type(root, "", "", whole=whole)
 
     def _type(self, schema: Schema, path: str, loose: str, *, whole: bool = False) -> str:
         """The type of a schema, empty when there is none; notes the places with rules."""
@@ -115,6 +116,19 @@ class SchemaTypes:
             if kind and (field := escaped(member)):
                 fields[field] = kind
         return name
+
+
+def untyped(root: Schema) -> Iterator[str]:
+    """Paths of places with rules whose values have no type, below the root.
+
+    Args:
+        root: the structural schema of a resource.
+    """
+    types = SchemaTypes(root)
+    for place in types.places:
+        schema = place.schema
+        if not schema.get("type") and not schema.get("x-kubernetes-int-or-string") and place.path:
+            yield place.path
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from kubetrio.kinds.common.row import Row, rules_of
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.schema import builtin
 from kubetrio.schema.fieldselectors import FieldSelectors
-from kubetrio.schema.kind import Conversion, Kind, Strategy
+from kubetrio.schema.kind import Conversion, Kind, Strategy, WaitingConvert
 from kubetrio.schema.objecttype import BuiltinType, ObjectType, OpenType
 from kubetrio.schema.printing import DEFAULT_COLUMNS, PLAIN, Column, Printer
 from kubetrio.schema.rules import Rules
@@ -108,6 +108,10 @@ class BuiltinParts:
             time_to_live=traits.get("timeToLive", ""),
             companion=(group, version, resource) if resource else None,
         )
+
+    def settle(self, _: Kind) -> WaitingConvert | None:
+        """See `Parts`: what is stored is what would be written today."""
+        return None
 
     def rules(self, kind: Kind) -> Rules:
         """See `Parts`."""

@@ -64,12 +64,14 @@ def stored_change(
     """
 
     async def change(stored: Object | None) -> Object:
-        if stored is None or kind.stored is kind:
-            old = stored
-        elif kind.waiting is None:
-            old = await work(kind.from_stored, stored)
-        else:
+        if stored is None:
+            old = None
+        elif kind.waiting is not None:
             [old] = await from_stored(kind, [stored])
+        elif kind.stored is kind:
+            old = stored
+        else:
+            old = await work(kind.from_stored, stored)
         return await stored_result(kind, fields, work, make, old)
 
     return change

@@ -144,7 +144,7 @@ def _written(kind: Kind, obj: Object) -> bytes:
 async def converted(
     objects: Sequence[Object], to: Kind, convert: WaitingConvert
 ) -> Sequence[Object]:
-    """Objects in a version of their family; those that are in it already stay as they are.
+    """Objects in a version of their family; those that are in it stay as they are, if settled.
 
     Args:
         objects: the objects; they are not changed.
@@ -155,7 +155,8 @@ async def converted(
         ApiError: what `convert` raises, and 500 for what cannot be an answer.
     """
     wanted = to.api_version
-    others = [place for place, obj in enumerate(objects) if obj["apiVersion"] != wanted]
+    every = to.settle is not None
+    others = [place for place, obj in enumerate(objects) if every or obj["apiVersion"] != wanted]
     if not others:
         return objects
     asked = [objects[place] for place in others]

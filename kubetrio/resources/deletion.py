@@ -131,6 +131,9 @@ def plan(
             return Outcome.MARK, _terminating(obj, options, now)
         if (obj.get("spec") or {}).get("finalizers"):
             return Outcome.NOTHING, obj
+    marked = None if deleting else resource.stored.rules.marked
+    if marked is not None:
+        return Outcome.MARK, marked(obj, format_time(now))
     if not deleting:
         grace = grace_period(obj, strategy, options)
         return _removed_or_marked(obj, strategy, options, now + grace, grace)

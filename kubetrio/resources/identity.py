@@ -18,6 +18,9 @@ Object = dict[str, Any]
 
 _PREFIX = "/registry"
 
+SCALE = "scale"
+"""A subresource that takes the version of its object where it is given none."""
+
 
 def check_identity(
     resource: GroupResource, key: str, meta: Mapping[str, Any], wanted: Mapping[str, Any]
@@ -110,7 +113,7 @@ def insists(
         check_identity(resource.group_resource, key, old["metadata"], {"uid": uid})
     version = meta.get("resourceVersion") or ""
     if version in ("", "0"):
-        if not resource.strategy.unconditional_update:
+        if not resource.strategy.unconditional_update and target.subresource != SCALE:
             causes = [objectmeta.missing_resource_version()]
             raise invalid(GroupKind(*resource.group_resource), target.name, causes)
         return False

@@ -10,7 +10,7 @@ Source: API conventions (metadata, optimistic concurrency), docs "API concepts".
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import orjson
@@ -31,6 +31,7 @@ from kubetrio.machinery.status import (
 )
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, identity, objects
+from kubetrio.resources.conversion import from_stored
 from kubetrio.resources.deletion import Outcome
 from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
@@ -54,7 +55,7 @@ from kubetrio.store.errors import (
     StoreError,
     Unreadable,
 )
-from kubetrio.store.model import KeyValue, ReadingAndWriting, Stamped
+from kubetrio.store.model import KeyValue, ReadingAndWriting, Stale, Stamped
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
@@ -266,10 +267,17 @@ class Lifecycle:
         return warnings(target.resource.stored, obj, None)
 
     def _check_changed(
-        self, target: Target, new: Object, old: Object, causes: list[Cause] | None
+        self,
+        target: Target,
+        new: Object,
+        old: Object,
+        causes: list[Cause] | None,
+        warn: Callable[[Iterable[str]], None],
     ) -> list[str]:
         if causes is not None:
             causes += self._validate_update(target, new, old)
+            if (spared := target.resource.rules.validation.spared) and (texts := spared()):
+                warn(texts)
             self._check(target, causes, target.name)
         return warnings(target.resource.stored, new, old, target.subresource)
 
@@ -325,6 +333,11 @@ class Lifecycle:
                 )
             options.weigh(len(current.value))
             old = objects.read(target.resource, current.value)
+            if target.resource.settle is not None:
+                [settled] = await from_stored(target.resource.stored, [old])
+                if settled != old:
+                    # What is stored is left behind by a schema: it is written, whatever changes.
+                    old, current = settled, Stale(*current)
             new = await change(old)
             pinned = identity.insists(
                 target,
@@ -391,7 +404,9 @@ class Lifecycle:
         resource, old = target.resource, attributes.old or {}
         stored_type = resource.stored
         causes = None if options.own else await self._looked_up(target, new, old)
-        if advice := await options.work(self._check_changed, target, new, old, causes):
+        if advice := await options.work(
+            self._check_changed, target, new, old, causes, options.warn
+        ):
             options.warn(advice)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)
@@ -496,11 +511,15 @@ class Lifecycle:
 
 
 def _checked(resource: Kind, obj: Object) -> tuple[Kind, Object]:
-    """In which version an object is validated: the stored one, or that of another group's rules."""
+    """In which version an object is validated: the stored one, or that of the request.
+
+    The latter for groups with rules of their own, and where versions have schemas, unless it would
+    have to be waited for.
+    """
     stored_type = resource.stored
-    if resource.group == stored_type.group:
-        return stored_type, obj
-    return resource, resource.from_stored(obj)
+    if resource.group != stored_type.group or not (resource.builtin or resource.waiting):
+        return resource, resource.from_stored(obj)
+    return stored_type, obj
 
 
 def _finish_new(stored_type: Kind, obj: Object, write: Callable[[Object], T]) -> T:

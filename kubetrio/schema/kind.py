@@ -126,6 +126,9 @@ class Parts(Protocol):
     def selectors(self, kind: Kind) -> FieldSelectors:
         """Fields its objects can be selected by."""
 
+    def settle(self, kind: Kind) -> WaitingConvert | None:
+        """What brings stored objects in order, while some may need it; asked each time."""
+
 
 class PlainParts:
     """Parts of a kind that says nothing of itself: any JSON, no rules, name and age as columns."""
@@ -156,6 +159,10 @@ class PlainParts:
     def selectors(self, _: Kind) -> FieldSelectors:
         """See `Parts`."""
         return FieldSelectors(refusal=SHORT)
+
+    def settle(self, _: Kind) -> WaitingConvert | None:
+        """See `Parts`: what is stored is as it was written, and stays."""
+        return None
 
 
 class WaitingConvert(Protocol):
@@ -333,13 +340,25 @@ class Kind:
     def _conversion(self) -> Conversion:
         return self.parts.conversion(self)
 
-    @cached_property
+    @property
     def waiting(self) -> WaitingConvert | None:
         """What converts between this version and the stored one where that has to be waited for.
 
-        Objects of such a kind are converted by `resources.conversion`, and by nobody else.
+        Objects of such a kind are converted by `resources.conversion`, and by nobody else.  While
+        what is stored may look otherwise than the stored version has it, that is every version.
         """
+        settle = self.settle
+        if settle is not None:
+            return settle
         return None if self.stored is self else self._conversion.waiting
+
+    @property
+    def settle(self) -> WaitingConvert | None:
+        """What brings stored objects in order that were written by other schemas or versions.
+
+        None when all objects are known to be as they would be written today.
+        """
+        return None if self.builtin else self.parts.settle(self)
 
     def to_stored(self, obj: Json) -> Json:
         """An object of this version in the version that is stored.

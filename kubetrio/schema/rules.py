@@ -58,6 +58,8 @@ class Validation:
             nothing else is checked then.
         warnings: texts for ``Warning`` headers from (new object, old one or None).
         status_warnings: such texts about a new status, where there are any.
+        spared: texts for ``Warning`` headers about what the last check let be, whether or not it
+            found something else.
         adapt: by version: conversion into the version the checks are written for.
     """
 
@@ -68,6 +70,7 @@ class Validation:
     subresources: Mapping[str, UpdateCheck] = field(default_factory=dict)
     warnings: Callable[[Json, Json | None], list[str]] | None = None
     status_warnings: Callable[[Json], list[str]] | None = None
+    spared: Callable[[], list[str]] | None = None
     adapt: Mapping[str, Convert] = field(default_factory=dict)
 
 
@@ -121,6 +124,8 @@ def _update_as_is(_new: Json, _old: Json, _context: Context, _subresource: str) 
     pass
 
 
+Marked = Callable[[Json, str], Json]
+"""An object whose deletion begins, from (object, now as a Kubernetes time)."""
 GetObject = Callable[[str], Awaitable[Json | None]]
 """Reads an object by its storage key; None where there is none."""
 LookUp = Callable[[GetObject, str, str, Json, Json | None], Awaitable[list[Cause]]]
@@ -141,6 +146,8 @@ class Rules:
             there; other fields are put back by the kind (``reset fields``).
         look_up: what is checked of other objects, where that is anything.
         pod_spec: dotted path of the pod spec that the object holds, or empty.
+        marked: what the first deletion makes of an object, where that always waits for a
+            finalizer of the kind's own; None for others.
     """
 
     default: Change = unchanged_object
@@ -151,6 +158,7 @@ class Rules:
     keep: Mapping[str, FieldFilter] = field(default_factory=dict)
     look_up: LookUp | None = None
     pod_spec: str = ""
+    marked: Marked | None = None
 
 
 NO_RULES = Rules()

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kubetrio.kinds.apiextensions.customtype import CustomType, Settling, Version
+from kubetrio.kinds.apiextensions.customvalidation import ObjectChecks
 from kubetrio.kinds.common.customcolumns import custom_printer
 from kubetrio.kinds.common.replicapaths import check_replicas
 from kubetrio.kinds.common.row import ALL_BUT_STATUS, STATUS_ONLY
@@ -17,14 +19,25 @@ from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.machinery.objectmeta import STANDARD_FINALIZERS
 from kubetrio.machinery.ownership import FieldFilter
+from kubetrio.machinery.status import forbidden
 from kubetrio.schema.fieldselectors import SHORT, FieldSelectors, Getter, at
-from kubetrio.schema.kind import Conversion, Kind, PlainParts, ScalePaths, Strategy
+from kubetrio.schema.kind import Conversion, Kind, PlainParts, ScalePaths, Strategy, WaitingConvert
 from kubetrio.schema.objecttype import ObjectType, OpenType
 from kubetrio.schema.printing import Json as Shown
 from kubetrio.schema.printing import Printer
-from kubetrio.schema.rules import Causes, Context, Json, MetadataChecks, Rules, Validation
+from kubetrio.schema.rules import (
+    Causes,
+    Context,
+    Create,
+    Json,
+    MetadataChecks,
+    Rules,
+    Validation,
+    unchanged_object,
+)
 
 _METADATA = ("metadata.name", "metadata.namespace")
+TERMINATING = "create not allowed while custom resource definition is terminating"
 
 
 def custom_prefix(group: str, resource: str) -> str:
@@ -47,12 +60,15 @@ class CustomParts(PlainParts):
         selectable: ``selectableFields``: JSON paths such as ``.spec.color``.
         converts: how objects come from the version in which they are stored, and go there; None
             where only the name of the version differs.
+        version: what a CustomResourceDefinition says of objects of this version, beside `schema`;
+            None for objects that are kept as they are sent, defaults and rules left out.
     """
 
     schema: Json | None = None
     columns: Sequence[Json] | None = None
     selectable: Sequence[str] = ()
     converts: Conversion | None = None
+    version: Version | None = None
 
     def strategy(self, kind: Kind) -> Strategy:
         """See `Parts`."""
@@ -72,8 +88,12 @@ class CustomParts(PlainParts):
             keep = {"": ALL_BUT_STATUS, "status": STATUS_ONLY}
         scale = kind.subresources.get("scale")
         checks = _scale_checks(None if scale is None else scale.replicas)
+        version = self.version
+        if version is not None:
+            checks = ObjectChecks(version, checks).validation()
         return Rules(
-            prepare_create=_without_status if keep else _as_it_is,
+            default=unchanged_object if version is None else version.fill_in,
+            prepare_create=_preparing(version, status=bool(keep)),
             prepare_update=_metadata_stay,
             validation=replace(checks, warnings=_finalizer_warnings),
             metadata=MetadataChecks(updated=(0, 1), standard_finalizers=False),
@@ -92,20 +112,32 @@ class CustomParts(PlainParts):
 
         return replace(printer, cells=converted)
 
-    def object_type(self, _: Kind) -> ObjectType:
+    def object_type(self, kind: Kind) -> ObjectType:
         """See `Parts`."""
-        return OpenType(self.schema)
+        if self.version is None:
+            return OpenType(self.schema)
+        return CustomType(self.version, kind.kind)
 
     def conversion(self, kind: Kind) -> Conversion:
         """See `Parts`."""
         plain = super().conversion(kind)
-        own = self.converts
-        if own is None:
-            return plain
+        own, version = self.converts, self.version
+        if own is None and version is not None:
+            return version.conversion(kind)
+        if own is None or own.waiting is not None:
+            return own or plain
         return Conversion(
             lambda obj: plain.to_stored(own.to_stored(obj)),
             lambda obj: plain.from_stored(own.from_stored(obj)),
         )
+
+    def settle(self, _: Kind) -> WaitingConvert | None:
+        """See `Parts`."""
+        version = self.version
+        if version is None or version.shared.settled:
+            return None
+        own = self.converts
+        return Settling(version.shared, None if own is None else own.waiting)
 
     def selectors(self, kind: Kind) -> FieldSelectors:
         """See `Parts`."""
@@ -126,12 +158,17 @@ def _getter(kind: Kind, name: str) -> Getter:
     return lambda obj: get(kind.from_stored(dict(obj)))
 
 
-def _as_it_is(_new: Json, _context: Context) -> None:
-    pass
+def _preparing(version: Version | None, *, status: bool) -> Create:
+    """What is done to new objects, which there are none of while their definition goes away."""
 
+    def prepare(new: Json, _context: Context) -> None:
+        if version is not None and version.shared.terminating:
+            name = (new.get("metadata") or {}).get("name") or ""
+            raise forbidden(version.shared.resource, name, TERMINATING)
+        if status:
+            new.pop("status", None)
 
-def _without_status(new: Json, _context: Context) -> None:
-    new.pop("status", None)
+    return prepare
 
 
 def _metadata_stay(new: Json, old: Json, _context: Context, subresource: str) -> None:

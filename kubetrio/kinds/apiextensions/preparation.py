@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubetrio.kinds.apiextensions.conditions import CLEANUP, with_condition
 from kubetrio.schema.rules import Context, Json
 
 
@@ -22,3 +23,22 @@ def update_definition(new: Json, old: Json, _: Context, subresource: str) -> Non
     """A new storage version is noted beside those that may still be stored."""
     if not subresource and "status" in new:
         _note_storage_version(new, list((old.get("status") or {}).get("storedVersions") or ()))
+
+
+def marked_definition(definition: Json, now: str) -> Json:
+    """A definition whose deletion begins: its objects go first."""
+    meta = dict(definition["metadata"])
+    meta["deletionTimestamp"] = now
+    finalizers = meta.get("finalizers") or []
+    if CLEANUP not in finalizers:
+        meta["finalizers"] = [*finalizers, CLEANUP]
+    marked = {**definition, "metadata": meta}
+    return with_condition(
+        marked,
+        "Terminating",
+        ("True", "InstanceDeletionPending", PENDING),
+        now,
+    )
+
+
+PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"

@@ -32,6 +32,7 @@ RULES: Mapping[str, Row] = {
         metadata=MetadataChecks(updated=(0, 1), standard_finalizers=False, name=definition_name),
         create=preparation.create_definition,
         update=preparation.update_definition,
+        marked=preparation.marked_definition,
         keep={"status": STATUS_ONLY},
     ),
 }

@@ -20,6 +20,7 @@ from kubetrio.schema.rules import (
     Create,
     Json,
     LookUp,
+    Marked,
     MetadataChecks,
     Rules,
     Update,
@@ -50,6 +51,7 @@ class Row:
         pod_spec: dotted path of the pod spec that it holds, or empty.
         off: fields of features that are off, see ``features``.
         off_below: whether subresources drop them too.
+        marked: what the first deletion makes of an object that always waits then.
         keep: by subresource, which of the written fields can be owned, where that differs from
             the rule: everything but the status, and of a status everything but the spec.
     """
@@ -64,6 +66,7 @@ class Row:
     pod_spec: str = ""
     off: tuple[Fields, ...] = ()
     off_below: bool = False
+    marked: Marked | None = None
     keep: Mapping[str, FieldFilter] = field(default_factory=dict)
 
 
@@ -84,6 +87,7 @@ def rules_of(kind: Kind, row: Row, defaults: Defaults | None) -> Rules:
         keep=_keep(kind, row),
         look_up=row.look_up,
         pod_spec=row.pod_spec,
+        marked=row.marked,
     )
 
 

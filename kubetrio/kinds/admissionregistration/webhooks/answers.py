@@ -69,6 +69,24 @@ def review_in(status: int, content_type: str, body: bytes, version: str) -> Obje
     Raises:
         NoReview: it holds none.
     """
+    check_status(status, content_type, body)
+    try:
+        return _decoded(body, version)
+    except ValueError as error:
+        raise NoReview(str(error)) from None
+
+
+def check_status(status: int, content_type: str, body: bytes) -> None:
+    """Refuse an answer that says it is an error, or says nothing.
+
+    Args:
+        status: HTTP status.
+        content_type: media type that the answer says it has.
+        body: of the answer.
+
+    Raises:
+        NoReview: it holds no review, whatever the group.
+    """
     if content_type and (wrong := _wrong_media_type(content_type)):
         raise NoReview(f"Internal error occurred: {wrong}", 500)
     if not 200 <= status <= 206:
@@ -76,10 +94,6 @@ def review_in(status: int, content_type: str, body: bytes, version: str) -> Obje
     if not body:
         shown = content_type or "application/json"
         raise NoReview(f"0-length response with status code: {status} and content type: {shown}")
-    try:
-        return _decoded(body, version)
-    except ValueError as error:
-        raise NoReview(str(error)) from None
 
 
 def _wrong_media_type(text: str) -> str:

@@ -124,6 +124,23 @@ class Caller:
         Raises:
             NoReview: nothing that could be read as a review came back.
         """
+        answer = await self.post(place, review, timeout_s=timeout_s)
+        kind, body = answer.headers.get("content-type", ""), answer.body
+        if len(body) < LARGE_BYTES:
+            return review_in(answer.status, kind, body, version)
+        return await self.env.run_blocking(review_in, answer.status, kind, body, version)
+
+    async def post(self, place: Place, review: bytes, *, timeout_s: float) -> Answer:
+        """What a webhook answers, whatever that is.
+
+        Args:
+            place: where it is.
+            review: what it is asked.
+            timeout_s: seconds for all of it.
+
+        Raises:
+            NoReview: nothing came back.
+        """
         if LIBRARY not in sys.modules:
             await self.env.run_blocking(importlib.import_module, LIBRARY)
         left_s = min(timeout_s, trio.current_effective_deadline() - trio.current_time())
@@ -134,10 +151,7 @@ class Caller:
             answer = await self._answer(place, url, what, review, timeout_s)
         if answer is None:
             raise NoReview(f"{what}context deadline exceeded")
-        kind, body = answer.headers.get("content-type", ""), answer.body
-        if len(body) < LARGE_BYTES:
-            return review_in(answer.status, kind, body, version)
-        return await self.env.run_blocking(review_in, answer.status, kind, body, version)
+        return answer
 
     async def _answer(
         self, place: Place, url: str, what: str, review: bytes, timeout_s: float

@@ -218,7 +218,8 @@ def _has_defaults(schema: Mapping[str, Any]) -> bool:
 # --- conversion ---
 
 
-def _valid_bundle(bundle: str) -> bool:
+def valid_bundle(bundle: str) -> bool:
+    """Whether a bundle of certificates, in base64, can be read."""
     from cryptography import x509
 
     try:
@@ -251,7 +252,7 @@ def _conversion(
     else:
         webhook_client(client, where, out)
         bundle = client.get("caBundle")
-        if bundle and not any_bundle and not _valid_bundle(bundle):
+        if bundle and not any_bundle and not valid_bundle(bundle):
             detail = "unable to load root certificates: unable to parse bytes as PEM block"
             out.append(invalid(f"{where}.caBundle", bundle, detail))
     if versions:
@@ -337,7 +338,7 @@ def _stored_versions(obj: Mapping[str, Any], out: Causes) -> None:
             out.append(invalid(f"{path}[{index}]", name, detail))
 
 
-def _approval_state(obj: Mapping[str, Any]) -> tuple[str, str]:
+def approval_state(obj: Mapping[str, Any]) -> tuple[str, str]:
     """Whether an API of the community is approved, and what to say when not."""
     annotations = obj["metadata"].get("annotations") or {}
     text = annotations.get(_APPROVED) or ""
@@ -363,8 +364,8 @@ def _approval(new: Mapping[str, Any], old: Mapping[str, Any] | None, out: Causes
     group = member(new, "spec").get("group") or ""
     if not f".{group}".endswith((".k8s.io", ".kubernetes.io")):
         return
-    state, detail = _approval_state(new)
-    if not detail or (old is not None and _approval_state(old)[0] == state):
+    state, detail = approval_state(new)
+    if not detail or (old is not None and approval_state(old)[0] == state):
         return
     path = f"metadata.annotations[{_APPROVED}]"
     if state == "missing":
@@ -433,7 +434,7 @@ def rules(compiler: CompileRules) -> Mapping[str, Validation]:
             # what is stored was compiled before
             no_rules if _same_schemas(new, old) else compiler,
             recognized=not versions or bool(versions & {"v1", "v1beta1"}),
-            any_bundle=not _established(old) or bool(bundle and not _valid_bundle(bundle)),
+            any_bundle=not _established(old) or bool(bundle and not valid_bundle(bundle)),
         )
         _fixed(new, old, out)
         _accepted_names(new, out)

@@ -80,14 +80,20 @@ def parts(schema: Mapping[str, Any]) -> Iterator[Json]:
     yield from _schemas(schema.get("dependencies"))
 
 
-def _is_known(kind: str, name: str) -> bool:
+def is_known(kind: str, name: str) -> bool:
+    """Whether a format means something for values of a type.
+
+    Args:
+        kind: the type, or empty.
+        name: the format.
+    """
     plain = name.replace("-", "") if kind in ("", "string") else name
     return plain in _FORMATS.get(kind, ())
 
 
 def _unrecognized(schema: Mapping[str, Any]) -> Iterator[str]:
     name = schema.get("format")
-    if name and not _is_known(schema.get("type") or "", name):
+    if name and not is_known(schema.get("type") or "", name):
         yield name
     for inner in parts(schema):
         yield from _unrecognized(inner)

@@ -37,8 +37,9 @@ def find_field(
         if found is None:
             return f"expected [ or . but got: {path[spot:]}", None
         name = found[1] if found[1] is not None else found[2]
-        if name is None and not indexes:
-            return "array notation is not allowed", None
+        if name is None:
+            # an index points nowhere: expressions know no single item
+            return NO_FIELD if indexes else "array notation is not allowed", None
         current = _step(current or {}, name)
         if current is None:
             return NO_FIELD, None

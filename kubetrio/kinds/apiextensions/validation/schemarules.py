@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubetrio.cel.engine import NOT_INSTALLED, Missing
-from kubetrio.cel.schemas import rule_problems
+from kubetrio.cel.schemas import rule_problems, untyped
 from kubetrio.kinds.common.checks import Json
-from kubetrio.machinery.fielderrors import forbidden, invalid
+from kubetrio.machinery.fielderrors import forbidden, internal, invalid
 from kubetrio.machinery.status import Cause
 
 _MEMBERS = {
@@ -22,6 +22,12 @@ _MEMBERS = {
     "fieldPath": "",
     "optionalOldSelf": None,
 }
+
+
+_UNTYPED = (
+    "internal error: failed to construct type information for x-kubernetes-validations rules: "
+    "unable to convert structural schema to CEL declarations"
+)
 
 
 def _shown(rule: Mapping[str, Any]) -> Json:
@@ -40,6 +46,9 @@ def compile_rules(schema: Json, path: str) -> Sequence[Cause]:
     """
     out: list[Cause] = []
     try:
+        for place in untyped(schema):
+            where = f"{path}{place}.x-kubernetes-validations"
+            out.append(internal(where, _UNTYPED))
         for found in rule_problems(schema):
             where = f"{path}{found.place.path}.x-kubernetes-validations[{found.index}]"
             rule = _shown(found.place.rules[found.index])

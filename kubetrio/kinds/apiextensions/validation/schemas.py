@@ -343,7 +343,7 @@ def _rule(schema: Mapping[str, Any], rule: Mapping[str, Any], path: str, out: Ca
         out.append(required(f"{path}.message", detail))
     expression = rule.get("messageExpression") or ""
     if expression and not expression.strip():
-        out.append(required(f"{path}.messageExpression", _NOT_EMPTY))
+        out.append(required(f"{path}.messageExpression", f"messageExpression {_NOT_EMPTY}"))
     reason = rule.get("reason")
     if reason is not None and reason not in _REASONS:
         out.append(not_supported(f"{path}.reason", reason, _REASONS))

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubetrio.kinds.apiextensions.validation.schemavalues import check_value, has_unknown
+from kubetrio.kinds.apiextensions.causes import Out
+from kubetrio.kinds.apiextensions.listtypes import check_embedded
+from kubetrio.kinds.apiextensions.structure import Node, prune_part
+from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.kinds.common.checks import Causes, Json
 from kubetrio.kinds.common.goregexp import regexp_error
 from kubetrio.machinery.fielderrors import forbidden, invalid, required
+from kubetrio.machinery.jsonvalues import copy_json
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
@@ -245,17 +249,48 @@ def defaults(schema: Mapping[str, Any], path: str, out: Causes) -> None:
     """Check the defaults in a structural schema against it.
 
     Args:
-        schema: the schema.
+        schema: the schema of a resource.
         path: its path.
         out: receives causes.
     """
+    _defaults(schema, path, out, whole=True)
+
+
+def _defaults(schema: Mapping[str, Any], path: str, out: Causes, *, whole: bool = False) -> None:
     value = schema.get("default")
     if value is not None:
-        where = f"{path}.default"
-        if has_unknown(schema, value):
-            out.append(invalid(where, value, "must not have unknown fields"))
-        check_value(schema, value, where, out)
+        _default(schema, value, f"{path}.default", out, whole=whole)
     for inner, where in children(schema, path):
         # defaults under additionalProperties are refused elsewhere
         if where != f"{path}.additionalProperties":
-            defaults(inner, where, out)
+            _defaults(inner, where, out)
+
+
+def _default(schema: Mapping[str, Any], value: Any, path: str, out: Causes, *, whole: bool) -> None:
+    node = Node({**schema, EMBEDDED: True} if whole else schema)
+    trial = [copy_json(value)]
+    if prune_part(node, trial[0]):
+        out.append(invalid(path, value, "must not have unknown fields"))
+    found: Causes = []
+    check_embedded(node, value, path, found, root=False)
+    if not found:
+        inner = Out(path)
+        checker = Checker(schema, loose=True)
+        checker.check(value, "", None, inner)
+        found += inner
+        if not found and schema.get("x-kubernetes-validations"):
+            _check_rules(schema, value, path, found, whole=whole)
+    out += found
+
+
+def _check_rules(
+    schema: Mapping[str, Any], value: Any, path: str, out: Causes, *, whole: bool
+) -> None:
+    from kubetrio.cel.engine import available
+    from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
+
+    if not available():
+        return  # refused for that
+    place = compiled(schema, whole=whole)
+    if place is not None:
+        check_rules(place, value, value, Checker(schema), out, path=path, ratchets=False)

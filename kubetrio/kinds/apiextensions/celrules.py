@@ -1,0 +1,467 @@
+"""``x-kubernetes-validations`` at work: what the rules of a schema say of an object.
+
+Source: docs "Extend the Kubernetes API with CustomResourceDefinitions" (validation rules);
+KEP-2876; k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from kubetrio.kinds.apiextensions.causes import NOWHERE
+from kubetrio.kinds.apiextensions.validation.schemapaths import find_field
+from kubetrio.kinds.apiextensions.values import Checker, Old, type_name
+from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
+from kubetrio.machinery.godurations import parse_duration
+from kubetrio.machinery.status import Cause
+
+if TYPE_CHECKING:
+    from kubetrio.cel.programs import Outcome, Program
+
+Json = dict[str, Any]
+
+BUDGET = 100_000
+"""How many rules are looked at for one object; those with loops count as many."""
+LOOP_WEIGHT = 100
+_NO_BUDGET = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+MOST_MESSAGE = 5 * 1024  # bytes that a messageExpression may make
+_breaks = re.compile(r"\n")
+_META = ("apiVersion", "kind", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that compiles.
+
+    Args:
+        said: as the schema has it.
+        program: evaluates it.
+        message: evaluates its ``messageExpression``, None where there is none or it does not work.
+        uses_old: whether it asks for ``oldSelf``.
+        path: what its ``fieldPath`` adds to the path.
+        weight: what looking at it once takes of the budget of an object.
+    """
+
+    said: Mapping[str, Any]
+    program: Program
+    message: Program | None
+    uses_old: bool
+    path: str
+    weight: int = 1
+
+    @property
+    def shown(self) -> str:
+        """The rule in messages about it."""
+        return (self.said.get("message") or self.said.get("rule") or "").strip()
+
+
+class Place:
+    """The rules of one place in a schema, and of those below it.
+
+    Args:
+        schema: what is there.
+        whole: whether it is a resource, the root or inside of another.
+        rules: the rules there, by the identity of the schema.
+    """
+
+    __slots__ = ("converts", "items", "keys", "loose", "others", "properties", "rules", "schema")
+
+    def __init__(
+        self, schema: Mapping[str, Any], rules: Mapping[int, Sequence[Rule]], *, whole: bool = False
+    ) -> None:
+        self.schema = schema
+        self.rules = rules.get(id(schema), ())
+        self.loose = schema.get("x-kubernetes-map-type") == "atomic"
+        properties = schema.get("properties") or {}
+        below = {name: Place(inner, rules) for name, inner in properties.items()}
+        self.properties = {name: place for name, place in below.items() if place}
+        self.others, self.items = (
+            Place(inner, rules) if isinstance(inner, Mapping) else None
+            for inner in (schema.get("additionalProperties"), schema.get("items"))
+        )
+        self.keys = schema.get("x-kubernetes-list-map-keys") or ()
+        self.converts = _converter(schema, whole=whole)
+
+    def __bool__(self) -> bool:
+        return bool(self.rules or self.properties or self.others or self.items)
+
+
+def compiled(root: Mapping[str, Any], *, whole: bool = True) -> Place | None:
+    """The rules of a schema, None where it has none.
+
+    Args:
+        root: a structural schema.
+        whole: whether it is that of a resource.
+
+    Rules that do not compile any more are left out: what is stored was compiled once.
+
+    Raises:
+        Missing: there are rules and no engine.
+    """
+    from kubetrio.cel.expressions import CompileError
+    from kubetrio.cel.places import Compiling
+    from kubetrio.cel.places import Place as Typed
+    from kubetrio.cel.schemas import SchemaTypes
+
+    types = SchemaTypes(root, whole=whole)
+    if not types.places:
+        return None
+    typed = [
+        Typed(place.kind, optional_old=any(rule.get("optionalOldSelf") for rule in place.rules))
+        for place in types.places
+    ]
+    compiling = Compiling(types.messages, typed)
+    found: dict[int, list[Rule]] = {}
+    for at, place in enumerate(types.places):
+        for said in place.rules:
+            try:
+                found.setdefault(id(place.schema), []).append(_rule(compiling, at, place, said))
+            except CompileError:
+                continue
+    return Place(root, found, whole=whole)
+
+
+def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:
+    from kubetrio.cel.expressions import CompileError
+    from kubetrio.cel.programs import Program
+    from kubetrio.cel.syntax import kind_of, walk
+
+    optional = bool(said.get("optionalOldSelf"))
+    checked = compiling.check((said.get("rule") or "").strip(), at, optional_old=optional)
+    message = None
+    if text := (said.get("messageExpression") or "").strip():
+        try:
+            message = Program(compiling.check(text, at, optional_old=optional))
+        except CompileError:
+            message = None
+    path = said.get("fieldPath") or ""
+    if path and find_field(place.schema, path)[0]:
+        path = ""
+    loops = any(kind_of(node) == "comprehension_expr" for node in walk(checked.tree))
+    return Rule(
+        said,
+        Program(checked),
+        message,
+        "oldSelf" in checked.uses,
+        _normal(path),
+        LOOP_WEIGHT if loops else 1,
+    )
+
+
+def _normal(path: str) -> str:
+    """A ``fieldPath`` as paths of fields are printed."""
+    plain = re.sub(r"\['([A-Za-z_][\w-]*)'\]", r".\1", path)
+    return re.sub(r"\['((?:[^'\\]|\\.)*)'\]", r"[\1]", plain).removeprefix(".")
+
+
+# --- values ---
+
+
+def _converter(schema: Mapping[str, Any], *, whole: bool = False) -> Any:
+    """What makes the values that expressions see of JSON values of a schema; None to take them."""
+    from kubetrio.cel.escaping import escaped
+
+    kind = schema.get("type") or ""
+    if schema.get("x-kubernetes-int-or-string"):
+        return _whole_or_text
+    if kind in ("number", "integer"):
+        return float if kind == "number" else int
+    if kind == "string":
+        return _TEXTS.get(schema.get("format") or "")
+    items, others = schema.get("items"), schema.get("additionalProperties")
+    if kind == "array" and isinstance(items, Mapping):
+        inner = _part(items)
+        return None if inner is None else _each(inner)
+    if isinstance(others, Mapping):
+        inner = _part(others)
+        return None if inner is None else _values(inner)
+    properties = schema.get("properties") or {}
+    members: dict[str, tuple[str, Any]] = {}
+    # Undeclared members are not seen; where they are pruned, there are none.
+    hides = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    for name, part in properties.items():
+        inner, field = _part(part), escaped(name)
+        if hides or inner is not None or field != name:
+            members[name] = (field, inner)
+    if not hides:
+        return _members(members) if members else None
+    if whole:
+        members.update((name, (name, None)) for name in _META if name not in members)
+    return _members(members, hides=True)
+
+
+def _part(schema: Mapping[str, Any]) -> Any:
+    return _converter(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
+
+
+def _whole_or_text(value: Any) -> Any:
+    return float(value) if isinstance(value, float) else value
+
+
+def _each(inner: Any) -> Any:
+    def convert(value: Any) -> Any:
+        if type(value) is not list:
+            return value
+        return [item if item is None else inner(item) for item in value]
+
+    return convert
+
+
+def _values(inner: Any) -> Any:
+    def convert(value: Any) -> Any:
+        if type(value) is not dict:
+            return value
+        return {key: item if item is None else inner(item) for key, item in value.items()}
+
+    return convert
+
+
+def _members(members: Mapping[str, tuple[str, Any]], *, hides: bool = False) -> Any:
+    def convert(value: Any) -> Any:
+        if type(value) is not dict:
+            return value
+        made: Json = {}
+        for key, item in value.items():
+            field, inner = members.get(key, ("" if hides else key, None))
+            if field:
+                made[field] = item if inner is None or item is None else inner(item)
+        return made
+
+    return convert
+
+
+def _instant(value: Any) -> Any:
+    try:
+        return datetime.fromisoformat(value)
+    except (ValueError, TypeError):
+        return value
+
+
+def _day(value: Any) -> Any:
+    return _instant(f"{value}T00:00:00Z") if isinstance(value, str) else value
+
+
+def _span(value: Any) -> Any:
+    try:
+        return timedelta(seconds=parse_duration(value))
+    except (ValueError, TypeError):
+        return value
+
+
+def _bytes(value: Any) -> Any:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        return value
+
+
+_TEXTS = {"date-time": _instant, "date": _day, "duration": _span, "byte": _bytes}
+
+
+# --- walking ---
+
+
+class Exhausted(Exception):
+    """No further rule is looked at."""
+
+
+class _Walk:
+    """One object against the rules of its schema."""
+
+    def __init__(self, out: list[Cause]) -> None:
+        self._out = out
+        self._left = BUDGET
+        self.spared: list[str] = []  # what was wrong before, and did not change
+
+    def check(
+        self,
+        place: Place,
+        value: Any,
+        path: str,
+        before: Any,
+        old: Old | None,
+        parent: tuple[Old, Any] | None,
+    ) -> None:
+        """Look at a value and all below it.
+
+        Args:
+            place: where it is.
+            value: the value.
+            path: its path.
+            before: what it was, for transition rules; None for what is not known.
+            old: the same for ratcheting.
+            parent: the nearest part above that is known to have been there, and its new value.
+        """
+        if value is None:
+            return
+        if place.rules:
+            self._rules(place, value, path, before, old, parent)
+        if type(value) is dict:
+            self._object(place, value, path, before, old, parent)
+        elif type(value) is list and place.items:
+            for index, item in enumerate(value):
+                was = None if old is None else old.item(value, index)
+                above = parent if old is None else (old, value)
+                same = _item_before(place, item, before)
+                self.check(place.items, item, f"{path}[{index}]", same, was, above)
+
+    def _object(
+        self, place: Place, value: Json, path: str, before: Any, old: Old | None, parent: Any
+    ) -> None:
+        known = before if type(before) is dict and not place.loose else {}
+        above = parent if old is None else (old, value)
+        for key, item in value.items():
+            inner = place.properties.get(key)
+            where = f"{path}.{key}" if path else key
+            if inner is None:
+                if not place.others or key in (place.schema.get("properties") or ()):
+                    continue
+                inner, where = place.others, f"{path}[{key}]"
+            was = None if old is None else old.key(value, key)
+            if not path and key in ("apiVersion", "kind"):
+                was = None
+            self.check(inner, item, where, known.get(key), was, above)
+
+    def _rules(
+        self, place: Place, value: Any, path: str, before: Any, old: Old | None, parent: Any
+    ) -> None:
+        from kubetrio.cel.programs import Inputs
+
+        shown = value if place.converts is None else place.converts(value)
+        was = before if before is None or place.converts is None else place.converts(before)
+        inputs = Inputs({"self": shown, "oldSelf": was})
+        kind = place.schema.get("type") or type_name(value)
+        for rule in place.rules:
+            optional = bool(rule.said.get("optionalOldSelf"))
+            if rule.uses_old and before is None and not optional:
+                continue
+            self._left -= rule.weight
+            if self._left < 0:
+                self._out.append(invalid(path or NOWHERE, kind, _NO_BUDGET))
+                raise Exhausted
+            used = inputs
+            if optional:
+                used = Inputs({"self": shown, "oldSelf": _optional(was)})
+            outcome = rule.program.evaluate(used)
+            if outcome.error:
+                self._failed(rule, outcome, path or NOWHERE, kind)
+            elif outcome.value is not True:
+                where = ".".join(filter(None, (path, rule.path))) or NOWHERE
+                cause = self._refusal(rule, used, where, kind, value)
+                if rule.uses_old or not _ratchets(value, old, parent):
+                    self._out.append(cause)
+                else:
+                    self.spared.append(f"{cause.field}: {cause.message}")
+
+    def _failed(self, rule: Rule, outcome: Outcome, path: str, kind: str) -> None:
+        if outcome.out_of_budget:
+            text = (
+                f"'{outcome.error}': no further validation rules will be run due to call cost "
+                f"exceeds limit for rule: {rule.shown}"
+            )
+            self._out.append(invalid(path, kind, text))
+            raise Exhausted
+        if outcome.error.startswith("no such overload"):
+            text = (
+                f"'{outcome.error}': call arguments did not match a supported operator, function "
+                f"or macro signature for rule: {rule.shown}"
+            )
+        else:
+            text = f"{outcome.error} evaluating rule: {rule.shown}"
+        self._out.append(invalid(path, kind, text))
+
+    def _refusal(self, rule: Rule, inputs: Any, path: str, kind: str, value: Any) -> Cause:
+        detail = "" if rule.message is None else _message(rule.message.evaluate(inputs))
+        if not detail:
+            said = (rule.said.get("message") or "").strip()
+            detail = said or f"failed rule: {rule.shown}"
+        match rule.said.get("reason"):
+            case "FieldValueForbidden":
+                return forbidden(path, detail)
+            case "FieldValueRequired":
+                return required(path, detail)
+            case "FieldValueDuplicate" if kind not in ("object", "array"):
+                return duplicate(path, value)
+            case "FieldValueDuplicate":
+                return Cause("FieldValueDuplicate", "Duplicate value", path)
+        if kind in ("object", "array"):
+            return Cause("FieldValueInvalid", f"Invalid value: {detail}", path)
+        return invalid(path, value, detail)
+
+
+def _optional(value: Any) -> Any:
+    from kubetrio.cel.engine import engine
+
+    cel = engine()
+    maker = getattr(cel, "Optional", None)
+    return value if maker is None else maker(value)
+
+
+def _ratchets(value: Any, old: Old | None, parent: tuple[Old, Any] | None) -> bool:
+    if old is not None:
+        return old.equals(value)
+    return parent is not None and parent[0].equals(parent[1])
+
+
+def _item_before(place: Place, item: Any, before: Any) -> Any:
+    """The item of an old list with the same keys."""
+    if place.schema.get("x-kubernetes-list-type") != "map" or type(before) is not list:
+        return None
+    if type(item) is not dict:
+        return None
+    mine = [item.get(key) for key in place.keys]
+    for other in before:
+        if type(other) is dict and [other.get(key) for key in place.keys] == mine:
+            return other
+    return None
+
+
+def _message(outcome: Outcome) -> str:
+    """What a messageExpression made, empty where that is of no use."""
+    if outcome.error or not isinstance(outcome.value, str):
+        return ""
+    text = outcome.value.strip()
+    if len(text.encode("utf-8", "replace")) > MOST_MESSAGE or _breaks.search(text):
+        return ""
+    return text
+
+
+def check_rules(
+    place: Place,
+    value: Any,
+    before: Any,
+    schema: Checker,
+    out: list[Cause],
+    *,
+    path: str = "",
+    ratchets: bool = True,
+) -> list[str]:
+    """Look at an object by the rules of its schema.
+
+    Args:
+        place: the rules.
+        value: the object.
+        before: what is stored, None for a new object.
+        schema: of the object.
+        out: receives causes.
+        path: of the object, where it is part of another.
+        ratchets: whether what was wrong before and did not change is let be.
+
+    Returns:
+        What was let be, as warnings.
+    """
+    old = Old(schema, before) if ratchets and before is not None else None
+    walk = _Walk(out)
+    try:
+        walk.check(place, value, path, before, old, None)
+    except Exhausted:
+        return walk.spared
+    return walk.spared

@@ -1,0 +1,205 @@
+"""The type of custom resources: what of a body is kept, and how versions of objects differ.
+
+Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
+(unstructuredSchemaCoercer, unstructuredDefaulter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kubetrio.kinds.apiextensions import structure
+from kubetrio.kinds.apiextensions.structure import METADATA, Node
+from kubetrio.kinds.apiextensions.values import Checker
+from kubetrio.machinery.jsonvalues import copy_json, is_deeper
+from kubetrio.machinery.names import GroupResource
+from kubetrio.schema.kind import Conversion, Kind, WaitingConvert
+from kubetrio.schema.objecttype import OpenType
+from kubetrio.schema.structural import MAX_DEPTH, Report
+from kubetrio.wire.goscan import GoJsonError, Pairs
+
+if TYPE_CHECKING:
+    from kubetrio.kinds.apiextensions.celrules import Place
+
+Json = dict[str, Any]
+_NOTHING_REPEATED: Mapping[int, Pairs] = {}
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Shared:
+    """What all versions of a custom resource have in common, and what changes while it is served.
+
+    Args:
+        resource: its name in messages.
+        preserves: whether what no schema knows is kept everywhere (``preserveUnknownFields``).
+        terminating: whether its definition goes away.
+        settled: whether all that is stored is known to be as it would be written today.
+        versions: by the name of a version, what is said of its objects.
+    """
+
+    resource: GroupResource
+    preserves: bool = False
+    terminating: bool = False
+    settled: bool = False
+    versions: dict[str, Version] = field(default_factory=dict)
+
+
+class Version:
+    """What a definition says of the objects of one version; made when it is needed.
+
+    Args:
+        schema: ``openAPIV3Schema``, None for none; it must not change.
+        shared: with the other versions.
+        status: whether there is the subresource ``status``.
+    """
+
+    def __init__(self, schema: Json | None, shared: Shared, *, status: bool = False) -> None:
+        self.schema = schema
+        self.shared = shared
+        self.status = status
+
+    @cached_property
+    def node(self) -> Node:
+        """The schema, for pruning and defaults."""
+        return Node(self.schema or {}, root=True)
+
+    @cached_property
+    def checker(self) -> Checker:
+        """The schema, for validation."""
+        return Checker(self.schema or {})
+
+    @cached_property
+    def rules(self) -> Place | None:
+        """The rules in the schema.
+
+        Raises:
+            Missing: there are some, and no engine.
+        """
+        if self.schema is None or not _has_rules(self.schema):
+            return None
+        from kubetrio.kinds.apiextensions.celrules import compiled
+
+        return compiled(self.schema)
+
+    def fill_in(self, obj: Json) -> None:
+        """Fill in defaults, in place."""
+        if self.node.defaults:
+            structure.fill_in(self.node, obj)
+
+    def keep_known(self, obj: Json) -> list[str]:
+        """Drop what the schema does not know, in place; returns the paths of what went."""
+        if self.shared.preserves:
+            return []
+        gone = structure.prune(self.node, obj)
+        structure.drop_nulls(self.node, obj)
+        return gone
+
+    def settled(self, obj: Json) -> Json:
+        """A stored object of this version as it is read: pruned, with defaults; a copy."""
+        found: Json = copy_json(obj)
+        self.keep_known(found)
+        structure.coerce(self.node, found, drop=True)
+        self.fill_in(found)
+        return found
+
+    def turned(self, obj: Json, api_version: str) -> Json:
+        """An object of another version in this one, whose only difference is its schema."""
+        found: Json = copy_json(obj)
+        found["apiVersion"] = api_version
+        self.keep_known(found)
+        structure.coerce(self.node, found, drop=True)
+        return found
+
+    def conversion(self, kind: Kind) -> Conversion:
+        """How objects of this version come from the stored one, and go there."""
+        stored = self.shared.versions[kind.stored.version]
+        to, here = kind.stored.api_version, kind.api_version
+        if stored.schema == self.schema:
+            return Conversion(
+                lambda obj: {**obj, "apiVersion": to}, lambda obj: {**obj, "apiVersion": here}
+            )
+        return Conversion(lambda obj: stored.turned(obj, to), lambda obj: self.turned(obj, here))
+
+
+class Settling:
+    """Brings stored objects in order: by the schema of the version in which they were written.
+
+    Args:
+        shared: the versions.
+        waiting: converts between them, None where only their names differ.
+    """
+
+    def __init__(self, shared: Shared, waiting: WaitingConvert | None) -> None:
+        self._shared = shared
+        self._waiting = waiting
+
+    async def __call__(self, objects: Sequence[Json], to: Kind) -> Sequence[Json]:
+        """See `WaitingConvert`."""
+        found = [settled(self._shared, obj) for obj in objects]
+        wanted = to.api_version
+        if self._waiting is None:
+            version = self._shared.versions[to.version]
+            return [
+                obj if obj["apiVersion"] == wanted else version.turned(obj, wanted) for obj in found
+            ]
+        others = [at for at, obj in enumerate(found) if obj["apiVersion"] != wanted]
+        if others:
+            made = await self._waiting([found[at] for at in others], to)
+            for at, obj in zip(others, made, strict=False):
+                found[at] = obj
+        return found
+
+
+def settled(shared: Shared, obj: Json) -> Json:
+    """A stored object as it would be written today in its version."""
+    version = shared.versions.get(obj["apiVersion"].rpartition("/")[2])
+    return obj if version is None else version.settled(obj)
+
+
+def _has_rules(schema: Any) -> bool:
+    if type(schema) is dict:
+        if schema.get("x-kubernetes-validations"):
+            return True
+        return any(_has_rules(inner) for inner in schema.values() if type(inner) in (dict, list))
+    return type(schema) is list and any(map(_has_rules, schema))
+
+
+class CustomType(OpenType):
+    """Objects of one version of a custom resource.
+
+    Args:
+        version: what its definition says.
+        kind: name of the kind; other objects, which a path may be given, are not looked into.
+    """
+
+    def __init__(self, version: Version, kind: str) -> None:
+        super().__init__(version.schema)
+        self._version = version
+        self._kind = kind
+
+    def decode(
+        self, raw: Any, report: Report, repeated: Mapping[int, Pairs] = _NOTHING_REPEATED
+    ) -> Json:
+        """See `ObjectType`: numbers are Go's, and what is unknown goes.
+
+        Raises:
+            ValueError: metadata, of the object or inside of it, cannot be read.
+        """
+        del repeated
+        if is_deeper(raw, MAX_DEPTH):
+            raise GoJsonError("exceeded max depth")
+        whole: Json = copy_json(dict(raw or {}))
+        structure.as_go_numbers(whole)
+        if "metadata" in whole:
+            inner = Report()
+            whole["metadata"] = METADATA.decode(whole["metadata"], inner) or {}
+            report.strict += [text.replace('"', '"metadata.', 1) for text in inner.strict]
+        if whole.get("kind") != self._kind:
+            return whole
+        unknown = self._version.keep_known(whole)
+        unknown += structure.coerce(self._version.node, whole)
+        report.strict += [f'unknown field "{path}"' for path in unknown]
+        return whole

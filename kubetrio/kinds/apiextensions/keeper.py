@@ -1,0 +1,381 @@
+"""Has CustomResourceDefinitions served, and keeps what the server says of them.
+
+kube-apiserver does this itself, in controllers that it always runs: names, conditions, the
+endpoints, local APIServices, and the deletion of objects before their definition.
+
+Source: k8s.io/apiextensions-apiserver/pkg/controller/{status,establish,finalizer,
+nonstructuralschema,apiapproval}; k8s.io/kubernetes/pkg/controlplane/controller/crdregistration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any, Final
+
+import trio
+
+from kubetrio.env import Env
+from kubetrio.informers.controller import Controller
+from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
+from kubetrio.kinds.apiextensions import conditions
+from kubetrio.kinds.apiextensions.conditions import CLEANUP, Said, is_true, with_condition
+from kubetrio.kinds.apiextensions.customtype import Shared, settled
+from kubetrio.kinds.apiextensions.serving import Served, served, what_counts
+from kubetrio.logs import Log
+from kubetrio.machinery.names import GroupVersion
+from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources.objects import read
+from kubetrio.resources.operations import Operations
+from kubetrio.resources.own import OWN
+from kubetrio.resources.writes import DeleteOptions, Target
+from kubetrio.schema.kind import Kind, WaitingConvert
+from kubetrio.schema.registry import LiveRegistry
+from kubetrio.store.model import Range, Store
+from kubetrio.store.scan import scan
+
+Object = dict[str, Any]
+Converter = Callable[[Object], WaitingConvert | None]
+"""What converts the objects of a definition, None where only names of versions differ."""
+
+log = Log("kubetrio.definitions")
+GROUP: Final = "apiextensions.k8s.io"
+NAME: Final = "customresourcedefinitions"
+AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+GROUP_PRIORITY: Final = 1000
+VERSION_PRIORITY: Final = 100
+LOOKED_AT: Final = 20  # objects between turns for others
+SETTLE_AGAIN_S: Final = 10.0
+SETTLE_MOST_S: Final = 600.0
+LOOK_AGAIN_S: Final = 0.5  # while objects wait for their finalizers
+_CLEANING: Said = (
+    "True",
+    "InstanceDeletionInProgress",
+    "CustomResource deletion is in progress",
+)
+_CLEANED: Said = ("False", "InstanceDeletionCompleted", "removed all instances")
+_OVERLAPS: Said = (
+    "False",
+    "OverlappingBuiltInResource",
+    "instances overlap with built-in resources in storage",
+)
+_NEVER: Said = ("False", "NeverEstablished", "resource was never established")
+
+
+class Definitions(Controller):
+    """The CustomResourceDefinitions of one server.
+
+    Args:
+        registry: has the kinds served.
+        operations: writes.
+        informers: say what definitions there are.
+        store: where objects are.
+        env: wall clock.
+        converter: says what converts between versions.
+    """
+
+    def __init__(
+        self,
+        registry: LiveRegistry,
+        operations: Operations,
+        informers: SharedInformerFactory,
+        store: Store,
+        env: Env,
+        converter: Converter = lambda _: None,
+    ) -> None:
+        self._registry = registry
+        self._operations = operations
+        self._store = store
+        self._env = env
+        self._converter = converter
+        self._kind = registry.resources[GROUP, "v1", NAME]
+        self._services = registry.resources["apiregistration.k8s.io", "v1", "apiservices"]
+        self._informer = informers.informer_for(self._kind)
+        super().__init__("customresourcedefinitions", [self._informer])
+        self._served: dict[str, Served] = {}
+        self._loaded = False
+        self._delays: dict[str, float] = {}  # until what is stored is looked at again
+        self._versions: dict[str, set[GroupVersion]] = {}  # that have APIServices of ours
+        self._informer.add_event_handler(
+            EventHandler(
+                add=self._changed, update=lambda _, new: self._changed(new), delete=self._deleted
+            )
+        )
+
+    # --- what is served ---
+
+    async def load(self) -> None:
+        """Serve what is stored; from then on, definitions are followed.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        await self._informer.sync()
+        self._loaded = True
+        kinds: list[Kind] = []
+        for item in self._informer.indexer.list():
+            kinds += self._made(item.object)
+        if kinds:
+            self._registry.add(kinds)
+
+    def _changed(self, item: Item) -> None:
+        definition = item.object
+        name = definition["metadata"]["name"]
+        self.queue.add(name)
+        if self._loaded:
+            self._serve(name, definition)
+
+    def _deleted(self, item: Item) -> None:
+        definition = item.object
+        name, group = definition["metadata"]["name"], definition["spec"]["group"]
+        self._stop(name)
+        self.queue.add(name)
+        # Its names are free now.
+        for other in self._informer.lister.list():
+            if other["spec"]["group"] == group:
+                self.queue.add(other["metadata"]["name"])
+
+    def _made(self, definition: Object) -> list[Kind]:
+        """The kinds of a definition, if they are to be served."""
+        if not is_true(definition, "Established"):
+            return []
+        name = definition["metadata"]["name"]
+        try:
+            made = served(definition, self._converter(definition))
+        except (KeyError, StopIteration, ValueError, TypeError) as error:
+            log.error(error, "cannot serve a definition", stack=False, name=name)
+            return []
+        self._served[name] = made
+        if self._overlaps(made.stored):
+            return []  # its objects would be those of what is built in
+        # What is built in is not replaced.
+        return [
+            kind
+            for kind in made.kinds
+            if not any(
+                other.builtin
+                for other in self._registry.current.by_group_version.get(kind.group_version, ())
+            )
+        ]
+
+    def _overlaps(self, kind: Kind) -> bool:
+        """Whether objects of a kind would lie where those of a built-in kind do."""
+        return any(
+            other.builtin and other.storage_prefix == kind.storage_prefix
+            for other in self._registry.resources.values()
+        )
+
+    def _serve(self, name: str, definition: Object) -> None:
+        before = self._served.get(name)
+        if before is not None and is_true(definition, "Established"):
+            before.shared.terminating = is_true(definition, "Terminating")
+            if before.said == what_counts(definition):
+                return
+        gone = [] if before is None else list(before.kinds)
+        self._served.pop(name, None)
+        made = self._made(definition)
+        if not gone and not made:
+            return
+        current = self._registry.current
+        gone = [one for one in gone if current.get(one.group, one.version, one.resource) is one]
+        self._registry.replace(current.without(gone).with_resources(made))
+
+    def _stop(self, name: str) -> None:
+        before = self._served.pop(name, None)
+        if before is not None and before.kinds:
+            self._registry.remove(before.kinds)
+
+    # --- what is said of them ---
+
+    async def sync(self, key: str) -> None:
+        """Bring a definition's names, conditions and APIServices into order."""
+        definition = self._informer.lister.get(key)
+        await self._register(key, definition)
+        if definition is None:
+            return
+        await self._name(key, definition)
+        definition = self._informer.lister.get(key) or definition
+        if is_true(definition, "NamesAccepted") and not is_true(definition, "Established"):
+            said = conditions.established(definition)
+            await self._say(key, "Established", said, definition)
+        for kind, say in (
+            ("KubernetesAPIApprovalPolicyConformant", conditions.approval(definition)),
+            ("NonStructuralSchema", conditions.non_structural(definition)),
+        ):
+            await self._say(key, kind, say, definition)
+        if "deletionTimestamp" in definition["metadata"]:
+            await self._clean(key, definition)
+        else:
+            await self._settle(key)
+
+    async def _settle(self, key: str) -> None:
+        """Find out whether what is stored is as it would be written today.
+
+        If so, it can go out as it is; if not, it is looked at again later.
+        """
+        made = self._served.get(key)
+        if made is None or made.shared.settled:
+            return
+        shared, kind = made.shared, made.stored
+        if not await self._all_settled(shared, kind):
+            delay_s = self._delays.get(key, SETTLE_AGAIN_S)
+            self._delays[key] = min(delay_s * 2, SETTLE_MOST_S)
+            self.queue.add_after(key, delay_s)
+            return
+        shared.settled = True
+        self._delays.pop(key, None)
+
+    async def _all_settled(self, shared: Shared, kind: Kind) -> bool:
+        count = 0
+        async with aclosing(scan(self._store, Range.prefix(kind.storage_prefix))) as items:
+            async for item in items:
+                count += 1
+                if count % LOOKED_AT == 0:
+                    await trio.lowlevel.checkpoint()
+                obj = read(kind, item.value)
+                if obj["apiVersion"] != kind.api_version or settled(shared, obj) != obj:
+                    return False
+        return True
+
+    async def _name(self, key: str, definition: Object) -> None:
+        """Give a definition the names that nobody else has."""
+        spec = definition["spec"]
+        status = definition.get("status") or {}
+        if spec["names"] == status.get("acceptedNames"):
+            return
+        group = [
+            other for other in self._informer.lister.list()
+            if other["spec"]["group"] == spec["group"]
+        ]  # fmt: skip
+        names = conditions.accept_names(definition, group)
+        now = format_time(self._env.now())
+
+        def named(old: Object) -> Object:
+            new = {**old, "status": {**(old.get("status") or {}), "acceptedNames": names.accepted}}
+            new = with_condition(new, "NamesAccepted", names.names, now)
+            if names.established is not None:
+                new = with_condition(new, "Established", names.established, now)
+            return new
+
+        if named(definition) == definition:
+            return
+        await self._patch_status(key, named)
+        for other in group:
+            if other["metadata"]["name"] != key:
+                self.queue.add(other["metadata"]["name"])
+
+    async def _say(self, key: str, kind: str, said: Said | None, definition: Object) -> None:
+        """Have a condition say something, if it does not yet."""
+        if said is None:
+            if conditions.condition(definition, kind) is None:
+                return
+        elif conditions.says(definition, kind, said):
+            return
+        now = format_time(self._env.now())
+        await self._patch_status(key, lambda old: with_condition(old, kind, said, now))
+
+    async def _patch_status(self, key: str, make: Callable[[Object], Object]) -> None:
+        target = Target(self._kind, "", key, "status")
+        await self._operations.patch(target, make, OWN)
+
+    # --- deletion ---
+
+    async def _clean(self, key: str, definition: Object) -> None:
+        """Delete the objects of a definition, then let go of it."""
+        if CLEANUP not in (definition["metadata"].get("finalizers") or ()):
+            return
+        made = self._served.get(key)
+        said = _NEVER
+        if made is not None and self._overlaps(made.stored):
+            said = _OVERLAPS
+        elif made is not None:
+            await self._say(key, "Terminating", _CLEANING, definition)
+            if await self._delete_objects(made.stored):
+                self.queue.add_after(key, LOOK_AGAIN_S)
+                return
+            said = _CLEANED
+        now = format_time(self._env.now())
+        await self._patch_status(key, lambda old: with_condition(old, "Terminating", said, now))
+
+        def released(old: Object) -> Object:
+            meta = dict(old["metadata"])
+            left = [name for name in meta.get("finalizers") or () if name != CLEANUP]
+            meta.pop("finalizers", None)
+            return {**old, "metadata": {**meta, "finalizers": left} if left else meta}
+
+        await self._operations.patch(Target(self._kind, "", key), released, OWN)
+
+    async def _delete_objects(self, kind: Kind) -> bool:
+        """Delete all objects of a kind; returns whether some are left."""
+        prefix = kind.storage_prefix
+        refused: ApiError | None = None
+        async for item in scan(self._store, Range.prefix(prefix)):
+            namespace, _, name = item.key[len(prefix) :].rpartition("/")
+            if b'"deletionTimestamp":"' in item.value:
+                continue
+            try:
+                await self._operations.delete(Target(kind, namespace, name), DeleteOptions(), _WHO)
+            except ApiError as error:
+                refused = error if error.code != 404 else refused
+        if refused is not None:
+            raise refused
+        left = await self._store.range(Range.prefix(prefix), limit=1)
+        return bool(left.items)
+
+    # --- APIServices ---
+
+    async def _register(self, key: str, definition: Object | None) -> None:
+        """Have an APIService for each version that is served, as for built-in ones."""
+        wanted: set[GroupVersion] = set()
+        if definition is not None:
+            spec = definition["spec"]
+            wanted = {
+                GroupVersion(spec["group"], version["name"])
+                for version in spec["versions"]
+                if version["served"]
+            }
+        before = self._versions.get(key, set())
+        if wanted == before:
+            return
+        self._versions[key] = wanted
+        for version in sorted(wanted - before):
+            await self._add_service(version)
+        elsewhere = set().union(*self._versions.values())
+        for version in sorted(before - wanted - elsewhere):
+            await self._drop_service(version)
+        if not wanted:
+            self._versions.pop(key, None)
+
+    async def _add_service(self, version: GroupVersion) -> None:
+        name = f"{version.version}.{version.group}"
+        body = {
+            "apiVersion": self._services.api_version,
+            "kind": self._services.kind,
+            "metadata": {"name": name, "labels": {AUTOMANAGED: "true"}},
+            "spec": {
+                "group": version.group,
+                "version": version.version,
+                "groupPriorityMinimum": GROUP_PRIORITY,
+                "versionPriority": VERSION_PRIORITY,
+            },
+        }
+        try:
+            await self._operations.create(Target(self._services, ""), body, OWN)
+        except ApiError as error:
+            if error.code != 409:
+                raise
+
+    async def _drop_service(self, version: GroupVersion) -> None:
+        name = f"{version.version}.{version.group}"
+        found = await self._store.get(self._services.key("", name))
+        if found is None or f'"{AUTOMANAGED}":"true"'.encode() not in found.value:
+            return
+        try:
+            await self._operations.delete(Target(self._services, "", name), DeleteOptions(), OWN)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+
+_WHO = OWN._replace(own=False, of_collection=True)

@@ -1,0 +1,150 @@
+"""Lists that are sets or maps, and resources inside of objects: what must hold for their values.
+
+Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype and objectmeta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kubetrio.kinds.apiextensions.structure import METADATA, Node
+from kubetrio.kinds.apiextensions.values import Checker
+from kubetrio.machinery.fielderrors import duplicate, invalid, required
+from kubetrio.machinery.names import GroupVersion
+from kubetrio.machinery.names_validation import dns1035_label, path_segment
+from kubetrio.machinery.objectmeta import validate_object_meta
+from kubetrio.machinery.status import Cause
+from kubetrio.schema.structural import Report
+from kubetrio.wire.jsonwire import encode
+
+Causes = list[Cause]
+
+
+def check_lists(schema: Checker, value: Any, path: str, out: Causes) -> None:
+    """Check that items of sets are different, and keys of maps.
+
+    Args:
+        schema: of the value.
+        value: a JSON value.
+        path: its path.
+        out: receives causes.
+    """
+    if not schema.lists:
+        return
+    if type(value) is dict:
+        for key, item in value.items():
+            known = schema.properties.get(key)
+            if known is not None:
+                check_lists(known, item, f"{path}.{key}" if path else key, out)
+            elif schema.others is not None:
+                check_lists(schema.others, item, f"{path}[{key}]", out)
+    elif type(value) is list:
+        kind = schema.schema.get("x-kubernetes-list-type")
+        if kind == "set":
+            out += [duplicate(f"{path}[{at}]", value[at]) for at in _repeated(value)]
+        elif kind == "map":
+            _check_map(schema, value, path, out)
+        if schema.items is not None:
+            for index, item in enumerate(value):
+                check_lists(schema.items, item, f"{path}[{index}]", out)
+
+
+def _repeated(values: list[Any]) -> list[int]:
+    """Indexes of the second of equal values."""
+    seen: dict[Any, int] = {}
+    found = []
+    for index, value in enumerate(values):
+        compound = type(value) in (dict, list)
+        key = (bytes, encode(_sorted(value))) if compound else (type(value), value)
+        times = seen.get(key, 0)
+        seen[key] = times + 1
+        if times == 1:
+            found.append(index)
+    return found
+
+
+def _sorted(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if type(value) is list else value
+
+
+def _check_map(schema: Checker, values: list[Any], path: str, out: Causes) -> None:
+    for index, item in enumerate(values):
+        if item is not None and type(item) is not dict:
+            detail = "must be an object for an array of list-type map"
+            out.append(invalid(f"{path}[{index}]", item, detail))
+            return
+    keys = [
+        {name: item[name] for name in schema.keys if name in item} if item else {}
+        for item in values
+    ]
+    out += [duplicate(f"{path}[{at}]", keys[at]) for at in _repeated(keys)]
+
+
+def check_embedded(node: Node, value: Any, path: str, out: Causes, *, root: bool = True) -> None:
+    """Check what resources inside of an object say of themselves.
+
+    Args:
+        node: schema of the value.
+        value: a JSON value.
+        path: its path.
+        out: receives causes.
+        root: whether it is the whole object, about which this says nothing.
+    """
+    if not (node.embeds or (node.embedded and not root)):
+        return
+    if type(value) is dict:
+        if node.embedded and not root:
+            _check_resource(value, path, out)
+        for key, item in value.items():
+            known = node.properties.get(key)
+            if known is not None:
+                check_embedded(known, item, f"{path}.{key}" if path else key, out, root=False)
+            elif node.others is not None:
+                check_embedded(node.others, item, f"{path}[{key}]", out, root=False)
+    elif type(value) is list and node.items is not None:
+        for index, item in enumerate(value):
+            check_embedded(node.items, item, f"{path}[{index}]", out, root=False)
+
+
+def _check_resource(value: dict[str, Any], path: str, out: Causes) -> None:
+    out += [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in value]
+    for name, item in value.items():
+        where = f"{path}.{name}"
+        if name in ("apiVersion", "kind"):
+            if type(item) is not str:
+                out.append(invalid(where, item, "must be a string"))
+            elif not item:
+                out.append(invalid(where, item, "must not be empty"))
+            elif name == "apiVersion":
+                _check_version(item, where, out)
+            elif messages := dns1035_label(item.lower()):
+                detail = "may have mixed case, but should otherwise match: " + ",".join(messages)
+                out.append(invalid(where, item, detail))
+        elif name == "metadata":
+            _check_metadata(item, where, out)
+
+
+def _check_version(text: str, path: str, out: Causes) -> None:
+    try:
+        GroupVersion.parse(text)
+    except ValueError as error:
+        out.append(invalid(path, text, str(error)))
+
+
+def _check_metadata(value: Any, path: str, out: Causes) -> None:
+    try:
+        meta = METADATA.decode(value, Report()) or {}
+    except ValueError as error:
+        out.append(invalid(path, value, str(error)))
+        return
+    meta = {**meta, "name": meta.get("name") or "fakename"}
+    found = validate_object_meta(
+        meta,
+        namespaced=bool(meta.get("namespace")),
+        name_check=path_segment,
+        standard_finalizers=False,
+    )
+    out += [replace(cause, field=path + cause.field.removeprefix("metadata")) for cause in found]

@@ -1,0 +1,431 @@
+"""Values against the schema of a custom resource, with the causes that kube-apiserver tells.
+
+Between alternatives (anyOf, oneOf) the causes of the one are told of which most was checked and
+found good; the numbers that checks return count that as kube-openapi does.
+
+Source: k8s.io/kube-openapi/pkg/validation/validate;
+k8s.io/apiextensions-apiserver/pkg/apiserver/validation (ratcheting: KEP-4008); OpenAPI 3.0.3
+schema object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kubetrio.kinds.apiextensions.causes import Out
+from kubetrio.kinds.apiextensions.patterns import matcher
+from kubetrio.kinds.apiextensions.structure import META_FIELDS
+from kubetrio.kinds.apiextensions.validation.formats import is_known
+from kubetrio.kinds.apiextensions.valueformats import FORMATS
+from kubetrio.kinds.apiextensions.valuenumbers import FRACTIONS, is_whole, number_checks
+from kubetrio.machinery.fielderrors import (
+    invalid,
+    not_supported,
+    quote,
+    required,
+    too_long,
+    too_many,
+    type_invalid,
+)
+from kubetrio.machinery.gonumbers import is_int64
+from kubetrio.wire.gojson import Float
+from kubetrio.wire.jsonwire import encode
+
+Json = dict[str, Any]
+_NUMBERS = frozenset({int, float, Float})
+_NAMES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    float: "number",
+    Float: "number",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+
+
+def type_name(value: Any) -> str:
+    """The JSON type of a value as kube-openapi names it."""
+    if type(value) is int:
+        return "integer" if is_int64(value) else "number"
+    return _NAMES[type(value)]
+
+
+class Old(NamedTuple):
+    """What stands for a value in the stored object.
+
+    Args:
+        schema: that both are of.
+        value: the old one.
+    """
+
+    schema: Checker
+    value: Any
+
+    def key(self, new: Any, name: str) -> Old | None:
+        """The same for a member, None where there is none."""
+        old = self.value
+        if type(old) is not dict or type(new) is not dict or name not in old or name not in new:
+            return None
+        inner = self.schema.child(name)
+        return None if inner is None else Old(inner, old[name])
+
+    def item(self, new: Any, index: int) -> Old | None:
+        """The same for an item of a list with keys; None of other lists."""
+        schema = self.schema
+        if schema.items is None or not schema.keys or type(self.value) is not list:
+            return None
+        mine = keys_of(schema, new[index])
+        if mine is None:
+            return None
+        for item in self.value:
+            if keys_of(schema, item) == mine:
+                return Old(schema.items, item)
+        return None
+
+    def equals(self, new: Any) -> bool:
+        """Whether nothing changed, as far as the schema can tell."""
+        old = self.value
+        if type(old) is not type(new) and not (type(old) in FRACTIONS and type(new) in FRACTIONS):
+            return False
+        if type(new) is dict:
+            if len(old) != len(new):
+                return False
+            for name, item in new.items():
+                inner = self.key(new, name)
+                if inner is None or not inner.equals(item):
+                    return False
+            return True
+        if type(new) is list:
+            if len(old) != len(new):
+                return False
+            if not self.schema.keys:
+                return deep_equal(old, new)
+            for index, item in enumerate(new):
+                inner = self.item(new, index)
+                if inner is None or not inner.equals(item):
+                    return False
+            return True
+        return bool(old == new)
+
+
+def deep_equal(one: Any, two: Any) -> bool:
+    """Whether two JSON values are the same, numbers of other types told apart."""
+    return bool(one == two) and encode([one]) == encode([two])
+
+
+def keys_of(schema: Checker, item: Any) -> tuple[Any, ...] | None:
+    """The values of the keys of an item, None of what is no object."""
+    if type(item) is not dict:
+        return None
+    return tuple(item.get(name, _MISSING) for name in schema.keys)
+
+
+_MISSING = object()
+
+
+class Checker:
+    """Checks values against one place in a schema.
+
+    Args:
+        schema: ``JSONSchemaProps`` as JSON.
+        loose: whether ``x-kubernetes-int-or-string`` says nothing, as it does for defaults.
+    """
+
+    __slots__ = (
+        "_all",
+        "_any",
+        "_enum",
+        "_format",
+        "_is_format",
+        "_limits",
+        "_not",
+        "_number",
+        "_one",
+        "_pattern",
+        "items",
+        "keys",
+        "lists",
+        "nullable",
+        "others",
+        "properties",
+        "required",
+        "schema",
+        "types",
+    )
+
+    lists: bool
+
+    def __init__(self, schema: Mapping[str, Any], *, loose: bool = False) -> None:
+        get = schema.get
+        self.schema = schema
+        kind = get("type") or ""
+        self.types: tuple[str, ...] = (kind,) if kind else ()
+        if get("x-kubernetes-int-or-string") and not loose:
+            self.types = ("integer", "string")
+        self.nullable = bool(get("nullable"))
+        name = get("format") or ""
+        self._format = name if name and is_known(kind, name) else ""
+        self._is_format = FORMATS.get(self._format.replace("-", "")) if self._format else None
+        allowed = get("enum")
+        self._enum = _Enum(allowed) if allowed else None
+        self._number = number_checks(schema, self.types, self._format)
+        self._limits = _Limits(
+            *(get(key) for key in ("maxLength", "minLength", "maxItems", "minItems")),
+            *(get(key) for key in ("maxProperties", "minProperties")),
+        )
+        pattern = get("pattern")
+        self._pattern = (pattern, matcher(pattern)) if pattern else None
+        self.properties = {
+            key: Checker(it, loose=loose) for key, it in (get("properties") or {}).items()
+        }
+        others, items = get("additionalProperties"), get("items")
+        self.others = Checker(others, loose=loose) if isinstance(others, Mapping) else None
+        self.items = Checker(items, loose=loose) if isinstance(items, Mapping) else None
+        self.required: Sequence[str] = tuple(get("required") or ())
+        self.keys: Sequence[str] = ()
+        if get("x-kubernetes-list-type") == "map":
+            self.keys = tuple(get("x-kubernetes-list-map-keys") or ())
+        self._any = [Checker(it, loose=loose) for it in get("anyOf") or ()]
+        self._one = [Checker(it, loose=loose) for it in get("oneOf") or ()]
+        self._all = [Checker(it, loose=loose) for it in get("allOf") or ()]
+        inner = get("not")
+        self._not = None if inner is None else Checker(inner, loose=loose)
+        listed = get("x-kubernetes-list-type") in ("set", "map")
+        below = [*self.properties.values(), *filter(None, (self.others, self.items))]
+        self.lists = listed or any(one.lists for one in below)
+
+    def child(self, name: str) -> Checker | None:
+        """The schema of a member, None where there is none."""
+        return self.properties.get(name, self.others)
+
+    def check(self, value: Any, name: str, old: Old | None, out: Out) -> int:
+        """Check a value.
+
+        Args:
+            value: a JSON value.
+            name: its path, empty for the whole of what is checked.
+            old: what it was, None for what is not known.
+            out: receives causes.
+
+        Returns:
+            How much was looked at, for the choice between alternatives.
+        """
+        count = 0
+        if self.types or self._format:
+            count += self._type(value, name, out)
+        if value is None:
+            if self._enum is not None:
+                self._enum.check(value, name, out)
+            return count
+        count += bool(self.types or self._format)
+        count += self._junctors(value, name, old, out) + 1
+        kind = type(value)
+        if kind is str:
+            self._text(value, name, out)
+            count += 1
+            if self._is_format is not None:
+                count += 1
+                if not self._is_format(value):
+                    _type_error(self._format, value, name, out)
+        elif kind in _NUMBERS:
+            self._number(value, name, out)
+            count += 2
+        elif kind is list:
+            count += self._list(value, name, old, out) + 2
+        if self._enum is not None:
+            self._enum.check(value, name, out)
+        count += 1
+        if kind is dict:
+            count += self._object(value, name, old, out) + 1
+        return count + 1
+
+    def _type(self, value: Any, name: str, out: Out) -> int:
+        types, wanted = self.types, self._format
+        if value is None:
+            if types and not self.nullable:
+                _type_error(",".join(types), "null", name, out)
+                return 0
+            return 1
+        mine = type_name(value)
+        if mine in types:
+            return 1
+        fits = mine == "number" and "integer" in types and is_whole(value)
+        fits = fits or (mine == "integer" and "number" in types)
+        if fits:
+            return 1
+        numeric = "number" in types or "integer" in types
+        if wanted:
+            if mine in ("string", "array"):
+                if not numeric:
+                    return 1
+            else:
+                form = {"integer": "int64", "number": "float64"}.get(mine, "")
+                if form != wanted:
+                    _type_error(wanted, form, name, out)
+                    return 0
+        if not types:
+            return 1
+        _type_error(",".join(types), mine, name, out)
+        return 0
+
+    # --- junctors ---
+
+    def _junctors(self, value: Any, name: str, old: Old | None, out: Out) -> int:
+        count = 1
+        if self._any:
+            count += self._any_of(value, name, old, out)
+        if self._one:
+            count += self._one_of(value, name, old, out)
+        if self._all:
+            good = 0
+            for one in self._all:
+                before = len(out)
+                count += one.check(value, name, old, out)
+                good += len(out) == before
+            if good != len(self._all):
+                none = "" if good else ". None validated"
+                out.plain(f"{quote(name)} must validate all the schemas (allOf){none}")
+        if self._not is not None:
+            inner = Out(out.prefix)
+            self._not.check(value, name, old, inner)
+            if not inner:
+                out.plain(f"{quote(name)} must not validate the schema (not)")
+        return count
+
+    def _any_of(self, value: Any, name: str, old: Old | None, out: Out) -> int:
+        best: tuple[int, Out] | None = None
+        for one in self._any:
+            inner = Out(out.prefix)
+            count = one.check(value, name, old, inner)
+            if not inner:
+                return count
+            if best is None or count > best[0]:
+                best = count, inner
+        out.plain(f"{quote(name)} must validate at least one schema (anyOf)")
+        count, causes = best or (0, Out())
+        out += causes
+        return count
+
+    def _one_of(self, value: Any, name: str, old: Old | None, out: Out) -> int:
+        best: tuple[int, Out] | None = None
+        good, first = 0, 0
+        for one in self._one:
+            inner = Out(out.prefix)
+            count = one.check(value, name, old, inner)
+            if not inner:
+                good += 1
+                first = first or count
+                best = None
+            elif not good and (best is None or count > best[0]):
+                best = count, inner
+        if good == 1:
+            return first
+        found = f"Found {good} valid alternatives" if good else "Found none valid"
+        out.plain(f"{quote(name)} must validate one and only one schema (oneOf). {found}")
+        if best is None:
+            return 0
+        out += best[1]
+        return best[0]
+
+    # --- values ---
+
+    def _text(self, value: str, name: str, out: Out) -> None:
+        limits = self._limits
+        if limits.max_length is not None and len(value) > limits.max_length:
+            out.append(too_long(out.path(name), limits.max_length))
+        elif limits.min_length is not None and len(value) < limits.min_length:
+            detail = f"{name} in body should be at least {limits.min_length} chars long"
+            out.append(invalid(out.path(name), value, detail))
+        elif self._pattern is not None and not self._pattern[1](value):
+            detail = f"{name} in body should match '{self._pattern[0]}'"
+            out.append(invalid(out.path(name), value, detail))
+
+    def _list(self, value: list[Any], name: str, old: Old | None, out: Out) -> int:
+        count, limits = 0, self._limits
+        if self.items is not None:
+            for index, item in enumerate(value):
+                was = None if old is None else old.item(value, index)
+                count += _ratcheted(self.items, item, f"{name}[{index}]", was, out)
+        if limits.min_items is not None and len(value) < limits.min_items:
+            detail = f"{name} in body should have at least {limits.min_items} items"
+            out.append(invalid(out.path(name), len(value), detail))
+        if limits.max_items is not None and len(value) > limits.max_items:
+            out.append(too_many(out.path(name), len(value), limits.max_items))
+        return count
+
+    def _object(self, value: Json, name: str, old: Old | None, out: Out) -> int:
+        count, limits = 0, self._limits
+        if limits.min_properties is not None and len(value) < limits.min_properties:
+            detail = f"{name} in body should have at least {limits.min_properties} properties"
+            out.append(invalid(out.path(name), len(value), detail))
+        if limits.max_properties is not None and len(value) > limits.max_properties:
+            out.append(too_many(out.path(name), len(value), limits.max_properties))
+        others, properties = self.others, self.properties
+        for key, item in value.items():
+            inner = properties.get(key)
+            if inner is not None:
+                where = f"{name}.{key}" if name else key
+            elif others is not None:
+                inner, where = others, f"{name}.{key}"
+            else:
+                continue
+            was = None
+            if old is not None and (name or key not in META_FIELDS - {"metadata"}):
+                was = old.key(value, key)
+            count += _ratcheted(inner, item, where, was, out)
+        for key in self.required:
+            if key not in value:
+                out.append(required(out.path(f"{name}.{key}")))
+        return count
+
+
+def _ratcheted(schema: Checker, value: Any, name: str, old: Old | None, out: Out) -> int:
+    """Check a part; what was wrong before and did not change is let be."""
+    before = len(out)
+    count = schema.check(value, name, old, out)
+    if old is not None and len(out) > before and old.equals(value):
+        del out[before:]
+    return count
+
+
+class _Limits(NamedTuple):
+    """Bounds of sizes, None where there are none."""
+
+    max_length: int | None
+    min_length: int | None
+    max_items: int | None
+    min_items: int | None
+    max_properties: int | None
+    min_properties: int | None
+
+
+def _type_error(wanted: str, given: str, name: str, out: Out) -> None:
+    detail = f"{name} in body must be of type {wanted}: {quote(given)}"
+    out.append(type_invalid(out.path(name), given, detail))
+
+
+class _Enum:
+    """The values that are allowed."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+        self._texts = frozenset(value for value in values if type(value) is str)
+        self._shown = [
+            item if type(item) is str else encode([item]).decode()[1:-1] for item in values
+        ]
+
+    def check(self, value: Any, name: str, out: Out) -> None:
+        if type(value) is str:
+            if value in self._texts:
+                return
+        elif any(_same(value, item) for item in self._values):
+            return
+        out.append(not_supported(out.path(name), value, self._shown))
+
+
+def _same(value: Any, item: Any) -> bool:
+    if type(value) in _NUMBERS and type(item) in _NUMBERS:
+        return bool(value == item)
+    return type(value) is type(item) and deep_equal(value, item)

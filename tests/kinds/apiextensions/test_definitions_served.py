@@ -1,0 +1,307 @@
+"""CustomResourceDefinitions on a running server: what is served, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from kubetrio.client.client import Client
+from kubetrio.config import Config, Serving
+from kubetrio.machinery.status import ApiError
+from kubetrio.server import Server, open_server
+
+Object = dict[str, Any]
+API = "apiextensions.k8s.io/v1"
+GROUP = "zoo.example.com"
+SPEC: Object = {
+    "type": "object",
+    "properties": {
+        "legs": {"type": "integer", "minimum": 0, "default": 4},
+        "sort": {"type": "string", "maxLength": 10},
+        "tags": {
+            "type": "array",
+            "items": {"type": "string"},
+            "x-kubernetes-list-type": "set",
+        },
+    },
+}
+
+
+def schema(spec: Object | None = None) -> Object:
+    """The schema of a version."""
+    return {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec or SPEC}}}
+
+
+def version(name: str = "v1", *, storage: bool = True, **more: Any) -> Object:
+    """A version of a definition."""
+    return {"name": name, "served": True, "storage": storage, "schema": schema(), **more}
+
+
+def definition(plural: str = "beasts", kind: str = "Beast", *versions: Object) -> Object:
+    """A CustomResourceDefinition."""
+    return {
+        "apiVersion": API,
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": list(versions) or [version()],
+        },
+    }
+
+
+def beast(name: str, api: str = "v1", **spec: Any) -> Object:
+    """An object of the definition."""
+    return {
+        "apiVersion": f"{GROUP}/{api}",
+        "kind": "Beast",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }
+
+
+def conditions(obj: Object) -> dict[str, tuple[str, str]]:
+    """Conditions of a definition: (status, reason) by type."""
+    found = (obj.get("status") or {}).get("conditions") or ()
+    return {one["type"]: (one["status"], one["reason"]) for one in found}
+
+
+async def settled(client: Client, name: str, kind: str = "NamesAccepted") -> Object:
+    """A definition once it has been looked at."""
+    with trio.fail_after(10):
+        while True:
+            found = await client.get(client.kind(API, "CustomResourceDefinition"), name)
+            said = conditions(found)
+            if kind in said and (
+                said[kind][0] == "False" or said.get("Established", ("", ""))[0] == "True"
+            ):
+                return found
+            await trio.sleep(0.01)
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for something, up to ten seconds."""
+    with trio.fail_after(10):
+        while True:
+            if await holds():
+                return
+            await trio.sleep(0.01)
+
+
+async def define(client: Client, body: Object) -> Object:
+    """Make a definition, and wait until it is looked at."""
+    made = await client.create(body)
+    return await settled(client, made["metadata"]["name"])
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    """A running server."""
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=0))
+    async with open_server(config) as running:
+        yield running
+
+
+async def test_conditions_in_their_order(server: Server) -> None:
+    """Names first, then the endpoint, in kube-apiserver's words."""
+    found = await define(server.client(), definition())
+    assert list(conditions(found).items()) == [
+        ("NamesAccepted", ("True", "NoConflicts")),
+        ("Established", ("True", "InitialNamesAccepted")),
+    ]
+    assert found["status"]["acceptedNames"] == found["spec"]["names"]
+    assert found["status"]["storedVersions"] == ["v1"]
+
+
+async def test_objects_are_defaulted_and_pruned(server: Server) -> None:
+    """By the schema, before they are stored."""
+    client = server.client()
+    await define(client, definition())
+    made = await client.create(beast("a", sort="cat", wings=2))
+    assert made["spec"] == {"sort": "cat", "legs": 4}
+
+
+async def test_objects_that_are_not_valid(server: Server) -> None:
+    """422, with every cause."""
+    client = server.client()
+    await define(client, definition())
+    with pytest.raises(ApiError) as caught:
+        await client.create(beast("a", legs=-1, tags=["x", "x"]))
+    assert caught.value.code == 422
+    assert "spec.legs in body should be greater than or equal to 0" in caught.value.message
+    assert 'spec.tags[1]: Duplicate value: "x"' in caught.value.message
+
+
+async def test_objects_that_are_too_deep(server: Server) -> None:
+    """400, and no failure of the server."""
+    client = server.client()
+    await define(client, definition())
+    deep: Object = {}
+    for _ in range(500):
+        deep = {"a": deep}
+    with pytest.raises(ApiError, match="exceeded max depth"):
+        await client.create(beast("a", deep=deep))
+
+
+async def test_names_that_are_taken(server: Server) -> None:
+    """The second definition of a kind is not served until the first goes."""
+    client = server.client()
+    await define(client, definition())
+    await client.create(definition("animals", "Beast"))
+    found = await settled(client, f"animals.{GROUP}")
+    assert conditions(found) == {
+        "NamesAccepted": ("False", "ListKindConflict"),
+        "Established": ("False", "NotAccepted"),
+    }
+    await client.delete(client.kind(API, "CustomResourceDefinition"), f"beasts.{GROUP}")
+
+    async def served() -> bool:
+        return (GROUP, "v1", "animals") in server.api.registry.resources
+
+    await until(served)
+
+
+async def test_deletion_takes_objects_first(server: Server) -> None:
+    """An object with a finalizer holds the definition up, and creates are refused meanwhile."""
+    client = server.client()
+    await define(client, definition())
+    held = beast("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    await client.create(held)
+    await client.create(beast("free"))
+    crds = client.kind(API, "CustomResourceDefinition")
+    await client.delete(crds, f"beasts.{GROUP}")
+    beasts = client.kind(f"{GROUP}/v1", "Beast")
+
+    async def one_left() -> bool:
+        return len((await client.list(beasts)).items) == 1
+
+    await until(one_left)
+    waiting = await client.get(crds, f"beasts.{GROUP}")
+    assert conditions(waiting)["Terminating"] == ("True", "InstanceDeletionInProgress")
+    with pytest.raises(ApiError, match="definition is terminating"):
+        await client.create(beast("late"))
+    await client.patch(beasts, "held", {"metadata": {"finalizers": None}}, namespace="default")
+
+    async def gone() -> bool:
+        return (GROUP, "v1", "beasts") not in server.api.registry.resources
+
+    await until(gone)
+
+
+async def test_definitions_of_what_is_built_in(server: Server) -> None:
+    """They are not served, and their deletion takes no object with it."""
+    client = server.client()
+    await define(client, definition())
+    body = definition("customresourcedefinitions", "Copy", version("v9"))
+    body["metadata"] = {
+        "name": "customresourcedefinitions.apiextensions.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+    }
+    body["spec"]["group"] = "apiextensions.k8s.io"
+    await client.create(body)
+    policy = "KubernetesAPIApprovalPolicyConformant"
+    found = await settled(client, body["metadata"]["name"], policy)
+    assert conditions(found)[policy] == (
+        "False", "UnapprovedAnnotation",
+    )  # fmt: skip
+    key = ("apiextensions.k8s.io", "v9", "customresourcedefinitions")
+    assert key not in server.api.registry.resources
+    crds = client.kind(API, "CustomResourceDefinition")
+    await client.delete(crds, found["metadata"]["name"])
+
+    async def gone() -> bool:
+        return {item["metadata"]["name"] for item in (await client.list(crds)).items} == {
+            f"beasts.{GROUP}"
+        }
+
+    await until(gone)
+
+
+async def test_apiservices_of_versions(server: Server) -> None:
+    """Each version that is served has a local one, which goes with it."""
+    client = server.client()
+    await define(client, definition())
+    services = client.kind("apiregistration.k8s.io/v1", "APIService")
+    found = await client.get(services, f"v1.{GROUP}")
+    assert found["spec"] == {
+        "group": GROUP, "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 100,
+    }  # fmt: skip
+    assert found["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
+    await client.delete(client.kind(API, "CustomResourceDefinition"), f"beasts.{GROUP}")
+
+    async def gone() -> bool:
+        left = (await client.list(services)).items
+        return f"v1.{GROUP}" not in {item["metadata"]["name"] for item in left}
+
+    await until(gone)
+
+
+async def test_a_new_default_is_seen_in_old_objects(server: Server) -> None:
+    """Without a write: the resourceVersion stays."""
+    client = server.client()
+    await define(client, definition())
+    old = await client.create(beast("a", sort="cat"))
+    spec = {
+        **SPEC,
+        "properties": {**SPEC["properties"], "sound": {"type": "string", "default": "?"}},
+    }
+    changed = [version(schema=schema(spec))]
+    await client.patch(
+        client.kind(API, "CustomResourceDefinition"),
+        f"beasts.{GROUP}",
+        {"spec": {"versions": changed}},
+    )
+    got = await client.get(client.kind(f"{GROUP}/v1", "Beast"), "a", namespace="default")
+    assert got["spec"] == {"sort": "cat", "legs": 4, "sound": "?"}
+    assert got["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
+
+
+async def test_objects_of_an_older_storage_version(server: Server) -> None:
+    """They are read in any version, and rewritten by whoever writes them."""
+    client = server.client()
+    await define(client, definition())
+    await client.create(beast("a", sort="cat"))
+    both = [version("v2"), version("v1", storage=False)]
+    crds = client.kind(API, "CustomResourceDefinition")
+    changed = await client.patch(crds, f"beasts.{GROUP}", {"spec": {"versions": both}})
+    assert changed["status"]["storedVersions"] == ["v1", "v2"]
+    for api in ("v1", "v2"):
+        kind = client.kind(f"{GROUP}/{api}", "Beast")
+        got = await client.get(kind, "a", namespace="default")
+        assert got["apiVersion"] == f"{GROUP}/{api}"
+        assert got["spec"] == {"sort": "cat", "legs": 4}
+    written = await client.patch(kind, "a", {"spec": {"legs": 3}}, namespace="default")
+    assert written["spec"] == {"sort": "cat", "legs": 3}
+
+
+async def test_stored_bytes_go_out_once_it_is_known_that_they_may(server: Server) -> None:
+    """A collection without older objects needs no look at each of them."""
+    client = server.client()
+    await define(client, definition())
+    await client.create(beast("a"))
+    kind = server.api.registry.resources[GROUP, "v1", "beasts"]
+
+    async def known() -> bool:
+        return kind.settle is None
+
+    await until(known)
+    assert kind.waiting is None
+
+
+async def test_definitions_are_served_after_a_restart(tmp_path: Path) -> None:
+    """From the first request on."""
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=0))
+    async with open_server(config) as server:
+        await define(server.client(), definition())
+        await server.client().create(beast("a", sort="cat"))
+    async with open_server(config) as server:
+        client = server.client()
+        got = await client.get(client.kind(f"{GROUP}/v1", "Beast"), "a", namespace="default")
+        assert got["spec"] == {"sort": "cat", "legs": 4}
