@@ -110,6 +110,22 @@ def _allowed(server: InProcess, write: Write) -> bool:
     )
 
 
+def context_of(
+    server: InProcess, trust: Trust | None = None, config: Config | None = None
+) -> Context:
+    """What controllers of a server are made of; for the arguments see `running`."""
+    api = server.api
+    return Context(
+        api.registry,
+        api.operations,
+        api.informers,
+        api.quotas,
+        api.env,
+        config or server.config,
+        trust or Trust(RootBundle(), api.authorizer.authorize),
+    )
+
+
 @asynccontextmanager
 async def running(
     server: InProcess, *names: str, trust: Trust | None = None, config: Config | None = None
@@ -122,16 +138,7 @@ async def running(
         trust: what they are given of it; its authorizers and nothing else when None.
         config: flags of them in place of the server's.
     """
-    api = server.api
-    context = Context(
-        api.registry,
-        api.operations,
-        api.informers,
-        api.quotas,
-        api.env,
-        config or server.config,
-        trust or Trust(RootBundle(), api.authorizer.authorize),
-    )
+    context = context_of(server, trust, config)
     made = [TABLE[name].make(name, context) for name in names]
     async with trio.open_nursery() as nursery:
         for one in made:

@@ -15,12 +15,12 @@ from kubetrio.admission.attributes import Operation
 from kubetrio.admission.plugin import Base
 from kubetrio.assembly import Parts
 from kubetrio.client.client import Client
-from kubetrio.controllers.table import TABLE, Context, made
+from kubetrio.controllers.table import TABLE, made
 from kubetrio.env import Env
 from kubetrio.groups import ungrouped
 from kubetrio.informers.controller import Controller
-from kubetrio.kinds.common.trust import RootBundle, Trust
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo
+from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, open_api
 
 ACCOUNTS = "system:serviceaccount:kube-system:"
@@ -121,16 +121,7 @@ async def controlled(
     parts = parts or Parts()
     parts = Parts(admission=[*parts.admission, writes], kinds=parts.kinds)
     async with open_api(seed=seed, env=env, parts=parts) as server:
-        api = server.api
-        context = Context(
-            api.registry,
-            api.operations,
-            api.informers,
-            api.quotas,
-            api.env,
-            server.config,
-            Trust(RootBundle(), api.authorizer.authorize),
-        )
+        context = context_of(server)
         running = made(names, context, TABLE)
         async with trio.open_nursery() as nursery:
             for controller in running:

@@ -233,6 +233,7 @@ def test_manifests_can_be_replaced_and_deleted(applied: tuple[Kubectl, str]) -> 
         "v1/PersistentVolume",
         "v1/PersistentVolumeClaim",
         "v1/Pod",
+        "networking.k8s.io/v1/ServiceCIDR",  # for the ten seconds that other servers may need
     }
     assert ("v1/Pod", "shop", "native-sidecar") not in left
 

@@ -34,7 +34,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     from kubetrio.testing import process
 
     folder = tmp_path_factory.mktemp("facts")
-    running = process.start(folder / "data", folder / "log")
+    # Controllers of a cluster would add to what is found.
+    alone = "--controllers=clusterrole-aggregation-controller"
+    running = process.start(folder / "data", folder / "log", alone)
     try:
         with Client(from_kubeconfig(running.kubeconfig)) as client:
             names = list(server.make(client, folder / "inputs", private=True))

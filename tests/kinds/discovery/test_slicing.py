@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from kubetrio.client.client import Client
-from kubetrio.controllers.table import Context
 from kubetrio.controllers.table import made as made_
+from kubetrio.testing.controllers import context_of
 from kubetrio.testing.controlling import Controlled, controlled
 
 Object = dict[str, Any]
@@ -240,9 +240,7 @@ async def test_endpoints_whose_service_is_gone_go_at_the_start() -> None:
         client = before.client
         for name, annotations in (("old", {}), ("lock", {LEADER: "{}"})):
             await client.create(bare(name, annotations))
-        api = before.server.api
-        context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
-        (controller,) = made_([ENDPOINTS], context)
+        (controller,) = made_([ENDPOINTS], context_of(before.server))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(controller.run)
             assert await endpoints_of(before, "old") is None

@@ -17,7 +17,7 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
 from kubetrio.assembly import Parts, sqlite_store
 from kubetrio.config import Config
-from kubetrio.controllers.table import TABLE, Context, Row, made
+from kubetrio.controllers.table import TABLE, Row, made
 from kubetrio.env import Env
 from kubetrio.kinds.common.acting import controller_user
 from kubetrio.kinds.common.garbage.collector import ACCOUNT
@@ -26,6 +26,7 @@ from kubetrio.machinery.identity import Decision, Verdict
 from kubetrio.machinery.status import ApiError
 from kubetrio.store.errors import Unreadable
 from kubetrio.store.model import Range, RangeResult, Store
+from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, in_memory, open_api
 from kubetrio.testing.widgets import widget, widgets
 
@@ -447,9 +448,7 @@ async def test_what_cannot_be_read_does_not_stop_the_rest(autojump_clock: MockCl
             opened[0].locked = "/registry/secrets/"
             async with trio.open_nursery() as nursery:
                 name = "garbage-collector-controller"
-                api = server.api
-                context = Context(api.registry, api.operations, api.informers, api.quotas, api.env)
-                [collector] = made([name], context)
+                [collector] = made([name], context_of(server))
                 nursery.start_soon(collector.run)
                 world = World(server)
                 owner, owned = await family(world)
