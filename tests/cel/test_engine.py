@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubetrio.cel import engine
+from kubetrio.cel import engine, expressions
 from kubetrio.cel.engine import NOT_INSTALLED
 from kubetrio.cel.expressions import admission_scope, check
 from kubetrio.kinds.apiextensions.validation.schemarules import compile_rules
@@ -26,6 +26,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise ImportError(name)
 
     engine._load.cache_clear()
+    expressions._environment.cache_clear()  # what was made with the engine works without it
     monkeypatch.setattr(engine, "import_module", missing)
     yield
     engine._load.cache_clear()

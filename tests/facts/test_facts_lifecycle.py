@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
+
 def comparable(rows: dict[str, Any]) -> dict[str, Any]:
     """Rows without whether a protected object is still there: here a controller lets it go."""
     if any("protection" in name for name in rows.get("deleteForeground", [0, "", None])[2] or ()):
