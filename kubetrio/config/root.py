@@ -76,7 +76,8 @@ class Config(Section):
     aggregation: Aggregation = field(default_factory=Aggregation)
     controllers: tuple[str, ...] = flag(
         "controllers", CONTROLLERS, ("*",),
-        "which controllers run: * for all, NAME for one, *,-NAME for all but one; leave out those "
+        "which controllers run: * for all, -* for none, NAME for one, *,-NAME for all but one; "
+        "leave out those "
         "that a kube-controller-manager beside this server runs",
         more="They are `bootstrap-signer-controller`, "
         "`certificatesigningrequest-approving-controller`, "

@@ -23,7 +23,7 @@ from kubetrio.kinds.rbac.aggregation import ClusterRoleAggregation
 from kubetrio.resources.operations import Operations
 from kubetrio.schema.registry import LiveRegistry
 
-ALL = "*"
+ALL, NONE = "*", "-*"
 
 
 class Context(NamedTuple):
@@ -250,7 +250,7 @@ def chosen(asked: Sequence[str], table: Mapping[str, Row] = TABLE) -> list[str]:
 
     Args:
         asked: names, names after a ``-``, and ``*``, as for kube-controller-manager; of several
-            that are about one controller the first holds.
+            that are about one controller the first holds.  ``-*`` means none that is not named.
         table: all there are.
 
     Raises:
@@ -259,16 +259,15 @@ def chosen(asked: Sequence[str], table: Mapping[str, Row] = TABLE) -> list[str]:
     names = {row.alias: name for name, row in table.items() if row.alias}
     names.update((name, name) for name in table)
     said: dict[str, bool] = {}
+    everything = ALL in asked and NONE not in asked
     for entry in asked:
-        if entry == ALL:
+        if entry in (ALL, NONE):
             continue
         name = entry.removeprefix("-")
         if name not in names:
             raise UnknownController(f'"{name}" is not in the list of known controllers')
         said.setdefault(names[name], not entry.startswith("-"))
-    return [
-        name for name, row in table.items() if said.get(name, ALL in asked and row.on_by_default)
-    ]
+    return [name for name, row in table.items() if said.get(name, everything and row.on_by_default)]
 
 
 def made(
