@@ -172,6 +172,7 @@ def test_numbers_for_the_page_do_not_cost_a_look_at_every_request() -> None:
 
     def cost(each: int) -> int:
         server, _ = full(8, each)
-        return lines(server.queues) + lines(server.flows)
+        # What the garbage collector lets go of meanwhile may run lines of its own.
+        return min(lines(server.queues) + lines(server.flows) for _ in range(3))
 
     assert cost(1000) < 2 * cost(10)
