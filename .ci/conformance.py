@@ -44,6 +44,7 @@ def main(arguments: list[str]) -> int:
         command = [
             sys.executable, "-m", "kubetrio", "serve", "--data-dir", str(Path(folder, "data")),
             "--secure-port", "0", "--token-auth-file", str(tokens),
+            "--disable-admission-plugins=ServiceAccount",
         ]  # fmt: skip
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
