@@ -38,10 +38,10 @@ from kubetrio.kinds.common.trust import SigningPair, Trust
 from kubetrio.logs import Log
 from kubetrio.machinery.asking import allowed
 from kubetrio.machinery.identity import Attributes, UserInfo
-from kubetrio.machinery.status import OBJECT_MODIFIED, ApiError, conflict
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.resources.operations import Operations
-from kubetrio.resources.writes import DeleteOptions, Target
+from kubetrio.resources.seen import delete_seen, if_unchanged
+from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
 
@@ -108,15 +108,12 @@ class _Requests(Controller):
 
     async def _write(self, request: Object, subresource: str, status: Object) -> None:
         """Write the status of a request, if it is still the one that was looked at."""
-        meta = request["metadata"]
-        target = Target(self._kind, "", meta["name"], subresource)
+        target = Target(self._kind, "", request["metadata"]["name"], subresource)
 
         def changed(stored: Object) -> Object:
-            if stored["metadata"]["resourceVersion"] != meta["resourceVersion"]:
-                raise conflict(self._kind.group_resource, meta["name"], OBJECT_MODIFIED)
             return {**stored, "metadata": dict(stored["metadata"]), "status": status}
 
-        await self._operations.patch(target, changed, self._who)
+        await self._operations.patch(target, if_unchanged(target, request, changed), self._who)
 
     async def _read(self, request: Object) -> Wanted:
         return await self._env.run_blocking(read_request, request["spec"].get("request") or "")
@@ -332,12 +329,8 @@ class RequestCleaning(_Requests):
         if left_s >= 0:
             self.queue.add_after(meta["name"], left_s + 1)  # stored times are whole seconds
             return
-        options = DeleteOptions(uid=meta["uid"])
-        try:
-            await self._operations.delete(Target(self._kind, "", meta["name"]), options, self._who)
-        except ApiError as error:
-            if error.code not in (404, 409):  # gone, or another one by now
-                raise
+        target = Target(self._kind, "", meta["name"])
+        await delete_seen(self._operations, target, request, self._who)
 
 
 def due_at(request: Object) -> list[float]:

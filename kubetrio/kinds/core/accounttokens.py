@@ -26,6 +26,7 @@ from kubetrio.machinery.status import OBJECT_MODIFIED, ApiError, conflict
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.resources import revising
 from kubetrio.resources.operations import Operations
+from kubetrio.resources.seen import delete_seen, if_unchanged
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType, Range
@@ -154,13 +155,7 @@ class AccountTokens(Controller):
         if account is not None:
             await self._fill(target, secret, account)
             return
-        try:
-            await self._operations.delete(
-                target, DeleteOptions(uid=secret["metadata"]["uid"]), MANAGER
-            )
-        except ApiError as error:
-            if error.code not in (404, 409):  # gone, or another one by now
-                raise
+        await delete_seen(self._operations, target, secret, MANAGER)
 
     async def _account(self, namespace: str, wanted: _Account) -> Object | None:
         found = await self._store.get(self._accounts.key(namespace, wanted.name))
@@ -207,13 +202,11 @@ class AccountTokens(Controller):
         annotations = {**(meta.get("annotations") or {}), NAME: owner["name"], UID: owner["uid"]}
 
         def filled(stored: Object) -> Object:
-            if stored["metadata"]["resourceVersion"] != meta["resourceVersion"]:
-                raise conflict(self._secrets.group_resource, target.name, OBJECT_MODIFIED)
             new = {**stored["metadata"], "annotations": dict(sorted(annotations.items()))}
             return {**stored, "metadata": new, "data": dict(sorted(data.items()))}
 
         try:
-            await self._operations.patch(target, filled, MANAGER)
+            await self._operations.patch(target, if_unchanged(target, secret, filled), MANAGER)
         except ApiError as error:
             if error.code not in (404, 409):  # it comes again, if it is still there
                 raise

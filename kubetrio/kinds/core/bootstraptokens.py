@@ -19,11 +19,11 @@ from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.reflector import Reflector
 from kubetrio.kinds.common.acting import acting_as
-from kubetrio.machinery.status import OBJECT_MODIFIED, ApiError, conflict
 from kubetrio.machinery.timestamps import parse_time
 from kubetrio.resources import revising
 from kubetrio.resources.operations import Operations
-from kubetrio.resources.writes import DeleteOptions, Target
+from kubetrio.resources.seen import delete_seen, if_unchanged
+from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
 
@@ -139,13 +139,7 @@ class TokenCleaning(Controller):
         if left > 0:
             self.queue.add_after(key, left)
             return
-        try:
-            await self._operations.delete(
-                target, DeleteOptions(uid=secret["metadata"]["uid"]), self._who
-            )
-        except ApiError as error:
-            if error.code not in (404, 409):  # gone, or another one by now
-                raise
+        await delete_seen(self._operations, target, secret, self._who)
 
 
 class ClusterInfoSigning(Controller):
@@ -215,12 +209,10 @@ class ClusterInfoSigning(Controller):
             self.queue.add_after(CLUSTER_INFO, min(ends))
         if wanted == data:
             return
-        version = config["metadata"]["resourceVersion"]
 
         def signed(stored: Object) -> Object:
-            if stored["metadata"]["resourceVersion"] != version:
-                raise conflict(self._target.resource.group_resource, CLUSTER_INFO, OBJECT_MODIFIED)
             new = {**stored, "metadata": dict(stored["metadata"])}
             return {**new, "data": dict(sorted(wanted.items()))}
 
-        await self._operations.patch(self._target, signed, self._who)
+        change = if_unchanged(self._target, config, signed)
+        await self._operations.patch(self._target, change, self._who)
