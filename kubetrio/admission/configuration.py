@@ -272,9 +272,3 @@ def _is_unversioned(data: bytes) -> bool:
 
 def _opening(path: Path, error: OSError) -> str:
     return f"open {path}: {(error.strerror or str(error)).lower()}"
-
-
-def aggregate(texts: Sequence[str]) -> str:
-    """Several errors as Go's aggregate prints them: each once."""
-    unique = list(dict.fromkeys(texts))
-    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from kubetrio.logs import Log
 from kubetrio.machinery import fielderrors
-from kubetrio.machinery.gotext import quote
+from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.names_validation import dns1123_subdomain
 from kubetrio.machinery.status import Cause
 from kubetrio.wire import yamlwire
@@ -294,8 +294,7 @@ def parse(data: bytes) -> Policy:
         )
     causes = [*_causes(said)]
     if causes:
-        texts = list(dict.fromkeys(f"{one.field}: {one.message}" for one in causes))
-        raise PolicyError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        raise PolicyError(aggregate(map(str, causes)))
     rules = said.get("rules") or []
     if not rules:
         raise PolicyError("loaded illegal policy with 0 rules")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from kubetrio.certificates import KUBELET_ADMINS
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, Verdict
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, resource_details
@@ -172,12 +173,6 @@ async def _decided_later(
     unsure.append(verdict)
     found = _decided(rest, attributes, unsure)
     return found if isinstance(found, Verdict) else await found
-
-
-def aggregate(errors: Sequence[str]) -> str:
-    """Several errors as Go's ``utilerrors.NewAggregate`` prints them: each once."""
-    told = list(dict.fromkeys(errors))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]" if told else ""
 
 
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from kubetrio.auth.authorize import forbidden
 from kubetrio.machinery.asking import Authorize, verdict_of
 from kubetrio.machinery.fielderrors import invalid, quote
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.identity import (
     ANONYMOUS,
     AUTHENTICATED,
@@ -205,8 +206,7 @@ def _bad_extra(key: str, values: Sequence[str]) -> str:
     if not key:
         return "impersonating the empty string key in extra is not allowed"
     if wrong := [invalid("extra.key", *found) for found in prefixed_path(key)]:
-        texts = [f"{cause.field}: {cause.message}" for cause in wrong]
-        shown = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        shown = aggregate(map(str, wrong))
         return f"impersonating an invalid key in extra is not allowed: {shown}"
     if key != key.lower():
         return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"

@@ -28,6 +28,7 @@ from kubetrio.encryption.transformers import TransformError
 from kubetrio.env import Env
 from kubetrio.kinds.builtin import registry
 from kubetrio.logs import Log
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
 from kubetrio.resources.objects import restamp
 from kubetrio.store.model import Store
@@ -211,9 +212,7 @@ async def _unhealthy(transforms: Transforms) -> str | None:
         error = await envelope.healthy()
         if error is not None:
             wrong.append(f"kms-provider-{place}: {error}")
-    if not wrong:
-        return None
-    return wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
+    return aggregate(wrong) or None
 
 
 async def _until_healthy(transforms: Transforms) -> None:

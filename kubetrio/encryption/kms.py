@@ -29,7 +29,7 @@ from kubetrio.encryption.transformers import KeyWanted, Plain, Refused, Seal, Tr
 from kubetrio.env import Env, monotonic
 from kubetrio.kinds.common.conventions import fully_qualified_domain
 from kubetrio.logs import Log
-from kubetrio.machinery.gotext import quote
+from kubetrio.machinery.gotext import aggregate, quote
 
 LOG = Log("kubetrio.encryption")
 
@@ -133,15 +133,14 @@ def check(encrypted: Encrypted, source: int = SEED, data: bytes = b"\0") -> None
         raise TransformError(f"failed to validate key id: {why}")
     wrong = _wrong_annotations(encrypted.annotations)
     if wrong:
-        text = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
-        raise TransformError(f"failed to validate annotations: {text}")
+        raise TransformError(f"failed to validate annotations: {aggregate(wrong)}")
 
 
 def _wrong_annotations(annotations: Mapping[str, bytes]) -> list[str]:
     causes: list[Any] = []
     for name in annotations:
         fully_qualified_domain(name, "annotations", causes)
-    wrong = [f"{cause.field}: {cause.message}" for cause in causes]
+    wrong = list(map(str, causes))
     total = sum(len(name.encode()) + len(value) for name, value in annotations.items())
     if total > MAX_ANNOTATION_BYTES:
         limit = f"which exceeds the max size of {MAX_ANNOTATION_BYTES}"
@@ -325,7 +324,7 @@ class Envelope:
             if failed := await self._follow(status.key_id):
                 wrong.append(failed)
         if wrong:
-            text = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
+            text = aggregate(wrong)
             raise TransformError(f"kmsv2 Provider {self.name} is not healthy, error: {text}")
 
     def _wrong_status(self, status: Status) -> list[str]:

@@ -29,7 +29,7 @@ from kubetrio.encryption.transformers import (
     Transformer,
 )
 from kubetrio.encryption.validation import ANY, parse_resource
-from kubetrio.machinery.gotext import quote
+from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.names import GroupResource
 
 KMS_V1 = (
@@ -85,7 +85,8 @@ def read(path: Path, *, reload: bool) -> EncryptionConfig:
         raise EncryptionConfigError(f"error while parsing file: {error}") from error
     causes = validation.validate(config, reload=reload)
     if causes:
-        raise EncryptionConfigError(f"error while parsing file: {validation.aggregate(causes)}")
+        told = aggregate(map(str, causes))
+        raise EncryptionConfigError(f"error while parsing file: {told}")
     return config
 
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kubetrio.env import monotonic
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.store.errors import Unreadable
 
 ENCRYPTED = b"k8s:enc:"
@@ -212,6 +213,4 @@ class Providers:
             unread = TransformError(self._unknown)
             self._report("from_storage", "unknown", 0.0, unread)
             raise unread
-        texts = list(dict.fromkeys(map(str, errors)))
-        text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-        raise TransformError(text, errors[0].code)
+        raise TransformError(aggregate(map(str, errors)), errors[0].code)

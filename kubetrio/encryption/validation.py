@@ -232,9 +232,3 @@ def _endpoint(endpoint: str, path: str, out: Causes) -> None:
     if scheme != "unix":
         why = f'unsupported scheme "{scheme}" for KMS provider, only unix is supported'
         out.append(invalid(path, endpoint, why))
-
-
-def aggregate(causes: Sequence[Cause]) -> str:
-    """Several causes as one text; each only once."""
-    texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kubetrio.admission.configuration import ConfigurationError, aggregate
+from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.config import Admission
 from kubetrio.config.kinds import csv
+from kubetrio.machinery.gotext import aggregate
 
 
 def listed(texts: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ of Go's package ``fmt``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -50,6 +51,18 @@ def _quote_char(char: str) -> str:
     if 0xD800 <= code < 0xE000:
         return "\\ufffd"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def aggregate(texts: Iterable[str]) -> str:
+    """Several errors as one text: each once, in brackets when there are several, empty for none.
+
+    Args:
+        texts: of the errors, in order.
+
+    Source: ``NewAggregate`` of k8s.io/apimachinery/pkg/util/errors.
+    """
+    unique = list(dict.fromkeys(texts))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""
 
 
 def go_value(value: Any) -> str:

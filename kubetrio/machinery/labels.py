@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubetrio.machinery.fielderrors import invalid, quote
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names_validation import label_key, label_value, label_values
 
 Labels = Mapping[str, str]
@@ -225,8 +226,7 @@ def _requirement(key: str, operator: str, values: list[str]) -> Requirement:
             if len(causes) == _MOST_CAUSES:
                 break
     if causes:
-        texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
-        raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        raise ValueError(aggregate(map(str, causes)))
     # Those of a text are sorted, and sorting them again costs nothing as long as they stay so.
     return Requirement(key, operator, tuple(sorted(dict.fromkeys(values))))
 
@@ -283,8 +283,7 @@ class _Parser:
         if self.kind(key) != _WORD:
             raise ValueError(f"found '{key}', expected: identifier")
         if messages := label_key(key):
-            cause = invalid("<nil>", key, "; ".join(messages))
-            raise ValueError(f"{cause.field}: {cause.message}")
+            raise ValueError(str(invalid("<nil>", key, "; ".join(messages))))
         if negated:  # an operator after it is left for the caller to refuse
             return _requirement(key, "!", [])
         if self.peek() in (_END, ","):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubetrio.machinery.gotext import quote
+from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.names import GroupKind, GroupResource
 
 Json = dict[str, Any]
@@ -30,6 +30,9 @@ class Cause:
     reason: str
     message: str
     field: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
 
     def as_dict(self) -> Json:
         """The JSON form; empty members are left out."""
@@ -214,9 +217,7 @@ def forbidden(resource: GroupResource, name: str, why: str) -> ApiError:
 
 def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> ApiError:
     """422 with field causes; several are listed in brackets, as an aggregate."""
-    texts = [f"{c.field}: {c.message}" if c.field else c.message for c in causes]
-    unique = list(dict.fromkeys(texts))
-    joined = unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""
+    joined = aggregate(map(str, causes))
     message = f"{kind} {quote(name)} is invalid"
     if joined:
         message += f": {joined}"

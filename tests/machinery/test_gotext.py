@@ -35,3 +35,12 @@ def test_source_form():
 def test_types(value, name):
     """Parsed JSON has few types in Go."""
     assert gotext.go_type(value) == name
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [([], ""), (["a"], "a"), (["a", "a"], "a"), (["b", "a", "b"], "[b, a]")],
+)
+def test_aggregate(texts, told):
+    """Each error is told once; brackets say that there are several."""
+    assert gotext.aggregate(texts) == told

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from kubetrio.machinery.fielderrors import (
     too_many,
 )
 from kubetrio.machinery.godurations import duration_text
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names_validation import dns1123_subdomain
 from kubetrio.machinery.status import Cause
 
@@ -51,7 +52,7 @@ def configured(data: bytes, keep: frozenset[str] = frozenset()) -> tuple[Setting
     seen, names = set[str](), set[str]()
     for at, one in enumerate(authorizers):
         _authorizer(one, f"authorizers[{at}]", seen, names, causes)
-    _raise([f"{cause.field}: {cause.message}" for cause in causes])
+    _raise(map(str, causes))
     found = tuple(map(_setting, authorizers))
     wrong = [
         f"expected name {one.mode.lower()} for authorizer {one.mode} instead of {one.name}"
@@ -64,9 +65,9 @@ def configured(data: bytes, keep: frozenset[str] = frozenset()) -> tuple[Setting
     return found
 
 
-def _raise(errors: list[str]) -> None:
-    if errors:
-        raise ConfigurationError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+def _raise(errors: Iterable[str]) -> None:
+    if told := aggregate(errors):
+        raise ConfigurationError(told)
 
 
 def _authorizer(

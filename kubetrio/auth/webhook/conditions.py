@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kubetrio.auth.authorize import aggregate
 from kubetrio.cel.expressions import REVIEW, CompileError, check, result_error
 from kubetrio.cel.programs import Inputs, Program
+from kubetrio.machinery.gotext import aggregate
 
 Object = dict[str, Any]
 

@@ -359,7 +359,7 @@ class _Walk:
                 if rule.uses_old or not _ratchets(value, old, parent):
                     self._out.append(cause)
                 else:
-                    self.spared.append(f"{cause.field}: {cause.message}")
+                    self.spared.append(str(cause))
 
     def _failed(self, rule: Rule, outcome: Outcome, path: str, kind: str) -> None:
         if outcome.out_of_budget:

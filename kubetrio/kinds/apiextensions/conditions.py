@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from kubetrio.kinds.apiextensions.validation.definitions import approval_state, valid_bundle
 from kubetrio.kinds.apiextensions.validation.structuralschemas import structural
 from kubetrio.machinery.fielderrors import invalid, quote
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.status import Cause
 
 Json = dict[str, Any]
@@ -136,8 +137,7 @@ def accept_names(definition: Json, group: Sequence[Json]) -> Names:
     if short != had:
         used = [quote(name) for name in short if name not in had and name in resources]
         if used:
-            texts = [f"{name} is already in use" for name in dict.fromkeys(used)]
-            text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+            text = aggregate(f"{name} is already in use" for name in used)
             said = ("False", "ShortNamesConflict", text)
         else:
             accepted["shortNames"] = short
@@ -196,6 +196,4 @@ def non_structural(definition: Json) -> Said | None:
             structural(schema, f"spec.versions[{index}].schema.openAPIV3Schema", found)
     if not found:
         return None
-    texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in found))
-    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    return ("True", "Violations", text)
+    return ("True", "Violations", aggregate(map(str, found)))

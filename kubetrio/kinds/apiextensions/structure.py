@@ -244,7 +244,7 @@ class Malformed(ValueError):
     """
 
     def __init__(self, cause: Cause) -> None:
-        super().__init__(f"{cause.field}: {cause.message}")
+        super().__init__(str(cause))
         self.cause = cause
 
 

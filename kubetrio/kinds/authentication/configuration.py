@@ -6,7 +6,7 @@ Source: the reference of ``apiserver.config.k8s.io/v1``; what a kube-apiserver a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kubetrio.auth.claimexpressions import EngineMissing, Expression, ExpressionError
 from kubetrio.auth.claimmapping import Compiled
@@ -14,7 +14,7 @@ from kubetrio.auth.jwtconfig import AuthenticationConfig, ClaimSource, Issuer, J
 from kubetrio.kinds.common.formats import domain_prefixed_path
 from kubetrio.kinds.common.gourl import GoURLError, parse_url
 from kubetrio.machinery.fielderrors import duplicate, invalid, required, too_many
-from kubetrio.machinery.gotext import quote
+from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.status import Cause
 
 MOST_ISSUERS = 64
@@ -52,7 +52,7 @@ def compiled(
     out: Causes = []
     made: list[tuple[JwtAuthenticator, Compiled]] = []
     if len(config.jwt) > MOST_ISSUERS:
-        many = aggregate([too_many("jwt", len(config.jwt), MOST_ISSUERS)])
+        many = too_many("jwt", len(config.jwt), MOST_ISSUERS)
         raise ConfigurationError(f"{INVALID}{many}")
     urls: set[str] = set()
     discovery: set[str] = set()
@@ -72,24 +72,18 @@ def compiled(
         detail = "enabled should be set to true when conditions are defined"
         out.append(invalid("anonymous.conditions", shown, detail))
     if out:
-        raise ConfigurationError(f"{INVALID}{aggregate(out)}")
+        raise ConfigurationError(f"{INVALID}{aggregate(map(str, out))}")
     for one in config.jwt:
         if one.issuer.url in own_issuers:
             listed = " ".join(sorted(own_issuers))
             detail = f"URL must not overlap with disallowed issuers: [{listed}]"
-            raise ConfigurationError(aggregate([invalid("issuer.url", one.issuer.url, detail)]))
+            raise ConfigurationError(str(invalid("issuer.url", one.issuer.url, detail)))
         if one.issuer.egress_selector_type:
             kind = quote(one.issuer.egress_selector_type)
             raise ConfigurationError(
                 f"oidc: egress lookup required with egress selector type {kind}"
             )
     return tuple(made)
-
-
-def aggregate(causes: Iterable[Cause]) -> str:
-    """Causes as one text, each once."""
-    texts = list(dict.fromkeys(f"{one.field}: {one.message}" for one in causes))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _compile(config: JwtAuthenticator, path: str, out: Causes) -> Compiled:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kubetrio.auth.authorize import NO_OPINION, Rules, aggregate
+from kubetrio.auth.authorize import NO_OPINION, Rules
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.rbac.matching import (
     GROUP,
@@ -26,6 +26,7 @@ from kubetrio.kinds.rbac.matching import (
     rule_of,
 )
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
 
 Object = Mapping[str, Any]

@@ -33,6 +33,7 @@ from kubetrio.kinds.admissionregistration.policies.params import (
     params_of,
 )
 from kubetrio.kinds.admissionregistration.policies.surroundings import BINDINGS, Surroundings
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.status import internal_error
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import Registry
@@ -140,7 +141,7 @@ class MatchConditions:
             return Matched(True)
         if not self._fail:
             return Matched(False)
-        return Matched(False, errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return Matched(False, aggregate(errors))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,7 +104,7 @@ def structural(schema: Mapping[str, Any], path: str, out: Causes) -> None:
     # kube-apiserver looks for undefined parts under the junctors of the root alone
     for inner, where in nested(schema, path):
         _defined(inner, schema, path, where, found)
-    out.extend(sorted(found, key=lambda cause: f"{cause.field}: {cause.message}"))
+    out.extend(sorted(found, key=str))
 
 
 def _invariants(schema: Mapping[str, Any], level: str, path: str, out: Causes) -> None:

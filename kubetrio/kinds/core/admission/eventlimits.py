@@ -18,7 +18,6 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.configuration import (
     INT32,
     ConfigurationError,
-    aggregate,
     declared,
     decode,
     listed,
@@ -26,6 +25,7 @@ from kubetrio.admission.configuration import (
 )
 from kubetrio.admission.plugin import Base
 from kubetrio.machinery import fielderrors
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, Cause
 from kubetrio.schema.structural_shapes import Shape, ShapeKind
@@ -111,7 +111,7 @@ def configured(data: bytes | None) -> tuple[Limit, ...]:
     for index, limit in enumerate(limits or ()):
         _check(limit or {}, f"limits[{index}]", causes)
     if causes:
-        raise ConfigurationError(aggregate([f"{one.field}: {one.message}" for one in causes]))
+        raise ConfigurationError(aggregate(map(str, causes)))
     return tuple(
         Limit(one["type"], one["qps"], one["burst"], one.get("cacheSize") or REMEMBERED)
         for one in limits

@@ -13,6 +13,7 @@ from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.plugin import Base, denied, put
 from kubetrio.kinds.core.podresources import total
 from kubetrio.machinery import quantity
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.quantity import Quantity
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
@@ -185,7 +186,5 @@ class LimitRanger(Base):
         for each in await self._ranges(attributes):
             pods = attributes.resource.group_resource == PODS
             found = pod_violations(obj, each) if pods else claim_violations(obj, each)
-            texts = list(dict.fromkeys(found))
-            if texts:
-                why = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-                raise denied(attributes, why)
+            if found:
+                raise denied(attributes, aggregate(found))

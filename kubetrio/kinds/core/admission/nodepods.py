@@ -14,6 +14,7 @@ from kubetrio.kinds.core.admission.containers import containers
 from kubetrio.machinery import identity
 from kubetrio.machinery.asking import Authorize, allowed
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import not_found
 
@@ -290,8 +291,7 @@ class NodeTokens:
         if found:
             return
         if errors:
-            texts = list(dict.fromkeys(errors))
-            told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+            told = aggregate(errors)
             raise Lacking(f"error validating audience {quote(audience)}: {told}")
         asked = identity.Attributes(
             user=attributes.user,

@@ -76,7 +76,7 @@ def configured(data: bytes | None) -> Lists:
     for member in ("default", "whitelist"):
         check_tolerations(value.get(member) or (), f"podtolerationrestriction.{member}", causes)
     if causes:
-        texts = " ".join(f"{cause.field}: {cause.message}" for cause in causes)
+        texts = " ".join(map(str, causes))
         raise ConfigurationError(f"invalid config: [{texts}]")
     return Lists(value.get("default") or (), value.get("whitelist") or ())
 

@@ -10,6 +10,7 @@ from typing import Any
 from kubetrio.kinds.common.compiling import ordered
 from kubetrio.kinds.core.pods.conditions import set_pod_condition
 from kubetrio.machinery.fielderrors import not_supported, required
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict
 
@@ -38,8 +39,7 @@ def check_binding(binding: Object, name: str) -> None:
     if not target.get("name"):
         causes.append(required("target.name"))
     if causes:
-        texts = [f"{cause.field}: {cause.message}" for cause in causes]
-        raise ApiError(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        raise ApiError(500, "", aggregate(map(str, causes)))
 
 
 def bound(pod: Object, binding: Object, now: str) -> Object:

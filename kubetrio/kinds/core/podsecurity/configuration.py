@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from kubetrio.admission.configuration import (
     TEXT,
     Uninitialized,
-    aggregate,
     declared,
     decode,
     of_type_meta,
@@ -27,6 +26,7 @@ from kubetrio.kinds.core.podsecurity.policy import (
     minor_of,
 )
 from kubetrio.machinery.fielderrors import duplicate, invalid
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
 from kubetrio.machinery.status import Cause
 from kubetrio.schema.structural_shapes import Shape, ShapeKind
@@ -106,7 +106,7 @@ def configured(data: bytes | None) -> Configuration:
     _check(classes, "runtimeClasses", dns1123_subdomain, causes)
     _check(users, "usernames", lambda name: [] if name else ["username must not be empty"], causes)
     if causes:
-        texts = aggregate([f"{one.field}: {one.message}" for one in causes])
+        texts = aggregate(map(str, causes))
         raise Uninitialized(f"PodSecurity invalid: {texts}")
     exempt = Exempt(frozenset(users), frozenset(namespaces), frozenset(classes))
     return Configuration(defaults, exempt)

@@ -28,6 +28,7 @@ from kubetrio.kinds.core.podsecurity.policy import (
 )
 from kubetrio.kinds.core.podsecurity.standards import violations
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import internal_error, invalid
 from kubetrio.schema.wellknown import NAMESPACE_RESOURCE as NAMESPACES
@@ -261,9 +262,8 @@ class Findings:
 def _note(attributes: Attributes, policy: Policy, findings: Findings) -> None:
     """Leave the audit log what it should know."""
     if policy.causes:
-        texts = [f"{cause.field}: {cause.message}" for cause in policy.causes]
-        text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-        attributes.annotations[ERROR] = f"Failed to parse policy: {text}"
+        told = aggregate(map(str, policy.causes))
+        attributes.annotations[ERROR] = f"Failed to parse policy: {told}"
     told = findings.told(policy.audit)
     if told:
         attributes.annotations[AUDITED] = f"would violate PodSecurity {told}"

@@ -14,7 +14,6 @@ from kubetrio.admission.configuration import (
     GROUP,
     TEXT,
     ConfigurationError,
-    aggregate,
     declared,
     decode,
     listed,
@@ -31,6 +30,7 @@ from kubetrio.kinds.core.quota.usage import (
     usage,
 )
 from kubetrio.machinery import fielderrors
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema.structural_shapes import Shape, ShapeKind, shape_of
@@ -90,7 +90,7 @@ def configured(data: bytes | None) -> tuple[Limit, ...]:
         if not one.get("resource")
     ]
     if causes:
-        raise ConfigurationError(aggregate([f"{one.field}: {one.message}" for one in causes]))
+        raise ConfigurationError(aggregate(map(str, causes)))
     return tuple(
         Limit(
             GroupResource(one.get("apiGroup") or "", one["resource"]),
