@@ -498,6 +498,7 @@ def _fills(api: Pipeline) -> Iterable[Fill]:
     """How full the caches of a server are, and those that the process has for all of them."""
     yield from fills()
     yield Fill("auth/authenticate", *api.authenticator.remembered())
+    yield Fill("kinds/rbac/authorizer", api.rbac.remembered(), None)
     if isinstance(api.flow, PriorityAndFairness):
         requests, classes = api.flow.gate.remembered()
         yield Fill("flow/gate", requests, None)

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.api.request import Request, resolve
+from kubetrio.api.request import Request, RequestInfo, resolve
+from kubetrio.audit.policy import Chosen, Level, Policy, Resources, Rule
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.tokens import parse_token_file
 from kubetrio.config import Config, Storage
+from kubetrio.config.audit import Audit
 from kubetrio.http.messages import head
 from kubetrio.kinds.builtin import registry
+from kubetrio.machinery.identity import Attributes, UserInfo
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.objectmeta import validate_labels
 from kubetrio.resources.fieldmanager import FieldManager
@@ -103,6 +106,31 @@ async def test_nothing_of_long_requests_stays(tmp_path: Path) -> None:
             tracemalloc.stop()
 
 
+@pytest.mark.parametrize("part", ["verb", "namespace", "resource", "subresource", "api_group"])
+async def test_long_questions_to_authorizers_are_not_kept(tmp_path: Path, part: str) -> None:
+    """Any part of a question is chosen by who asks."""
+    config = Config(data_dir=tmp_path / "data", storage=Storage(durability="normal"))
+    async with open_api(config=config) as server:
+        user = UserInfo("alice", groups=("system:authenticated",))
+        before = server.api.rbac.remembered()
+        for text in ("short", *texts()):
+            asked = {"verb": "get", "namespace": "default", "resource": "pods", part: text}
+            server.api.rbac.authorize(Attributes(user=user, **asked))
+        assert server.api.rbac.remembered() == before + 1
+
+
+@pytest.mark.parametrize("part", ["verb", "namespace", "resource", "subresource", "group", "name"])
+def test_long_questions_to_an_audit_policy_are_not_kept(part: str) -> None:
+    """The same, where rules look at all of it."""
+    only = Resources(resources=("pods",), names=("p",))
+    rule = Rule(Chosen(Level.METADATA), namespaces=("default",), resources=(only,))
+    policy = Policy([rule], Chosen(Level.NONE))
+    for text in ("short", *texts()):
+        asked = {"verb": "get", "path": "/", "resource": "pods", part: text}
+        policy.choose("alice", (), RequestInfo(is_resource=True, **asked))
+    assert policy.remembered() == 1
+
+
 def numbers_of(text: str, family: str) -> dict[str, float]:
     found = re.findall(rf'^{family}{{cache="([^"]+)"}} (\S+)$', text, re.MULTILINE)
     return {place: float(value) for place, value in found}
@@ -119,7 +147,13 @@ async def test_each_cache_of_the_table_has_a_metric(tmp_path: Path) -> None:
     listed = {place for row in rows for place in tick.findall(row[-1])}
     for place in listed:
         import_module("kubetrio." + place.replace("/", "."))
-    config = Config(data_dir=tmp_path / "data", storage=Storage(durability="normal"))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    config = Config(
+        data_dir=tmp_path / "data",
+        storage=Storage(durability="normal"),
+        audit=Audit(policy_file=policy, log_path=str(tmp_path / "audit.log")),
+    )
     async with open_api(config=config) as server, server.connect() as client:
         answer = await client.request("GET", "/metrics")
     assert set(numbers_of(answer.body.decode(), "kubetrio_cache_entries")) == listed

@@ -16,14 +16,16 @@ from kubetrio.logs import Log
 from kubetrio.machinery import fielderrors
 from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.names_validation import dns1123_subdomain
+from kubetrio.machinery.remember import keep
 from kubetrio.machinery.status import Cause
 from kubetrio.wire import yamlwire
 
 log = Log("kubetrio.audit")
 API_VERSION = "audit.k8s.io/v1"
 STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
-MOST_RULES_KEPT = 4096
-"""Questions that are remembered with their answers."""
+REMEMBERED = 4096
+LONGEST = 1024
+"""Questions that are remembered with their answers, and characters of one: anybody may ask."""
 
 
 class PolicyError(ValueError):
@@ -202,11 +204,7 @@ class Policy:
                 user, groups, about.verb, is_resource, about.namespace, about.group,
                 about.resource, about.subresource, about.name, about.path,
             )  # fmt: skip
-            known = self.evaluate(asked)
-            if len(self._known) >= MOST_RULES_KEPT:
-                self._known.clear()
-            if len(user) + len(about.path) <= MOST_RULES_KEPT:  # a client chooses them
-                self._known[key] = known
+            known = keep(self._known, key, self.evaluate(asked), REMEMBERED, LONGEST)
         return known
 
     def evaluate(self, asked: Asked) -> Chosen:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from kubetrio.flow.config import (
     ALL,
@@ -30,15 +30,13 @@ from kubetrio.flow.config import (
 )
 from kubetrio.flow.shuffle import flow_hash
 from kubetrio.flow.ticket import Flow
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
+from kubetrio.machinery.remember import keep
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 _READ_ONLY = frozenset({"get", "list", "watch"})
 # Entries per memory; each is emptied when full, so hostile names cost time but not memory.
-_REMEMBERED = 4096
-_REMEMBERED_CHARS = 2048  # of a key: clients choose what they ask for, and groups may be many
+# So many, by keys of so many characters: clients choose what they ask for, and groups may be many.
+_REMEMBERED = (4096, 2048)
 
 
 class RequestDigest(NamedTuple):
@@ -175,11 +173,11 @@ class Classifier:
         who = (request.user, request.groups)
         subject = self._subjects.get(who)
         if subject is None:
-            subject = _remember(self._subjects, who, self._match_subject(*who))
+            subject = keep(self._subjects, who, self._match_subject(*who), *_REMEMBERED)
         what = self._target_key(request)
         rules = self._targets.get(what)
         if rules is None:
-            rules = _remember(self._targets, what, self._match_target(request))
+            rules = keep(self._targets, what, self._match_target(request), *_REMEMBERED)
         both = subject & rules
         index = (both & -both).bit_length() - 1 if both else self._fallback
         target = self._targets_of_rules[index]
@@ -202,7 +200,7 @@ class Classifier:
                 max_seats=target.max_seats,
                 generation=self._generation,
             )
-            _remember(self._flows, (index, distinguisher), classified)
+            keep(self._flows, (index, distinguisher), classified, *_REMEMBERED)
         return classified
 
     def _add_subject(self, bit: int, subject: Subject) -> None:
@@ -250,21 +248,6 @@ class Classifier:
                 if not found & bit and _matches_path(other, request):
                     found |= bit
         return found
-
-
-def _remember(memory: dict[_K, _V], key: _K, value: _V) -> _V:
-    if _chars(key) <= _REMEMBERED_CHARS:
-        if len(memory) >= _REMEMBERED:
-            memory.clear()
-        memory[key] = value
-    return value
-
-
-def _chars(key: object) -> int:
-    """Length of the texts in a key."""
-    if isinstance(key, str):
-        return len(key)
-    return sum(map(_chars, key)) if isinstance(key, tuple) else 0
 
 
 def _among(value: str, allowed: tuple[str, ...]) -> bool:

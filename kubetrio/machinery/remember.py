@@ -11,6 +11,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Text = TypeVar("Text", str, bytes)
 R = TypeVar("R")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Fill(NamedTuple):
@@ -111,6 +113,33 @@ def remembered(entries: int, longest: int) -> Callable[[Callable[[Text], R]], Ca
         return results.__getitem__  # no call of Python for a hit
 
     return decorate
+
+
+def keep(memory: dict[K, V], key: K, value: V, entries: int, longest: int) -> V:
+    """Remember a value, unless the texts of its key are long; a full memory begins anew.
+
+    Args:
+        memory: what is remembered.
+        key: a text, or a tuple of texts and of tuples of them; what else is in it has no length.
+        value: for it.
+        entries: how many are kept.
+        longest: characters of the texts of a key that is kept, in all.
+
+    Returns:
+        The value.
+    """
+    if chars(key) <= longest:
+        if len(memory) >= entries:
+            memory.clear()
+        memory[key] = value
+    return value
+
+
+def chars(key: object) -> int:
+    """Characters of the texts in a key, as `keep` counts them."""
+    if isinstance(key, str):
+        return len(key)
+    return sum(map(chars, key)) if isinstance(key, tuple) else 0
 
 
 class _Results(dict[Text, R], Generic[Text, R]):

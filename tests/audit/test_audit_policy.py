@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.api.request import RequestInfo
-from kubetrio.audit.policy import MOST_RULES_KEPT, Asked, Level, Policy, PolicyError, load, parse
+from kubetrio.audit.policy import REMEMBERED, Asked, Level, Policy, PolicyError, load, parse
 
 HEAD = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}
 
@@ -158,9 +158,9 @@ def test_policies_say_what_the_model_says(policy: dict[str, Any], asked: list[As
 def test_answers_that_are_remembered_are_bounded() -> None:
     """A client that makes up verbs and names does not fill the memory."""
     policy = made({"level": "Metadata"})
-    for number in range(MOST_RULES_KEPT + 10):
+    for number in range(REMEMBERED + 10):
         policy.choose("u", (), RequestInfo(is_resource=False, verb=f"v{number}", path="/"))
-    assert policy.remembered() <= MOST_RULES_KEPT
+    assert policy.remembered() <= REMEMBERED
 
 
 def test_names_do_not_count_where_no_rule_looks_at_them() -> None:

@@ -28,13 +28,13 @@ from kubetrio.kinds.rbac.matching import (
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
+from kubetrio.machinery.remember import keep
 
 Object = Mapping[str, Any]
 
 REMEMBERED = 10_000
-"""Questions; one with its answer takes about a kilobyte at most in practice."""
 LONGEST = 1024
-"""Characters of a question that is remembered."""
+"""Questions that are remembered with their answers, and characters of one: anybody may ask."""
 COLLECTIONS = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
 SUBJECT = "subject"
 """Index of bindings by whom they are for."""
@@ -85,9 +85,9 @@ class Rbac:
         self._ways.clear()
         self._compiled.clear()
 
-    def remembered(self) -> tuple[int, int | None]:
-        """How many questions are remembered; their bytes are not counted."""
-        return len(self._ways), None
+    def remembered(self) -> int:
+        """How many questions are remembered."""
+        return len(self._ways)
 
     async def sync(self) -> None:
         """Wait until all roles and bindings are known.
@@ -103,7 +103,6 @@ class Rbac:
     def authorize(self, attributes: Attributes) -> Verdict:
         """Allow what a role allows."""
         user = attributes.user
-        # Subresources and groups have no blanks in them, so that no two questions are one key.
         if attributes.resource_request:
             key: tuple[object, ...] = (
                 user.name, user.groups, attributes.verb, attributes.namespace,
@@ -113,11 +112,7 @@ class Rbac:
             key = (user.name, user.groups, attributes.verb, attributes.path)
         found = self._ways.get(key)
         if found is None:
-            found = self._find(attributes)
-            if len(attributes.path) + len(attributes.resource) + len(user.name) < LONGEST:
-                if len(self._ways) >= REMEMBERED:
-                    self._ways.clear()
-                self._ways[key] = found
+            found = keep(self._ways, key, self._find(attributes), REMEMBERED, LONGEST)
         ways, none = found
         name = attributes.name
         for names, verdict in ways:
