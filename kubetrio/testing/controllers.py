@@ -1,4 +1,4 @@
-"""Controllers of a server in memory, run one by one, and what they write."""
+"""Controllers at work in a server in memory, one by one, and what they write."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
+from kubetrio.assembly import Parts
+from kubetrio.client.client import Client
 from kubetrio.config import Config
-from kubetrio.controllers.table import TABLE, Context
+from kubetrio.controllers.table import Context, made
+from kubetrio.env import Env
+from kubetrio.groups import ungrouped
 from kubetrio.informers.controller import Controller
 from kubetrio.kinds.common.trust import RootBundle, Trust
 from kubetrio.machinery import identity
 from kubetrio.machinery.identity import Decision, UserInfo
-from kubetrio.testing.server import InProcess
+from kubetrio.testing.server import InProcess, open_api
 
 VERBS = {
     Operation.CREATE: ("create",),
@@ -86,6 +91,11 @@ class Writes(Base):
         mine = ("system:serviceaccount:kube-system:", "system:kube-controller-manager")
         return [write for write in self.seen if write.user.name.startswith(mine)]
 
+    @property
+    def count(self) -> int:
+        """How much controllers wrote, without what they tell as events."""
+        return sum(write.resource != "events" for write in self.by_controllers())
+
 
 def refused(server: InProcess, writes: list[Write]) -> list[Write]:
     """Those writes that no default role lets their user do."""
@@ -138,10 +148,58 @@ async def running(
         trust: what they are given of it; its authorizers and nothing else when None.
         config: flags of them in place of the server's.
     """
-    context = context_of(server, trust, config)
-    made = [TABLE[name].make(name, context) for name in names]
+    controllers = made(names, context_of(server, trust, config))
     async with trio.open_nursery() as nursery:
-        for one in made:
+        for one in controllers:
             nursery.start_soon(one.run, name=one.name)
-        yield made
+        yield controllers
         nursery.cancel_scope.cancel()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controlled:
+    """A server whose controllers run.
+
+    Args:
+        server: it.
+        client: one that may do everything.
+        controllers: by name.
+        writes: what is written.
+    """
+
+    server: InProcess
+    client: Client
+    controllers: dict[str, Controller]
+    writes: Writes
+
+    async def settled(self) -> None:
+        """Wait until nobody has anything to do."""
+        await wait_all_tasks_blocked(0.002)
+
+
+@ungrouped
+@asynccontextmanager
+async def controlled(
+    *names: str, seed: int = 0, env: Env | None = None, parts: Parts | None = None
+) -> AsyncIterator[Controlled]:
+    """Run a server with some of its controllers; in the end no role was overstepped.
+
+    Args:
+        names: in the table of controllers.
+        seed: of its randomness.
+        env: instead of one made from it.
+        parts: what is added to the server.
+    """
+    writes = Writes()
+    parts = parts or Parts()
+    parts = Parts(admission=[*parts.admission, writes], kinds=parts.kinds)
+    async with open_api(seed=seed, env=env, parts=parts) as server:
+        async with running(server, *names) as controllers:
+            yield Controlled(
+                server=server,
+                client=server.client(),
+                controllers={one.name: one for one in controllers},
+                writes=writes,
+            )
+        if beyond := refused(server, writes.by_controllers()):
+            raise AssertionError(beyond)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubetrio.kinds.admissionregistration.typechecking import kinds_to_check, warnings_of
-from kubetrio.testing.controlling import controlled
+from kubetrio.testing.controllers import controlled
 from kubetrio.testing.server import InProcess
 from kubetrio.testing.widgets import widgets
 

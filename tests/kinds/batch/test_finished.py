@@ -10,7 +10,7 @@ import trio
 from kubetrio.client.client import Client
 from kubetrio.kinds.batch.finished import ends_at
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.testing.controlling import controlled
+from kubetrio.testing.controllers import controlled
 
 Object = dict[str, Any]
 NAME = "ttl-after-finished-controller"

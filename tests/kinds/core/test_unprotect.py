@@ -10,7 +10,7 @@ import pytest
 from kubetrio.client.client import Client
 from kubetrio.kinds.core.pods.digests import PodDigest, pod_digest
 from kubetrio.kinds.core.protection import names_class, pod_uses
-from kubetrio.testing.controlling import Controlled, controlled
+from kubetrio.testing.controllers import Controlled, controlled
 
 Object = dict[str, Any]
 CLAIMS = "persistentvolumeclaim-protection-controller"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetrio.kinds.discovery.mirroring import Mirrored, mirrored, planned
-from kubetrio.testing.controlling import Controlled, controlled
+from kubetrio.testing.controllers import Controlled, controlled
 
 Object = dict[str, Any]
 NAME = "endpointslice-mirroring-controller"

@@ -9,8 +9,7 @@ import trio
 
 from kubetrio.client.client import Client
 from kubetrio.controllers.table import made as made_
-from kubetrio.testing.controllers import context_of
-from kubetrio.testing.controlling import Controlled, controlled
+from kubetrio.testing.controllers import Controlled, context_of, controlled
 
 Object = dict[str, Any]
 SLICES, ENDPOINTS = "endpointslice-controller", "endpoints-controller"

@@ -10,7 +10,7 @@ import trio
 from kubetrio.client.client import Client
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.testing.controlling import Controlled, controlled
+from kubetrio.testing.controllers import Controlled, controlled
 from kubetrio.testing.widgets import widget, widgets
 
 Object = dict[str, Any]

@@ -8,7 +8,7 @@ import trio
 
 from kubetrio.client.client import Client
 from kubetrio.kinds.core.pods.collection import PodCollection
-from kubetrio.testing.controlling import Controlled, controlled
+from kubetrio.testing.controllers import Controlled, controlled
 
 Object = dict[str, Any]
 NAME = "pod-garbage-collector-controller"
