@@ -45,17 +45,10 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"kubetrio: {about} (see {self.prog} --help)\n")
 
 
-def add_serve(commands: argparse._SubParsersAction[Parser]) -> None:
-    """Add the ``serve`` command and its flags."""
-    parser = commands.add_parser(
-        "serve",
-        help="run the API server",
-        description="Run a Kubernetes API server on one data directory.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(parser=parser)
+def add_serve(parser: Parser) -> None:
+    """Describe ``serve`` and add its flags."""
+    parser.description = "Run a Kubernetes API server on one data directory."
+    parser.epilog = EXAMPLES
     parser.add_argument("--version", action="version", version=f"kubetrio {__version__}")
     groups: dict[str, argparse._ArgumentGroup] = {}
     for row in FLAGS:

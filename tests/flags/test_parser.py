@@ -26,10 +26,8 @@ def both(*arguments: str) -> tuple[Config, Terminal]:
 
 
 def serve_parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser()
-    commands = top.add_subparsers()
-    flags.add_serve(commands)
-    made: argparse.ArgumentParser = commands.choices["serve"]
+    made = flags.Parser()
+    flags.add_serve(made)
     return made
 
 

@@ -1,4 +1,4 @@
-"""The command line: arguments to a configuration, a configuration to an exit code."""
+"""``kubetrio serve``: run the API server until a signal says otherwise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,6 +21,7 @@ from kubetrio.logs import Log
 
 if TYPE_CHECKING:
     from kubetrio.assembly import Parts
+    from kubetrio.cli.commands import Call
     from kubetrio.flags.absence import Ignored
     from kubetrio.server import Server
 
@@ -29,53 +29,34 @@ log = Log("kubetrio")
 PROXIED = "http://127.0.0.1:8001"  # where kubectl proxy listens
 
 
-def parser() -> flags.Parser:
-    """The whole command line."""
-    top = flags.Parser(
-        prog="kubetrio",
-        description="The Kubernetes API server you can pip install.",
-        epilog="Begin with: kubetrio serve --help",
-        allow_abbrev=False,
-    )
-    top.add_argument("--version", action="version", version=f"kubetrio {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    flags.add_serve(commands)
-    return top
+def add(parser: flags.Parser) -> None:
+    """All flags of the configuration, and those of the command line itself."""
+    flags.add_serve(parser)
 
 
-def main(arguments: Sequence[str] | None = None, parts: Parts | None = None) -> int:
-    """Run a command; returns the exit code.
-
-    Args:
-        arguments: of the command line; those of the process when None.
-        parts: what a command of your own adds to the server.
-    """
-    options, rest = parser().parse_known_args(arguments)
+def run(call: Call) -> int:
+    """Serve; the exit code is 1 where something stops the server before it is ready."""
     ignored: list[Ignored] = []
-    try:
-        if rest:
-            from kubetrio.flags.absent import judge
+    if call.rest:
+        from kubetrio.flags.absent import judge
 
-            judged = judge(rest)
-            ignored = judged.ignored
-            if judged.wrong:
-                options.parser.error(flags.mistakes(judged.wrong, options.parser.format_help()))
-            if judged.refused:
-                for line in judged.refused:
-                    print(f"kubetrio: {line}", file=sys.stderr)
-                return 1
-        try:
-            config, terminal = flags.made(options)
-        except ConfigError as problem:
-            print(f"kubetrio: {problem.by_flag()}", file=sys.stderr)
+        judged = judge(call.rest)
+        ignored = judged.ignored
+        call._replace(rest=judged.wrong).refuse_rest()
+        if judged.refused:
+            for line in judged.refused:
+                print(f"kubetrio: {line}", file=sys.stderr)
             return 1
-        form = logs.Format.JSON if terminal.logging_format == "json" else logs.Format.TEXT
-        logs.setup(form, terminal.verbosity, sys.stderr)
-        for row in ignored:
-            log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
-        return serve(config, terminal, parts)
-    finally:
-        _let_go_of_output()
+    try:
+        config, terminal = flags.made(call.options)
+    except ConfigError as problem:
+        print(f"kubetrio: {problem.by_flag()}", file=sys.stderr)
+        return 1
+    form = logs.Format.JSON if terminal.logging_format == "json" else logs.Format.TEXT
+    logs.setup(form, terminal.verbosity, sys.stderr)
+    for row in ignored:
+        log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
+    return serve(config, terminal, call.parts)
 
 
 def serve(config: Config, terminal: Terminal, parts: Parts | None = None) -> int:
@@ -179,17 +160,6 @@ def _print(text: str) -> None:
     """Print a line; where the output is on a full disk, go on without."""
     with contextlib.suppress(OSError):
         print(text, flush=True)
-
-
-def _let_go_of_output() -> None:
-    """Give up what cannot be written: else the interpreter ends with a code of its own for it."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
 
 
 def _settle_memory() -> None:

@@ -1,0 +1,131 @@
+"""The commands there are, and what runs the one that is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from kubetrio import __version__
+from kubetrio.flags import parser as flags
+
+if TYPE_CHECKING:
+    from kubetrio.assembly import Parts
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Args:
+        name: as it is typed.
+        help: what it does, in a line of ``kubetrio --help``.
+        module: of this package, has `add` and `run`; loaded when the command is asked for.
+    """
+
+    name: str
+    help: str
+    module: str
+
+
+class Module(Protocol):
+    """What the module of a command has."""
+
+    def add(self, parser: flags.Parser) -> None:
+        """Describe the command and add its arguments."""
+        ...
+
+    def run(self, call: Call) -> int:
+        """Run it; returns the exit code."""
+        ...
+
+
+class Call(NamedTuple):
+    """What was asked for.
+
+    Args:
+        options: parsed arguments; `options.parser` ends the program with an error about them.
+        rest: arguments that the parser does not know.
+        parts: what a command of an embedder's adds to the server.
+    """
+
+    options: argparse.Namespace
+    rest: Sequence[str]
+    parts: Parts | None
+
+    def refuse_rest(self) -> None:
+        """End the program where there are arguments that the parser does not know."""
+        if self.rest:
+            parser: flags.Parser = self.options.parser
+            parser.error(flags.mistakes(self.rest, parser.format_help()))
+
+
+COMMANDS = (Command("serve", "run the API server", "serve"),)
+"""In the order of the help."""
+
+
+def parser(command: str | None = None) -> flags.Parser:
+    """The command line.
+
+    Args:
+        command: the one whose arguments are wanted; of all when None.
+    """
+    top = flags.Parser(
+        prog="kubetrio",
+        description="The Kubernetes API server you can pip install.",
+        epilog="Begin with: kubetrio serve --help",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"kubetrio {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for row in COMMANDS:
+        made = commands.add_parser(
+            row.name,
+            help=row.help,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        made.set_defaults(parser=made)
+        if command in (None, row.name):
+            _module(row.name).add(made)
+    return top
+
+
+def _module(name: str) -> Module:
+    [module] = [row.module for row in COMMANDS if row.name == name]
+    return cast("Module", import_module(f"kubetrio.cli.{module}"))
+
+
+def main(arguments: Sequence[str] | None = None, parts: Parts | None = None) -> int:
+    """Run a command; returns the exit code.
+
+    Args:
+        arguments: of the command line; those of the process when None.
+        parts: what a command of your own adds to the server.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    asked = next((word for word in given if not word.startswith("-")), "")
+    made = parser(asked)
+    known = [row.name for row in COMMANDS]
+    if asked and asked not in known:
+        near = get_close_matches(asked, known, 1)
+        made.error(f"unknown command: {asked}{f', did you mean {near[0]}?' if near else ''}")
+    options, rest = made.parse_known_args(given)
+    try:
+        return _module(options.command).run(Call(options, rest, parts))
+    finally:
+        _let_go_of_output()
+
+
+def _let_go_of_output() -> None:
+    """Give up what cannot be written: else the interpreter ends with a code of its own for it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
