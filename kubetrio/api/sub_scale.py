@@ -26,7 +26,7 @@ from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.status import ApiError, bad_request, internal_error, not_found
 from kubetrio.resources.conversion import from_stored, to_stored
 from kubetrio.resources.identity import check_identity, told_key
-from kubetrio.resources.operations import check_named
+from kubetrio.resources.operations import Configuration, check_named
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.kind import Kind, ScalePaths
 from kubetrio.wire import jsonwire
@@ -78,10 +78,47 @@ async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     chosen = options.patch_options(request)._replace(work=api.off_loop.of(request).work)
     target = _target(request)
     if request.patch_type in APPLIES:
-        change = api.operations.applying(target, configuration_of(request), chosen)
+        configuration = configuration_of(request)
+        change = api.operations.applying(target, configuration, chosen)
+        if _paths(resource) is not None:
+            change = _unconverted(change, configuration)
     else:
         change = api.operations.patching(target, patching.maker(request, SCALE), chosen)
     return await _write(api, request, resource, change, chosen)
+
+
+NO_SCALE = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+
+
+def _unconverted(change: Change, configuration: Configuration) -> Change:
+    """What becomes of an apply to the scale of a custom resource.
+
+    kube-apiserver looks for a version of the custom resource that is called as that of Scale, and
+    fails where it needs one: where nobody owns the replicas, and where they are changed.
+
+    Args:
+        change: what the apply makes of a scale.
+        configuration: what is applied.
+    """
+
+    async def applied(live: Object | None) -> Object:
+        owned = bool(live and live["metadata"].get("managedFields"))
+        try:
+            new = await change(live)
+        except ApiError as error:
+            if error.code != 409 or owned:
+                raise
+        else:
+            if owned and live is not None and new.get("spec") == live.get("spec"):
+                return new
+        where, why = "/", "failed to create manager for existing fields: failed to convert live"
+        if owned:
+            meta = configuration.read().get("metadata") or {}
+            where = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}"
+            why = "failed to convert new"
+        raise ApiError(500, "", f"{why} object ({where}; autoscaling/v1, Kind=Scale) {NO_SCALE}")
+
+    return applied
 
 
 def _target(request: Request) -> Target:

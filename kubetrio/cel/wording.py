@@ -38,11 +38,13 @@ _RUNTIME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"divide by zero", "division by zero"),
         (r"int64 overflow|uint64 overflow|int64 out of uint64 range", "integer overflow"),
         (
-            r"cannot convert string to (int|uint|double)",
+            r"cannot convert string to (int|uint|double|bool)",
             r"type conversion error from 'string' to '\1'",
         ),
-        (r"String to Duration conversion failed", "invalid duration"),
-        (r"String to Timestamp conversion failed", "invalid timestamp"),
+        (
+            r"String to (Duration|Timestamp) conversion failed",
+            r"type conversion error from 'string' to 'google.protobuf.\1'",
+        ),
         (r"optional.none\(\) dereference", "optional.none() dereference"),
         (r"invalid regular expression: (.*)", r"error parsing regexp: \1"),
         (

@@ -260,16 +260,24 @@ class Client:
         self,
         obj: Object,
         *,
+        kind: Kind | None = None,
         subresource: str = "",
         dry_run: bool = False,
         field_manager: str = "",
     ) -> Object:
         """An object replaced.
 
+        Args:
+            obj: the new one.
+            kind: whose subresource it is, where that is of another kind, as a Scale is.
+            subresource: that is replaced, or empty.
+            dry_run: store nothing.
+            field_manager: who writes.
+
         Raises:
             ApiError: 400, 403, 404, 409 (somebody else was faster), 422, 429 and others.
         """
-        kind, meta = self.kind(obj["apiVersion"], obj["kind"]), obj["metadata"]
+        kind, meta = kind or self.kind(obj["apiVersion"], obj["kind"]), obj["metadata"]
         path = _path(kind, meta.get("namespace", ""), meta["name"], subresource)
         return await self._object("PUT", path, _how(dry_run, field_manager), obj)
 
@@ -311,6 +319,7 @@ class Client:
         *,
         field_manager: str,
         force: bool = False,
+        kind: Kind | None = None,
         subresource: str = "",
         dry_run: bool = False,
     ) -> Object:
@@ -320,13 +329,14 @@ class Client:
             configuration: what is wanted, with kind, apiVersion and name.
             field_manager: who applies.
             force: whether fields of others are taken over.
+            kind: whose subresource it is, where that is of another kind, as a Scale is.
             subresource: of which it is applied, or empty.
             dry_run: store nothing.
 
         Raises:
             ApiError: 400, 403, 409 (conflicts), 422, 429 and others.
         """
-        kind = self.kind(configuration["apiVersion"], configuration["kind"])
+        kind = kind or self.kind(configuration["apiVersion"], configuration["kind"])
         meta = configuration["metadata"]
         path = _path(kind, meta.get("namespace", ""), meta["name"], subresource)
         how = {**_how(dry_run, field_manager), "force": "1" if force else ""}

@@ -28,6 +28,7 @@ from kubetrio.machinery.ownership import (
     ONE_VERSION,
     UPDATE,
     ApplyConflict,
+    ConversionError,
     Manager,
     Owned,
     Owners,
@@ -327,6 +328,8 @@ def on_apply(live: Json | None, config: Json, write: Write, *, force: bool) -> A
     manager = write.owner(APPLY)
     try:
         merged = _apply(there, wanted, owners, manager, write, force=force)
+    except ConversionError as error:
+        raise ApiError(500, "", str(error)) from error
     except TypedError as error:
         raise _unfit("live", there.value, write, error) from error
     after = merged.owners

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kubetrio.machinery.applycompare import Comparison, compare
+from kubetrio.machinery.applyvalues import TypedError, validate
 from kubetrio.machinery.fieldpath import Path
 from kubetrio.machinery.fieldset import LEAF, SELF, FieldSet, Node
 from kubetrio.machinery.typeschema import TypeKind, TypeSchema
@@ -122,6 +123,17 @@ class Conflict:
     path: Path
 
 
+class ConversionError(TypedError):
+    """An object does not fit its type in a version in which somebody owns fields of it.
+
+    Args:
+        message: in kube-apiserver's words.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__([("", message)])
+
+
 class ApplyConflict(Exception):
     """An apply that is not forced would change what others own.
 
@@ -216,8 +228,22 @@ def _changes(old: Typed, new: Typed, rules: Rules) -> Comparison:
 
 
 def _changes_at(api_version: str, old: Typed, new: Typed, rules: Rules) -> Comparison | None:
-    before, after = rules.at(old, api_version), rules.at(new, api_version)
+    before, after = (
+        _fitting(api_version, old, "old", rules),
+        _fitting(api_version, new, "new", rules),
+    )
     return None if before is None or after is None else _changes(before, after, rules)
+
+
+def _fitting(api_version: str, typed: Typed, which: str, rules: Rules) -> Typed | None:
+    """An object in a version, whose schema has all that is in it."""
+    found = rules.at(typed, api_version)
+    if found is not None:
+        try:
+            validate(found.value, found.schema)
+        except TypedError as error:
+            raise ConversionError(f"failed to convert {which} object: {error}") from error
+    return found
 
 
 def track_update(

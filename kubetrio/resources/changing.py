@@ -13,6 +13,7 @@ from typing import Any, TypeVarTuple
 
 from kubetrio.resources.conversion import from_stored, to_stored
 from kubetrio.resources.fieldmanager import FieldManager, Unconverted
+from kubetrio.resources.isolation import count_generation
 from kubetrio.resources.lifecycle import Change
 from kubetrio.resources.writes import Work
 from kubetrio.schema.kind import Kind
@@ -72,6 +73,13 @@ def stored_change(
             old = stored
         else:
             old = await work(kind.from_stored, stored)
-        return await stored_result(kind, fields, work, make, old)
+        if old is None or kind.stored is kind or not kind.renames:
+            return await stored_result(kind, fields, work, make, old)
+
+        def counted() -> Object:
+            # Before the stored version's schema takes away what it does not have.
+            return count_generation(make(old), old, fields.subresource, kind.strategy)
+
+        return await stored_result(kind, fields, work, counted)
 
     return change

@@ -67,6 +67,8 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
             whole = resource.type.restore(obj, [])
         except ValueError:
             return None
+        if resource.renames and found.renames:
+            return {**whole, "apiVersion": api_version}, found.type.merge
         waiting = resource.waiting or found.waiting
         if waiting is not None:
             return known(whole, found, waiting), found.type.merge
@@ -148,7 +150,7 @@ class FieldManager:
         self._resource = resource
         self._manager = manager
         self._now = now
-        self._subresource = subresource
+        self.subresource = subresource
         self._known: dict[tuple[str, bytes], Object | ApiError] = {}
 
     async def learn(self, missing: Unconverted) -> None:
@@ -175,7 +177,7 @@ class FieldManager:
         return found
 
     def _rules(self) -> Rules:
-        rules = rules_of(self._resource, self._subresource)
+        rules = rules_of(self._resource, self.subresource)
         if not self._known:
             return rules
         return replace(rules, convert=_converter(self._resource, self._learnt))
@@ -188,7 +190,7 @@ class FieldManager:
             kind=resource.group_version_kind,
             manager=self._manager,
             now=self._now,
-            subresource=self._subresource,
+            subresource=self.subresource,
             rules=self._rules(),
             empty=resource.type.zero,
         )
@@ -201,7 +203,7 @@ class FieldManager:
             self._note(obj, managedfields.on_create(self._converted(obj), self._write()))
             return
         shapes = _shapes_of(self._resource)
-        key = (self._subresource, seen)
+        key = (self.subresource, seen)
         fields = shapes.get(key)
         if fields is None:
             entries = managedfields.on_create(obj, self._write())
@@ -212,7 +214,7 @@ class FieldManager:
                     shapes[key] = fields
             return
         entry = managedfields.update_entry(
-            self._manager, self._resource.api_version, self._now, fields, self._subresource
+            self._manager, self._resource.api_version, self._now, fields, self.subresource
         )
         self._note(obj, [entry])
 

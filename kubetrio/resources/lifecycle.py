@@ -437,10 +437,14 @@ class Lifecycle:
     ) -> Object:
         """The object an update would store, before admission."""
         stored_type = target.resource.stored
+        told = 0 if target.resource is stored_type else new["metadata"].get("generation") or 0
         isolated = isolate(new, old, target.subresource, strategy)
         stored_type.rules.prepare_update(isolated, old, context, target.subresource)
         stored_type.rules.default(isolated)
-        return count_generation(isolated, old, target.subresource, strategy)
+        count_generation(isolated, old, target.subresource, strategy)
+        if told > (old["metadata"].get("generation") or 0) and target.resource.renames:
+            isolated["metadata"]["generation"] = told  # counted in the version of the client
+        return isolated
 
     # ------------------------------------------------------------------ delete
 

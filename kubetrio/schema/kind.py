@@ -154,6 +154,7 @@ class PlainParts:
         return Conversion(
             lambda obj: {**obj, "apiVersion": kind.stored.api_version},
             lambda obj: {**obj, "apiVersion": kind.api_version},
+            renames=True,
         )
 
     def selectors(self, _: Kind) -> FieldSelectors:
@@ -192,11 +193,14 @@ class Conversion(NamedTuple):
         to_stored: from this version; objects are as its type's decoder returns them.
         from_stored: to this version.
         waiting: what is used instead of both where converting may wait or fail.
+        renames: whether versions differ by nothing but their names and schemas: what a schema does
+            not have is taken out after the conversion, and who compares versions sees it.
     """
 
     to_stored: Convert
     from_stored: Convert
     waiting: WaitingConvert | None = None
+    renames: bool = False
 
     @classmethod
     def awaited(cls, convert: WaitingConvert) -> Conversion:
@@ -351,6 +355,11 @@ class Kind:
         if settle is not None:
             return settle
         return None if self.stored is self else self._conversion.waiting
+
+    @property
+    def renames(self) -> bool:
+        """Whether this version differs from the stored one by its name and its schema alone."""
+        return not self.builtin and (self.stored is self or self._conversion.renames)
 
     @property
     def settle(self) -> WaitingConvert | None:

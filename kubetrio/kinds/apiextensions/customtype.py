@@ -119,9 +119,13 @@ class Version:
         to, here = kind.stored.api_version, kind.api_version
         if stored.schema == self.schema:
             return Conversion(
-                lambda obj: {**obj, "apiVersion": to}, lambda obj: {**obj, "apiVersion": here}
+                lambda obj: {**obj, "apiVersion": to},
+                lambda obj: {**obj, "apiVersion": here},
+                renames=True,
             )
-        return Conversion(lambda obj: stored.turned(obj, to), lambda obj: self.turned(obj, here))
+        return Conversion(
+            lambda obj: stored.turned(obj, to), lambda obj: self.turned(obj, here), renames=True
+        )
 
 
 class Settling:
