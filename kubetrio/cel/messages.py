@@ -121,8 +121,9 @@ def _add_field(message: Any, full_name: str, name: str, kind: str) -> None:
     field = message.field.add(name=name, number=len(message.field) + 1, label=1)
     if kind.startswith("map<"):
         inside = kind[len("map<") : -1].removeprefix("string,")
-        # the name is prescribed: that of the field in another case
-        entry = message.nested_type.add(name=f"{name[:1].upper()}{name[1:]}Entry")
+        # the name is prescribed: that of the field, with capitals instead of underscores
+        words = "".join(f"{word[:1].upper()}{word[1:]}" for word in name.split("_"))
+        entry = message.nested_type.add(name=f"{words}Entry")
         entry.options.map_entry = True
         _add_field(entry, "", "key", "string")
         _add_field(entry, "", "value", _simple(inside))

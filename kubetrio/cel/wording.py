@@ -16,6 +16,8 @@ _code = re.compile(r"^[A-Z_]+: ")
 _suffix = re.compile(r" \[[A-Z_]+\]$")
 _entry = re.compile(r"^ERROR: <input>:(\d+):(\d+): (.*)$")
 _undeclared = re.compile(r"undeclared reference to '([^']*)'")
+_applied = re.compile(r" applied to '.*'$")
+_times = re.compile(r"google\.protobuf\.(Duration|Timestamp)")
 _struct = re.compile(r"(undefined field '[^']*') not found in struct '[^']*'")
 
 OUT_OF_BUDGET = (
@@ -87,8 +89,13 @@ def problems(message: str, source: str, parsed: Any = None) -> list[Problem]:
         entry = _entry.match(line)
         if entry:
             at, what = _offset(source, int(entry[1]), int(entry[2])), entry[3]
-            found.append(_translated(Problem(at, _struct.sub(r"\1", what)), parsed))
+            what = _applied.sub(_with_short_names, _struct.sub(r"\1", what))
+            found.append(_translated(Problem(at, what), parsed))
     return found or [Problem(0, text)]
+
+
+def _with_short_names(found: re.Match[str]) -> str:
+    return _times.sub(lambda name: name[1].lower(), found[0])
 
 
 def _translated(problem: Problem, parsed: Any) -> Problem:
