@@ -299,6 +299,25 @@ def checked_as(env: Any, source: str, variant: str, syntax: Any) -> Checked:
     Raises:
         CompileError: it does not compile.
     """
+    expression, checked = checked_tree(env, source, variant, syntax)
+    kind = type_text(checked.type_map[checked.expr.id])
+    # Equal but for names: both parsers number nodes alike.
+    tree, uses = rewritten(syntax.expr, checked.type_map)
+    return Checked(source, kind, expression.return_type(), tree, uses)
+
+
+def checked_tree(env: Any, source: str, variant: str, syntax: Any) -> tuple[Any, Any]:
+    """The engine's expression and its ``CheckedExpr``; see `checked_as`.
+
+    Args:
+        env: where.
+        source: its text.
+        variant: the text to check.
+        syntax: its ``ParsedExpr``.
+
+    Raises:
+        CompileError: it does not compile.
+    """
     try:
         expression = env.compile(variant)
     except RuntimeError as error:
@@ -306,10 +325,7 @@ def checked_as(env: Any, source: str, variant: str, syntax: Any) -> Checked:
     checked = read(expression.serialize())
     if found := literal_problems(checked):
         raise _failed(found, source)
-    kind = type_text(checked.type_map[checked.expr.id])
-    # Equal but for names: both parsers number nodes alike.
-    tree, uses = rewritten(syntax.expr, checked.type_map)
-    return Checked(source, kind, expression.return_type(), tree, uses)
+    return expression, checked
 
 
 def result_error(found: str, wanted: Sequence[str]) -> str:

@@ -11,11 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kubetrio.cel.checking import OPTIONAL
+from kubetrio.cel.checking import OPTIONAL, type_text
+from kubetrio.cel.costs import estimated
 from kubetrio.cel.engine import engine
-from kubetrio.cel.expressions import Checked, checked_as, new_environment, parse
+from kubetrio.cel.expressions import Checked, checked_as, checked_tree, new_environment, parse
+from kubetrio.cel.inference import Kinds
 from kubetrio.cel.macros import loop_variables
 from kubetrio.cel.messages import pool_with
+from kubetrio.cel.ranges import Range
+from kubetrio.cel.sizes import Sized
 from kubetrio.cel.syntax import names
 
 
@@ -30,6 +34,38 @@ class Place:
 
     kind: str
     optional_old: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """An expression that compiles, and its cost.
+
+    Args:
+        type: its type, in cel-go's notation.
+        uses: ``oldSelf``, if it asks for it.
+        cost: what it can cost.
+    """
+
+    type: str
+    uses: frozenset[str]
+    cost: Range
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """An expression that was parsed.
+
+    Args:
+        syntax: its ``ParsedExpr``.
+        variant: its text with the names that the variables have here.
+        env: where it can be checked.
+        uses: ``oldSelf``, if it asks for it.
+    """
+
+    syntax: Any
+    variant: str
+    env: Any
+    uses: frozenset[str]
 
 
 class Compiling:
@@ -48,15 +84,20 @@ class Compiling:
             found[_self(at)] = found[_old_self(at, optional=False)] = cel.Type(place.kind)
             if place.optional_old:
                 optionals[_old_self(at, optional=True)] = f"{OPTIONAL}<{place.kind}>"
-        self._pool = pool_with(messages)
-        self._found, self._optionals = found, optionals
+        self._pool, self._messages = pool_with(messages), messages
+        self._kinds = {
+            name: place.kind
+            for at, place in enumerate(places)
+            for name in (_self(at), _old_self(at, optional=False))
+        }
+        self._variables, self._optionals = found, optionals
         self._environments: dict[tuple[str, ...], Any] = {}
 
     def _environment(self, loops: tuple[str, ...]) -> Any:
         """The environment for expressions whose loops declare these variables: mostly none."""
         env = self._environments.get(loops)
         if env is None:
-            found = {**dict.fromkeys(loops, engine().Type.DYN), **self._found}
+            found = {**dict.fromkeys(loops, engine().Type.DYN), **self._variables}
             env = new_environment(self._pool, found, self._optionals, patches=False)
             self._environments[loops] = env
         return env
@@ -72,6 +113,29 @@ class Compiling:
         Raises:
             CompileError: it does not compile.
         """
+        found = self._found(source, at, optional_old=optional_old)
+        checked = checked_as(found.env, source, found.variant, found.syntax)
+        return replace(checked, uses=found.uses)
+
+    def estimate(self, source: str, at: int, size: Sized, *, optional_old: bool) -> Estimated:
+        """Check an expression and estimate its cost.
+
+        Args:
+            source: its text.
+            at: the number of its place.
+            size: of ``self``.
+            optional_old: whether ``oldSelf`` is an optional.
+
+        Raises:
+            CompileError: it does not compile.
+        """
+        found = self._found(source, at, optional_old=optional_old)
+        _, checked = checked_tree(found.env, source, found.variant, found.syntax)
+        kind = type_text(checked.type_map[checked.expr.id])
+        kinds = Kinds(checked, self._messages, self._kinds)
+        return Estimated(kind, found.uses, estimated(checked, kinds, size))
+
+    def _found(self, source: str, at: int, *, optional_old: bool) -> _Source:
         syntax = parse(source)
         positions = syntax.source_info.positions
         instead = {"self": _self(at), "oldSelf": _old_self(at, optional=optional_old)}
@@ -82,9 +146,9 @@ class Compiling:
                 begin = positions[node.id]
                 letters[begin : begin + len(name)] = instead[name]
                 uses_old = uses_old or name == "oldSelf"
+        variant = "".join(letters)
         env = self._environment(tuple(sorted(set(loop_variables(syntax.expr)))))
-        checked = checked_as(env, source, "".join(letters), syntax)
-        return replace(checked, uses=frozenset({"oldSelf"}) if uses_old else frozenset())
+        return _Source(syntax, variant, env, frozenset({"oldSelf"}) if uses_old else frozenset())
 
 
 def _digits(number: int, width: int) -> str:

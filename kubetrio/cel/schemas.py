@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.cel.escaping import escaped
-from kubetrio.cel.expressions import CompileError
-from kubetrio.cel.places import Compiling, Place
+from kubetrio.cel.sizes import most_below, size_of
 
 Schema = Mapping[str, Any]
 
@@ -41,14 +40,46 @@ class Rules:
         schema: what is there.
         kind: its type in the engine's notation.
         rules: the rules.
-        loose: path of the list that keeps what is here from being told from what was, or empty.
+        loose: path of the list or object that keeps what is here from being told from what was,
+            None for none.
+        whole: whether it is a resource.
+        most: how often it can be in one object, None for as often as a request can hold.
     """
 
     path: str
     schema: Schema
     kind: str
     rules: Sequence[Mapping[str, Any]]
-    loose: str
+    loose: str | None
+    whole: bool
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """What is above a part of a schema.
+
+    Args:
+        loose: as in `Rules`.
+        most: as in `Rules`.
+        whole: whether the part is a resource.
+    """
+
+    loose: str | None
+    most: int | None
+    whole: bool
+
+    def below(self, schema: Schema, part: Schema, loose: str | None) -> _Within:
+        """The same for what is below a part.
+
+        Args:
+            schema: of the part.
+            part: of what is below.
+            loose: path of the part, if what is below cannot be told from what was.
+        """
+        embedded = bool(part.get("x-kubernetes-embedded-resource"))
+        loose = loose if self.loose is None else self.loose
+        return _Within(loose, most_below(schema, self.most), embedded)
 
 
 class SchemaTypes:
@@ -62,44 +93,42 @@ class SchemaTypes:
     def __init__(self, root: Schema, *, whole: bool = True) -> None:
         self.messages: dict[str, dict[str, str]] = {}
         self.places: list[Rules] = []
-        self._type(root, "", "", whole=whole)
+        self._type(root, "", _Within(None, 1, whole))
 
-    def _type(self, schema: Schema, path: str, loose: str, *, whole: bool = False) -> str:
+    def _type(self, schema: Schema, path: str, around: _Within) -> str:
         """The type of a schema, empty when there is none; notes the places with rules."""
         if schema.get("x-kubernetes-int-or-string"):
             kind = DYN
         elif schema.get("type") == "array":
-            kind = self._list(schema, path, loose)
-        elif schema.get("type") == "object" or whole:
-            kind = self._object(schema, path, loose, whole=whole)
+            kind = self._list(schema, path, around)
+        elif schema.get("type") == "object" or around.whole:
+            kind = self._object(schema, path, around)
         elif schema.get("type") == "string":
             kind = FORMATS.get(schema.get("format") or "", "string")
         else:
             kind = SCALARS.get(schema.get("type") or "", "")
         if rules := schema.get("x-kubernetes-validations"):
-            self.places.append(Rules(path, schema, kind or DYN, rules, loose))
+            found = Rules(path, schema, kind or DYN, rules, around.loose, around.whole, around.most)
+            self.places.append(found)
         return kind
 
-    def _list(self, schema: Schema, path: str, loose: str) -> str:
+    def _list(self, schema: Schema, path: str, around: _Within) -> str:
         items = schema.get("items")
         if not isinstance(items, Mapping):
             return ""
         below = f"{path}.items"
-        if schema.get("x-kubernetes-list-type") != "map":
-            loose = loose or below
-        embedded = bool(items.get("x-kubernetes-embedded-resource"))
-        inner = self._type(items, below, loose, whole=embedded)
+        loose = None if schema.get("x-kubernetes-list-type") == "map" else path
+        inner = self._type(items, below, around.below(schema, items, loose))
         return f"list<{inner}>" if inner else ""
 
-    def _object(self, schema: Schema, path: str, loose: str, *, whole: bool) -> str:
+    def _object(self, schema: Schema, path: str, around: _Within) -> str:
         others = schema.get("additionalProperties")
         if isinstance(others, Mapping):
-            embedded = bool(others.get("x-kubernetes-embedded-resource"))
             below = f"{path}.additionalProperties"
-            inner = self._type(others, below, loose, whole=embedded)
+            inner = self._type(others, below, around.below(schema, others, None))
             return f"map<string,{inner}>" if inner else ""
         properties = dict(schema.get("properties") or {})
-        if whole:
+        if around.whole:
             known = properties.get("metadata") or {}
             meta = {**_ROOT_MEMBERS["metadata"]["properties"], **(known.get("properties") or {})}
             properties = {
@@ -107,12 +136,12 @@ class SchemaTypes:
                 **_ROOT_MEMBERS,
                 "metadata": {"type": "object", "properties": meta},
             }
+        loose = path if schema.get("x-kubernetes-map-type") == "atomic" else None
         name = f"object{len(self.messages)}"
         fields = self.messages[name] = {}
         for member, inner in sorted(properties.items()):
-            embedded = bool(inner.get("x-kubernetes-embedded-resource"))
             below = f"{path}.properties[{member}]"
-            kind = self._type(inner, below, loose, whole=embedded)
+            kind = self._type(inner, below, around.below(schema, inner, loose))
             if kind and (field := escaped(member)):
                 fields[field] = kind
         return name
@@ -124,78 +153,6 @@ def untyped(root: Schema) -> Iterator[str]:
     Args:
         root: the structural schema of a resource.
     """
-    types = SchemaTypes(root)
-    for place in types.places:
-        schema = place.schema
-        if not schema.get("type") and not schema.get("x-kubernetes-int-or-string") and place.path:
+    for place in SchemaTypes(root).places:
+        if place.path and size_of(place.schema, whole=place.whole) is None:
             yield place.path
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something wrong with a rule.
-
-    Args:
-        place: where the rule is.
-        index: which rule it is there.
-        member: the member of the rule that is wrong.
-        text: what is wrong.
-        below: a path that ends the text, below that of the root.
-    """
-
-    place: Rules
-    index: int
-    member: str
-    text: str
-    below: str = ""
-
-
-def rule_problems(root: Schema) -> Iterator[Finding]:
-    """What is wrong with the rules of a schema.
-
-    Args:
-        root: a structural schema that is good apart from its rules.
-
-    Raises:
-        Missing: there are rules and no engine.
-    """
-    types = SchemaTypes(root)
-    if not types.places:
-        return
-    places = []
-    for place in types.places:
-        optional = any(rule.get("optionalOldSelf") for rule in place.rules)
-        places.append(Place(place.kind, optional_old=optional))
-    compiling = Compiling(types.messages, places)
-    for at, place in enumerate(types.places):
-        for index, rule in enumerate(place.rules):
-            yield from _rule(compiling, at, place, index, rule)
-
-
-def _rule(
-    compiling: Compiling, at: int, place: Rules, index: int, rule: Mapping[str, Any]
-) -> Iterator[Finding]:
-    optional = bool(rule.get("optionalOldSelf"))
-    text = (rule.get("rule") or "").strip()
-    try:
-        checked = compiling.check(text, at, optional_old=optional)
-    except CompileError as error:
-        yield Finding(place, index, "rule", str(error))
-        return
-    if checked.type != "bool":
-        yield Finding(place, index, "rule", "cel expression must evaluate to a bool")
-        return
-    if "oldSelf" in checked.uses and place.loose:
-        detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within "
-        yield Finding(place, index, "rule", detail, below=place.loose)
-    message = (rule.get("messageExpression") or "").strip()
-    if not message:
-        return
-    try:
-        checked = compiling.check(message, at, optional_old=optional)
-    except CompileError as error:
-        yield Finding(place, index, "messageExpression", f"messageExpression {error}")
-        return
-    if checked.type != "string":
-        text = "messageExpression must evaluate to a string"
-        yield Finding(place, index, "messageExpression", text)

@@ -83,7 +83,9 @@ _MESSAGES: dict[str, list[tuple[Any, ...]]] = {
         (12, "error", "Empty"),
         (14, "abstract_type", "AbstractType"),
     ],
+    "Reference": [(1, "name", "string"), (3, "overload_id", "string", "*")],
     "CheckedExpr": [
+        (2, "reference_map", "Reference", "map"),
         (3, "type_map", "Type", "map"),
         (4, "expr", "Expr"),
         (5, "source_info", "SourceInfo"),

@@ -53,9 +53,9 @@ def test_expressions_of_built_in_kinds() -> None:
 def test_rules_of_custom_resources() -> None:
     """A schema with rules is refused, one without is not."""
     rule = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
-    [cause] = compile_rules(rule, "spec")
+    [cause] = compile_rules(rule, "spec", False)
     assert (cause.field, NOT_INSTALLED in cause.message) == ("spec", True)
-    assert compile_rules({"type": "object"}, "spec") == []
+    assert compile_rules({"type": "object"}, "spec", False) == []
 
 
 async def test_a_policy_is_refused(client: Client, without: None) -> None:

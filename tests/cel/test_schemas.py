@@ -8,7 +8,7 @@ import pytest
 
 from kubetrio.cel.engine import available
 from kubetrio.cel.escaping import escaped
-from kubetrio.cel.schemas import rule_problems
+from kubetrio.cel.ruleproblems import rule_problems
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
 
@@ -26,6 +26,7 @@ SPEC: dict[str, Any] = {
         "port": {"x-kubernetes-int-or-string": True},
         "my-key": {"type": "string"},
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "my-labels": {"type": "object", "additionalProperties": {"type": "string"}},
         "nested": {
             "type": "object",
             "additionalProperties": {"type": "object", "additionalProperties": TEXT},
@@ -52,7 +53,9 @@ def problems(*rules: dict[str, Any], at: str = "spec") -> list[tuple[str, int, s
     target = schema if at == "root" else schema["properties"]["spec"]  # type: ignore[index]
     target["x-kubernetes-validations"] = list(rules)
     return [
-        (found.place.path, found.index, found.member, found.text) for found in rule_problems(schema)
+        (found.place.path, found.index, found.member, found.text)
+        for found in rule_problems(schema)
+        if found.place is not None and not found.too_dear
     ]
 
 
@@ -62,6 +65,7 @@ def problems(*rules: dict[str, Any], at: str = "spec") -> list[tuple[str, int, s
         "self.text.startsWith('a') && self.count + 1 > 2 && self.ratio < 1.5 && self.on",
         "self.raw == b'x' && self.since < timestamp('2030-01-01T00:00:00Z')",
         "self.__for__ > duration('1h') && self.my__dash__key == ''",
+        "self.my__dash__labels['a'] == 'b' && 'c' in self.my__dash__labels",
         "self.port == 80 || self.port == 'http'",
         "self.labels.all(k, self.labels[k] != '') && self.grid[0][0] == 1",
         "self.nested['a']['b'] == 'c' && self.lists['a'][0] == 'b' && self.maps[0].a == 'b'",
@@ -127,17 +131,18 @@ def test_items_that_cannot_be_told_apart() -> None:
     """What was is unknown below a list without keys."""
     item = {
         "type": "object",
-        "properties": {"name": {"type": "string"}},
+        "properties": {"name": {"type": "string", "maxLength": 9}},
         "x-kubernetes-validations": [{"rule": "self.name == oldSelf.name"}],
     }
-    loose: dict[str, Any] = {"type": "array", "items": item}
+    loose: dict[str, Any] = {"type": "array", "items": item, "maxItems": 3}
     keyed = {**loose, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
     schema = {"type": "object", "properties": {"loose": loose, "keyed": keyed}}
     [found] = rule_problems(schema)
-    assert found.text + found.below == (
-        "oldSelf cannot be used on the uncorrelatable portion of the schema within "
-        ".properties[loose].items"
-    )
+    text = "oldSelf cannot be used on the uncorrelatable portion of the schema within "
+    assert (found.text, found.below) == (text, ".properties[loose]")
+    atomic = {"type": "object", "properties": {"a": item}, "x-kubernetes-map-type": "atomic"}
+    [found] = rule_problems({"type": "object", "properties": {"one": atomic}})
+    assert (found.text, found.below) == (text, ".properties[one]")
 
 
 def test_places_have_their_own_self() -> None:
@@ -150,6 +155,7 @@ def test_places_have_their_own_self() -> None:
         },
     }
     [found] = rule_problems(schema)
+    assert found.place is not None
     assert found.place.path == ".properties[b]"
 
 

@@ -73,10 +73,21 @@ _PRESERVE = (
 
 @dataclass(frozen=True, slots=True)
 class _Compiling:
-    """How a schema is checked: the compiler of its rules, and whether ``status`` is on."""
+    """How a schema is checked.
+
+    Args:
+        compiler: of its rules.
+        status: whether ``status`` is on.
+        stored: the schema that its version had before, None for none.
+    """
 
     compiler: CompileRules
     status: bool
+    stored: Json | None = None
+
+    def is_stored(self, validation: Mapping[str, Any]) -> bool:
+        """Whether the schema is as it was."""
+        return self.stored is not None and same(validation, self.stored)
 
 
 def internal_spec(spec: Mapping[str, Any]) -> Json:
@@ -168,6 +179,7 @@ def _part(
             out,
             status=compile_.status,
             compiler=compile_.compiler,
+            stored=compile_.is_stored(validation),
         )
     parts = part.get("subresources")
     if parts is not None:
@@ -178,7 +190,14 @@ def _part(
         selectable_fields(fields, found, f"{path}.selectableFields", out)
 
 
-def _versions(spec: Mapping[str, Any], out: Causes, compiler: CompileRules, *, given: bool) -> None:
+def _versions(
+    spec: Mapping[str, Any],
+    out: Causes,
+    compiler: CompileRules,
+    stored: Mapping[str, Json],
+    *,
+    given: bool,
+) -> None:
     versions = spec["versions"]
     names: list[str] = []
     for index, version in enumerate(versions):
@@ -188,7 +207,7 @@ def _versions(spec: Mapping[str, Any], out: Causes, compiler: CompileRules, *, g
             out.append(invalid(f"{path}.name", name, ",".join(messages)))
         _deprecation(version, path, out)
         status = _status_on(spec) or _status_on(version)
-        _part(version, "schema", path, out, _Compiling(compiler, status))
+        _part(version, "schema", path, out, _Compiling(compiler, status, stored.get(name)))
     shown = go_structs_of(_VERSION_TYPE, versions)
     if len(set(names)) != len(names):
         out.append(invalid("spec.versions", shown, "must contain unique version names"))
@@ -209,6 +228,15 @@ def _schemas_of(spec: Mapping[str, Any]) -> Iterator[Json]:
         schema = member(version, "schema").get("openAPIV3Schema")
         if schema is not None:
             yield schema
+
+
+def _schemas_by_version(spec: Mapping[str, Any]) -> dict[str, Json]:
+    found = {}
+    for version in spec.get("versions") or ():
+        schema = version.get("schema")
+        if schema is not None:
+            found[version.get("name") or ""] = schema
+    return found
 
 
 def _has_defaults(schema: Mapping[str, Any]) -> bool:
@@ -278,6 +306,7 @@ def _spec(
     spec: Mapping[str, Any],
     out: Causes,
     compiler: CompileRules,
+    stored: Mapping[str, Json],
     *,
     recognized: bool = True,
     any_bundle: bool = True,
@@ -298,7 +327,7 @@ def _spec(
     if preserve and any(_has_defaults(schema) for schema in _schemas_of(spec)):
         detail = "must be false in order to use defaults in the schema"
         out.append(invalid("spec.preserveUnknownFields", True, detail))
-    _versions(inside, out, compiler, given=spec.get("versions") is not None)
+    _versions(inside, out, compiler, stored, given=spec.get("versions") is not None)
     _first_version(inside["versions"], out)
     names = member(spec, "names")
     for name in ("plural", "singular", "kind", "listKind"):
@@ -306,7 +335,9 @@ def _spec(
             out.append(required(f"spec.names.{name}"))
     _NAMES(names, "spec.names", out)
     any_status = any(map(_status_on, (inside, *inside["versions"])))
-    _part(inside, "validation", "spec", out, _Compiling(compiler, any_status))
+    first = (inside["versions"][0].get("name") or "") if inside["versions"] else ""
+    shared = _Compiling(compiler, any_status, stored.get(first))
+    _part(inside, "validation", "spec", out, shared)
     conversion = spec.get("conversion")
     if conversion is not None:
         strategy = conversion.get("strategy") or ""
@@ -418,7 +449,7 @@ def rules(compiler: CompileRules) -> Mapping[str, Validation]:
     """
 
     def create(obj: Mapping[str, Any], _: str, out: Causes) -> None:
-        _spec(member(obj, "spec"), out, compiler)
+        _spec(member(obj, "spec"), out, compiler, {})
         _accepted_names(obj, out)
         _stored_versions(obj, out)
         _approval(obj, None, out)
@@ -433,6 +464,7 @@ def rules(compiler: CompileRules) -> Mapping[str, Validation]:
             out,
             # what is stored was compiled before
             no_rules if _same_schemas(new, old) else compiler,
+            _schemas_by_version(member(old, "spec")),
             recognized=not versions or bool(versions & {"v1", "v1beta1"}),
             any_bundle=not _established(old) or bool(bundle and not valid_bundle(bundle)),
         )

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubetrio.cel.engine import NOT_INSTALLED, Missing
-from kubetrio.cel.schemas import rule_problems, untyped
+from kubetrio.cel.ruleproblems import Finding, rule_problems
+from kubetrio.cel.schemas import untyped
 from kubetrio.kinds.common.checks import Json
 from kubetrio.machinery.fielderrors import forbidden, internal, invalid
 from kubetrio.machinery.status import Cause
@@ -37,23 +38,32 @@ def _shown(rule: Mapping[str, Any]) -> Json:
     }
 
 
-def compile_rules(schema: Json, path: str) -> Sequence[Cause]:
+def compile_rules(schema: Json, path: str, stored: bool) -> Sequence[Cause]:
     """What is wrong with the rules of a schema; a `CompileRules`.
 
     Args:
         schema: a structural schema that is good apart from its rules.
         path: its path.
+        stored: whether the schema is stored already.
     """
     out: list[Cause] = []
     try:
         for place in untyped(schema):
             where = f"{path}{place}.x-kubernetes-validations"
             out.append(internal(where, _UNTYPED))
-        for found in rule_problems(schema):
-            where = f"{path}{found.place.path}.x-kubernetes-validations[{found.index}]"
-            rule = _shown(found.place.rules[found.index])
-            text = f"{found.text}{path}{found.below}" if found.below else found.text
-            out.append(invalid(f"{where}.{found.member}", rule, text))
+        out.extend(_cause(found, path) for found in rule_problems(schema, stored=stored))
     except Missing:
         out.append(forbidden(path, f"x-kubernetes-validations: {NOT_INSTALLED}"))
     return out
+
+
+def _cause(found: Finding, path: str) -> Cause:
+    if found.place is None:
+        return forbidden(path, found.text)
+    rule = found.place.rules[found.index]
+    where = f"{path}{found.place.path}.x-kubernetes-validations[{found.index}].{found.member}"
+    if found.too_dear:
+        return forbidden(where, found.text)
+    shown = rule.get(found.value) if found.value else _shown(rule)
+    text = found.text if found.below is None else f"{found.text}{path}{found.below}"
+    return invalid(where, shown, text)

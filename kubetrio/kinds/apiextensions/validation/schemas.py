@@ -24,8 +24,8 @@ from kubetrio.kinds.common.gostructs import go_struct_of
 from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
 from kubetrio.machinery.status import Cause
 
-CompileRules = Callable[[Json, str], Sequence[Cause]]
-"""A compiler of the rules of a schema: (its root, its path) to causes."""
+CompileRules = Callable[[Json, str, bool], Sequence[Cause]]
+"""A compiler of the rules of a schema: (its root, its path, whether it is stored) to causes."""
 
 _SCHEMA_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -73,7 +73,7 @@ class _Place:
     in_meta: bool = False
 
 
-def no_rules(_: Json, __: str) -> Sequence[Cause]:
+def no_rules(_: Json, __: str, ___: bool) -> Sequence[Cause]:
     """The compiler of rules that compiles nothing."""
     return ()
 
@@ -85,6 +85,7 @@ def definition_schema(
     *,
     status: bool,
     compiler: CompileRules = no_rules,
+    stored: bool = False,
 ) -> None:
     """Check the schema of a definition.
 
@@ -94,6 +95,7 @@ def definition_schema(
         out: receives causes.
         status: whether the subresource ``status`` is on.
         compiler: compiles the rules of a schema that is good.
+        stored: whether the schema is stored already.
     """
     schema: Json | None = validation.get("openAPIV3Schema")
     if schema is None:
@@ -114,7 +116,7 @@ def definition_schema(
     if len(out) > before:
         return
     if is_supported(schema):
-        out.extend(compiler(schema, where))
+        out.extend(compiler(schema, where, stored))
     else:
         # the only member that structural schemas lack and nothing else refuses
         out.append(invalid(where, "", _NO_SCHEMA))
