@@ -32,6 +32,7 @@ LOOP_WEIGHT = 100
 _NO_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
+_CALL_LIMIT = "operation cancelled: actual cost limit exceeded"
 MOST_MESSAGE = 5 * 1024  # bytes that a messageExpression may make
 _breaks = re.compile(r"\n")
 _META = ("apiVersion", "kind", "metadata")
@@ -364,7 +365,7 @@ class _Walk:
     def _failed(self, rule: Rule, outcome: Outcome, path: str, kind: str) -> None:
         if outcome.out_of_budget:
             text = (
-                f"'{outcome.error}': no further validation rules will be run due to call cost "
+                f"'{_CALL_LIMIT}': no further validation rules will be run due to call cost "
                 f"exceeds limit for rule: {rule.shown}"
             )
             self._out.append(invalid(path, kind, text))

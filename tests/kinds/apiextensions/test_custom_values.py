@@ -431,6 +431,23 @@ def test_rules_have_a_budget() -> None:
     assert found == [f'a[1000]: Invalid value: "array": {told}']
 
 
+def test_one_evaluation_has_a_limit() -> None:
+    """A rule whose loops go on for too long is the last one that is looked at."""
+    pytest.importorskip("cel_expr_python")
+    rule = "self.all(x, self.all(y, x == y))"
+    numbers = {
+        "type": "array",
+        "items": {"type": "integer"},
+        "x-kubernetes-validations": [{"rule": rule}, {"rule": "false"}],
+    }
+    told = (
+        "'operation cancelled: actual cost limit exceeded': no further validation rules will be "
+        f"run due to call cost exceeds limit for rule: {rule}"
+    )
+    found = ruled(inside(numbers), {"a": [1] * 200})
+    assert found == [f'a: Invalid value: "array": {told}']
+
+
 def test_transition_rules() -> None:
     """They are looked at where there was something before."""
     pytest.importorskip("cel_expr_python")
