@@ -37,6 +37,7 @@ from kubetrio.schema.openapi_types import (
 from kubetrio.schema.openapi_v2 import json_steps, swagger_steps, swagger_v2
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps, finish
+from kubetrio.wire import jsonwire
 
 __all__ = [
     "document",
@@ -120,7 +121,7 @@ def document(registry: Registry, path: str, *, version: str) -> bytes | None:
 
 def document_steps(registry: Registry, path: str, *, version: str) -> Steps[bytes]:
     """``document`` in steps of about a millisecond, for a path that `has_document`."""
-    return orjson.dumps((yield from _value_steps(registry, path, version)))
+    return jsonwire.encode((yield from _value_steps(registry, path, version)))
 
 
 def protobuf_steps(registry: Registry, path: str, *, version: str) -> Steps[bytes]:
@@ -169,8 +170,13 @@ def _hash(registry: Registry, path: str, version: str) -> str:
             ]
             for resource in registry.by_group_version[group_version]
         ]
-    data = orjson.dumps(facts, option=orjson.OPT_SORT_KEYS, default=dict)
+    data = orjson.dumps(facts, option=orjson.OPT_SORT_KEYS, default=_plain)
     return hashlib.sha512(data).hexdigest().upper()
+
+
+def _plain(value: Any) -> Any:
+    """A part of a schema that orjson does not know: a fraction as it was written, or a mapping."""
+    return float(value) if isinstance(value, float) else dict(value)
 
 
 def _operation(item: Operation, shared: Sequence[Parameter]) -> Json:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import orjson
 
 from kubetrio.schema.steps import Steps, finish
+from kubetrio.wire import jsonwire
 from kubetrio.wire.protovalues import varint
 from kubetrio.wire.protowire import delimited
 
@@ -113,7 +114,7 @@ class Messages:
         if name in self.lists:
             items = value if isinstance(value, list) else [value]
             return self._field(1, f"[{self.lists[name]}]", items)
-        return delimited(2, _yaml(orjson.dumps(value)))  # Any
+        return delimited(2, _yaml(jsonwire.encode(value)))  # Any
 
     def _map(self, name: str, value: Json) -> bytes:
         pairs, kind, extensions = self.maps[name]

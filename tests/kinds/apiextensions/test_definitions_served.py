@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from kubetrio.client.client import Client
 from kubetrio.config import Config, Serving
 from kubetrio.machinery.status import ApiError
 from kubetrio.server import Server, open_server
+from kubetrio.testing.server import open_api
 
 Object = dict[str, Any]
 API = "apiextensions.k8s.io/v1"
 GROUP = "zoo.example.com"
+PROTO_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+PROTO_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 SPEC: Object = {
     "type": "object",
     "properties": {
@@ -305,3 +309,28 @@ async def test_definitions_are_served_after_a_restart(tmp_path: Path) -> None:
         client = server.client()
         got = await client.get(client.kind(f"{GROUP}/v1", "Beast"), "a", namespace="default")
         assert got["spec"] == {"sort": "cat", "legs": 4}
+
+
+@pytest.mark.parametrize("accept", ["application/json", PROTO_V2, PROTO_V3])
+async def test_fractions_in_schemas_are_described(
+    accept: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    """As limits, in defaults and among alternatives, in every form of OpenAPI."""
+    spec = {
+        "type": "object",
+        "properties": {
+            "part": {
+                "type": "number", "minimum": 0.25, "multipleOf": 0.25,
+                "default": 0.75, "enum": [0.75, 1.5],
+            }
+        },
+    }  # fmt: skip
+    path = "/openapi/v2" if accept != PROTO_V3 else f"/openapi/v3/apis/{GROUP}/v1"
+    async with open_api(kept=True) as running, running.connect() as client:
+        await define(running.client(), definition("beasts", "Beast", version(schema=schema(spec))))
+        answer = await client.request("GET", path, {"Accept": accept})
+        assert answer.status == 200
+        assert b"0.75" in answer.body
+        documented = await client.request("GET", f"/openapi/v3/apis/{GROUP}/v1")
+    found = documented.json()["components"]["schemas"]["com.example.zoo.v1.Beast"]
+    assert found["properties"]["spec"]["properties"] == spec["properties"]
