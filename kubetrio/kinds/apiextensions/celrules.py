@@ -10,8 +10,9 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kubetrio.kinds.apiextensions.causes import NOWHERE
@@ -22,6 +23,7 @@ from kubetrio.machinery.godurations import parse_duration
 from kubetrio.machinery.status import Cause
 
 if TYPE_CHECKING:
+    from kubetrio.cel.expressions import Checked
     from kubetrio.cel.programs import Outcome, Program
 
 Json = dict[str, Any]
@@ -133,14 +135,19 @@ def compiled(root: Mapping[str, Any], *, whole: bool = True) -> Place | None:
 def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:
     from kubetrio.cel.expressions import CompileError
     from kubetrio.cel.programs import Program
-    from kubetrio.cel.syntax import kind_of, walk
+    from kubetrio.cel.syntax import bind, kind_of, walk
 
     optional = bool(said.get("optionalOldSelf"))
-    checked = compiling.check((said.get("rule") or "").strip(), at, optional_old=optional)
+
+    def runs(text: str) -> Checked:
+        made: Checked = compiling.check(text, at, optional_old=optional)
+        return replace(made, tree=bind("oldSelf", _what_was(), made.tree)) if optional else made
+
+    checked = runs((said.get("rule") or "").strip())
     message = None
     if text := (said.get("messageExpression") or "").strip():
         try:
-            message = Program(compiling.check(text, at, optional_old=optional))
+            message = Program(runs(text))
         except CompileError:
             message = None
     path = said.get("fieldPath") or ""
@@ -155,6 +162,14 @@ def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:
         _normal(path),
         LOOP_WEIGHT if loops else 1,
     )
+
+
+@cache
+def _what_was() -> Any:
+    """An expression for the old value as an optional: the engine takes none from outside."""
+    from kubetrio.cel.expressions import parse
+
+    return parse("oldSelf == null ? optional.none() : optional.of(oldSelf)").expr
 
 
 def _normal(path: str) -> str:
@@ -348,15 +363,12 @@ class _Walk:
             if self._left < 0:
                 self._out.append(invalid(path or NOWHERE, kind, _NO_BUDGET))
                 raise Exhausted
-            used = inputs
-            if optional:
-                used = Inputs({"self": shown, "oldSelf": _optional(was)})
-            outcome = rule.program.evaluate(used)
+            outcome = rule.program.evaluate(inputs)
             if outcome.error:
                 self._failed(rule, outcome, path or NOWHERE, kind)
             elif outcome.value is not True:
                 where = ".".join(filter(None, (path, rule.path))) or NOWHERE
-                cause = self._refusal(rule, used, where, kind, value)
+                cause = self._refusal(rule, inputs, where, kind, value)
                 if rule.uses_old or not _ratchets(value, old, parent):
                     self._out.append(cause)
                 else:
@@ -396,14 +408,6 @@ class _Walk:
         if kind in ("object", "array"):
             return Cause("FieldValueInvalid", f"Invalid value: {detail}", path)
         return invalid(path, value, detail)
-
-
-def _optional(value: Any) -> Any:
-    from kubetrio.cel.engine import engine
-
-    cel = engine()
-    maker = getattr(cel, "Optional", None)
-    return value if maker is None else maker(value)
 
 
 def _ratchets(value: Any, old: Old | None, parent: tuple[Old, Any] | None) -> bool:

@@ -456,6 +456,23 @@ def test_transition_rules() -> None:
     assert ruled(schema, {"a": {"n": 1}}, {"a": {"n": 2}}) == ["a: Invalid value: only up"]
 
 
+def test_transition_rules_that_run_at_creation_too() -> None:
+    """With ``optionalOldSelf`` what was is an optional, in messages as well."""
+    pytest.importorskip("cel_expr_python")
+    same = {
+        "rule": "!oldSelf.hasValue() || oldSelf.value().n == self.n",
+        "messageExpression": "'was ' + string(oldSelf.value().n)",
+        "optionalOldSelf": True,
+    }
+    first = {"rule": "oldSelf.hasValue() || self.n == 1", "optionalOldSelf": True}
+    schema = inside(rules(same, first))
+    assert ruled(schema, {"a": {"n": 1}}) == []
+    assert ruled(schema, {"a": {"n": 2}}) == [f"a: Invalid value: failed rule: {first['rule']}"]
+    assert ruled(schema, {"a": {"n": 2}}, {"a": {"n": 2}}) == []
+    assert ruled(schema, {"a": {"n": 2}}, {"a": {"n": 1}}) == ["a: Invalid value: was 1"]
+    assert ruled(schema, {"a": {"n": 2}}, {}) == [f"a: Invalid value: failed rule: {first['rule']}"]
+
+
 def test_rules_about_what_did_not_change() -> None:
     """They are let be, unless they are about the change."""
     pytest.importorskip("cel_expr_python")
