@@ -1,0 +1,96 @@
+"""Definitions in the shapes that popular operators ship, from installation to deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+import trio
+from definition_lives import Case, Life, cases, converted
+
+from kubetrio import pki
+from kubetrio.testing.client import Answer, Client
+from kubetrio.testing.hooks import Called, open_hook
+from kubetrio.testing.server import InProcess, open_api
+
+Object = dict[str, Any]
+WEBHOOK = "machinedeployments"
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """An answer in memory."""
+
+    answer: Answer
+
+    @property
+    def status(self) -> int:
+        """HTTP status code."""
+        return self.answer.status
+
+    def json(self) -> Any:
+        """The body."""
+        return self.answer.json()
+
+    def header(self, name: str) -> str:
+        """A header, empty where there is none."""
+        return self.answer.head.get(name.encode()).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """A way to a server in memory."""
+
+    server: InProcess
+    client: Client
+
+    async def ask(
+        self, method: str, target: str, headers: Mapping[str, str] | None = None, body: Any = None
+    ) -> Replied:
+        """See `definition_lives.Connection`."""
+        return Replied(await self.client.request(method, target, headers, json=body))
+
+    async def watched(self, target: str, number: int) -> list[Object]:
+        """See `definition_lives.Connection`."""
+        found: list[Object] = []
+        async with self.server.connect() as client:
+            await client.send(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            assert (await client.head()).status == 200
+            with trio.fail_after(10):
+                while len(found) < number:
+                    found += map(orjson.loads, (await client.chunk()).splitlines())
+        return found
+
+
+async def lived(case: Case) -> None:
+    """Live a life in a server in memory."""
+    async with open_api(kept=True) as server, server.connect() as client:
+        await Life(InMemory(server, client), case).lived()
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in cases() if case.name != WEBHOOK], ids=lambda case: case.name
+)
+async def test_a_definition_lives(case: Case, autojump_clock: trio.testing.MockClock) -> None:
+    """Installed, described, written in every way, watched, upgraded and deleted."""
+    pytest.importorskip("cel_expr_python")
+    await lived(case)
+
+
+async def test_a_definition_with_a_webhook_lives(certificates: pki.Pki) -> None:
+    """The same, with versions that a webhook converts."""
+    [case] = [case for case in cases() if case.name == WEBHOOK]
+
+    async def convert(called: Called) -> None:
+        wanted = called.request["desiredAPIVersion"]
+        made = [converted(obj, wanted) for obj in called.request["objects"]]
+        await called.reply({"result": {"status": "Success"}, "convertedObjects": made})
+
+    async with open_hook(certificates, {"/convert": convert}) as hook:
+        webhook = case.definition["spec"]["conversion"]["webhook"]
+        webhook["clientConfig"] = hook.client("/convert")
+        await lived(case)
+        assert hook.calls
