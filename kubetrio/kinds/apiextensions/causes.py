@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.machinery.status import Cause
 
 NOWHERE = "<nil>"
 """The path of what has no place of its own."""
+
+
+MOST: Final = 1000
+MOST_TEXT: Final = 1 << 20
 
 
 class Out(list[Cause]):
@@ -19,6 +25,31 @@ class Out(list[Cause]):
     def __init__(self, prefix: str = "") -> None:
         super().__init__()
         self.prefix = prefix
+        self._text = 0  # characters of all messages
+
+    def append(self, cause: Cause) -> None:
+        """Something is wrong."""
+        self._text += len(cause.message)
+        super().append(cause)
+
+    def merge(self, inner: Out) -> None:
+        """All that another one has is wrong."""
+        self._text += inner._text
+        self += inner
+
+    def forget(self, length: int) -> None:
+        """What came after the first causes is not wrong."""
+        self._text -= sum(len(cause.message) for cause in self[length:])
+        del self[length:]
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is wrong that more of it would help nobody.
+
+        A schema and an object of some megabytes each could have causes for each pair of their
+        parts; nothing that is not wrong in another place may ask this.
+        """
+        return len(self) >= MOST or self._text > MOST_TEXT
 
     def path(self, name: str) -> str:
         """The path of a field."""

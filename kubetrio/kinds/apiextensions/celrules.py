@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubetrio.kinds.apiextensions.causes import NOWHERE
 from kubetrio.kinds.apiextensions.validation.schemapaths import find_field
-from kubetrio.kinds.apiextensions.values import Checker, Old, type_name
+from kubetrio.kinds.apiextensions.values import Checker, Old, by_keys, keys_of, type_name
 from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
 from kubetrio.machinery.godurations import parse_duration
 from kubetrio.machinery.status import Cause
@@ -323,10 +323,12 @@ class _Walk:
         if type(value) is dict:
             self._object(place, value, path, before, old, parent)
         elif type(value) is list and place.items:
+            listed = type(before) is list and place.schema.get("x-kubernetes-list-type") == "map"
+            known = by_keys(place.keys, before) if listed else {}
             for index, item in enumerate(value):
                 was = None if old is None else old.item(value, index)
                 above = parent if old is None else (old, value)
-                same = _item_before(place, item, before)
+                same = known.get(keys_of(place.keys, item)) if listed else None
                 self.check(place.items, item, f"{path}[{index}]", same, was, above)
 
     def _object(
@@ -414,19 +416,6 @@ def _ratchets(value: Any, old: Old | None, parent: tuple[Old, Any] | None) -> bo
     if old is not None:
         return old.equals(value)
     return parent is not None and parent[0].equals(parent[1])
-
-
-def _item_before(place: Place, item: Any, before: Any) -> Any:
-    """The item of an old list with the same keys."""
-    if place.schema.get("x-kubernetes-list-type") != "map" or type(before) is not list:
-        return None
-    if type(item) is not dict:
-        return None
-    mine = [item.get(key) for key in place.keys]
-    for other in before:
-        if type(other) is dict and [other.get(key) for key in place.keys] == mine:
-            return other
-    return None
 
 
 def _message(outcome: Outcome) -> str:

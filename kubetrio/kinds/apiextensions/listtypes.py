@@ -9,14 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from kubetrio.kinds.apiextensions.structure import METADATA, Node
-from kubetrio.kinds.apiextensions.values import Checker
+from kubetrio.kinds.apiextensions.values import Checker, canonical
 from kubetrio.machinery.fielderrors import duplicate, invalid, required
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.names_validation import dns1035_label, path_segment
 from kubetrio.machinery.objectmeta import validate_object_meta
 from kubetrio.machinery.status import Cause
 from kubetrio.schema.structural import Report
-from kubetrio.wire.jsonwire import encode
 
 Causes = list[Cause]
 
@@ -56,18 +55,12 @@ def _repeated(values: list[Any]) -> list[int]:
     found = []
     for index, value in enumerate(values):
         compound = type(value) in (dict, list)
-        key = (bytes, encode(_sorted(value))) if compound else (type(value), value)
+        key = (bytes, canonical(value)) if compound else (type(value), value)
         times = seen.get(key, 0)
         seen[key] = times + 1
         if times == 1:
             found.append(index)
     return found
-
-
-def _sorted(value: Any) -> Any:
-    if type(value) is dict:
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if type(value) is list else value
 
 
 def _check_map(schema: Checker, values: list[Any], path: str, out: Causes) -> None:

@@ -11,6 +11,8 @@ schema object.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from kubetrio.kinds.apiextensions.causes import Out
@@ -52,7 +54,7 @@ def type_name(value: Any) -> str:
     return _NAMES[type(value)]
 
 
-class Old(NamedTuple):
+class Old:
     """What stands for a value in the stored object.
 
     Args:
@@ -60,8 +62,13 @@ class Old(NamedTuple):
         value: the old one.
     """
 
-    schema: Checker
-    value: Any
+    __slots__ = ("_by_keys", "_same", "schema", "value")
+
+    def __init__(self, schema: Checker, value: Any) -> None:
+        self.schema = schema
+        self.value = value
+        self._by_keys: dict[Any, Any] | None = None
+        self._same: tuple[Any, bool] | None = None
 
     def key(self, new: Any, name: str) -> Old | None:
         """The same for a member, None where there is none."""
@@ -76,16 +83,21 @@ class Old(NamedTuple):
         schema = self.schema
         if schema.items is None or not schema.keys or type(self.value) is not list:
             return None
-        mine = keys_of(schema, new[index])
+        mine = keys_of(schema.keys, new[index])
         if mine is None:
             return None
-        for item in self.value:
-            if keys_of(schema, item) == mine:
-                return Old(schema.items, item)
-        return None
+        if self._by_keys is None:
+            self._by_keys = by_keys(schema.keys, self.value)
+        found = self._by_keys.get(mine)
+        return None if found is None else Old(schema.items, found)
 
     def equals(self, new: Any) -> bool:
-        """Whether nothing changed, as far as the schema can tell."""
+        """Whether nothing changed, as far as the schema can tell; the last answer is kept."""
+        if self._same is None or self._same[0] is not new:
+            self._same = new, self._equals(new)
+        return self._same[1]
+
+    def _equals(self, new: Any) -> bool:
         old = self.value
         if type(old) is not type(new) and not (type(old) in FRACTIONS and type(new) in FRACTIONS):
             return False
@@ -110,16 +122,37 @@ class Old(NamedTuple):
         return bool(old == new)
 
 
+def canonical(value: Any) -> bytes:
+    """A JSON value as text, the same for equal values: members are sorted."""
+    return encode([_sorted(value)])
+
+
+def _sorted(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if type(value) is list else value
+
+
 def deep_equal(one: Any, two: Any) -> bool:
     """Whether two JSON values are the same, numbers of other types told apart."""
-    return bool(one == two) and encode([one]) == encode([two])
+    return bool(one == two) and canonical(one) == canonical(two)
 
 
-def keys_of(schema: Checker, item: Any) -> tuple[Any, ...] | None:
+def keys_of(keys: Sequence[str], item: Any) -> tuple[Any, ...] | None:
     """The values of the keys of an item, None of what is no object."""
     if type(item) is not dict:
         return None
-    return tuple(item.get(name, _MISSING) for name in schema.keys)
+    found = (item.get(name, _MISSING) for name in keys)
+    return tuple(canonical(one) if type(one) in (dict, list) else one for one in found)
+
+
+def by_keys(keys: Sequence[str], items: list[Any]) -> dict[Any, Any]:
+    """The items of a list by their keys, of items with the same keys the first."""
+    found: dict[Any, Any] = {}
+    for item in items:
+        if (mine := keys_of(keys, item)) is not None:
+            found.setdefault(mine, item)
+    return found
 
 
 _MISSING = object()
@@ -305,7 +338,7 @@ class Checker:
                 best = count, inner
         out.plain(f"{quote(name)} must validate at least one schema (anyOf)")
         count, causes = best or (0, Out())
-        out += causes
+        out.merge(causes)
         return count
 
     def _one_of(self, value: Any, name: str, old: Old | None, out: Out) -> int:
@@ -326,7 +359,7 @@ class Checker:
         out.plain(f"{quote(name)} must validate one and only one schema (oneOf). {found}")
         if best is None:
             return 0
-        out += best[1]
+        out.merge(best[1])
         return best[0]
 
     # --- values ---
@@ -376,7 +409,7 @@ class Checker:
                 was = old.key(value, key)
             count += _ratcheted(inner, item, where, was, out)
         for key in self.required:
-            if key not in value:
+            if key not in value and not out.full:
                 out.append(required(out.path(f"{name}.{key}")))
         return count
 
@@ -386,7 +419,7 @@ def _ratcheted(schema: Checker, value: Any, name: str, old: Old | None, out: Out
     before = len(out)
     count = schema.check(value, name, old, out)
     if old is not None and len(out) > before and old.equals(value):
-        del out[before:]
+        out.forget(before)
     return count
 
 
@@ -410,22 +443,27 @@ class _Enum:
     """The values that are allowed."""
 
     def __init__(self, values: Sequence[Any]) -> None:
+        self._allowed = frozenset(map(_hashable, values))
         self._values = values
-        self._texts = frozenset(value for value in values if type(value) is str)
-        self._shown = [
-            item if type(item) is str else encode([item]).decode()[1:-1] for item in values
+
+    @cached_property
+    def _supported(self) -> str:
+        shown = [
+            item if type(item) is str else encode([item]).decode()[1:-1] for item in self._values
         ]
+        return ", ".join(map(quote, shown))
 
     def check(self, value: Any, name: str, out: Out) -> None:
-        if type(value) is str:
-            if value in self._texts:
+        if _hashable(value) not in self._allowed:
+            if out.full:  # of what is said of each value, the list may be most of the schema
                 return
-        elif any(_same(value, item) for item in self._values):
-            return
-        out.append(not_supported(out.path(name), value, self._shown))
+            cause = not_supported(out.path(name), value, ())
+            message = f"{cause.message}: supported values: {self._supported}"
+            out.append(replace(cause, message=message))
 
 
-def _same(value: Any, item: Any) -> bool:
-    if type(value) in _NUMBERS and type(item) in _NUMBERS:
-        return bool(value == item)
-    return type(value) is type(item) and deep_equal(value, item)
+def _hashable(value: Any) -> Any:
+    """What is equal for equal values, whichever type numbers have, and for no others."""
+    if type(value) is str:
+        return value
+    return (value,) if type(value) in _NUMBERS else canonical(value)
