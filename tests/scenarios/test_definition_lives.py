@@ -94,3 +94,63 @@ async def test_a_definition_with_a_webhook_lives(certificates: pki.Pki) -> None:
         webhook["clientConfig"] = hook.client("/convert")
         await lived(case)
         assert hook.calls
+
+
+MANY = 4200
+
+
+def large() -> Case:
+    """A definition of about a megabyte: thousands of described fields, some with a default."""
+    text = "What this field is for, in the words of its authors, at the length they like. " * 2
+    fields: Object = {
+        f"field{at}": {
+            "type": "object",
+            "description": text,
+            "properties": {"size": {"type": "integer", "minimum": 0, "default": at}},
+        }
+        for at in range(MANY)
+    }
+    spec = {"type": "object", "required": ["field0"], "properties": fields}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"name": "v1", "served": True, "storage": True,
+               "schema": {"openAPIV3Schema": schema}}  # fmt: skip
+    names = {"plural": "larges", "singular": "large", "kind": "Large"}
+    return Case(
+        "large",
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "larges.size.example.com"},
+            "spec": {
+                "group": "size.example.com",
+                "scope": "Namespaced",
+                "names": names,
+                "versions": [version],
+            },
+        },
+        {
+            "apiVersion": "size.example.com/v1",
+            "kind": "Large",
+            "metadata": {"name": "one", "namespace": "default"},
+            "spec": {f"field{at}": {"other": 1} for at in range(MANY)},
+        },
+        {
+            "read": {f"spec.field{MANY - 1}": {"size": MANY - 1}},
+            "refused": [
+                {"patch": {"spec": {"field0": None}}, "because": "spec.field0: Required value"},
+                {"patch": {"spec": {"field7": {"size": -1}}}, "because": "spec.field7.size"},
+            ],
+            "second": {"spec": {"field1": {"size": 5}}},
+            "conflict": [],
+            "merged": {"spec.field1.size": 5},
+            "row": ["one"],
+        },
+    )
+
+
+async def test_a_large_definition_lives(autojump_clock: trio.testing.MockClock) -> None:
+    """A megabyte of schema, and an object in which all of it is used."""
+    case = large()
+    size = len(orjson.dumps(case.definition))
+    assert 1_000_000 < size < 1_500_000
+    await lived(case)
