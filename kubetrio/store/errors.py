@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class StoreError(Exception):
     """Base of all store errors."""
@@ -82,3 +84,21 @@ class Unreadable(StoreError):
 
 class StoreClosed(StoreError):
     """The store is shutting down; nothing of the write was kept."""
+
+
+class DataDirectoryLocked(StoreError):
+    """Another server has the data directory.
+
+    Args:
+        path: the data directory.
+        pid: process that holds it, 0 when unknown.
+    """
+
+    def __init__(self, path: Path, pid: int) -> None:
+        holder = f"process {pid}" if pid else "another process"
+        super().__init__(
+            f"data directory {path} is in use by {holder}: "
+            "stop that server or choose another --data-dir"
+        )
+        self.path = path
+        self.pid = pid

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kubetrio.store.errors import StoreError
 
 
@@ -19,24 +17,6 @@ class StoreBroken(StoreError):
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"the disk failed to sync the write-ahead log: {error}")
-
-
-class DataDirectoryLocked(StoreError):
-    """Another server has the data directory.
-
-    Args:
-        path: the data directory.
-        pid: process that holds it, 0 when unknown.
-    """
-
-    def __init__(self, path: Path, pid: int) -> None:
-        holder = f"process {pid}" if pid else "another process"
-        super().__init__(
-            f"data directory {path} is in use by {holder}: "
-            "stop that server or choose another --data-dir"
-        )
-        self.path = path
-        self.pid = pid
 
 
 class DatabaseUnusable(StoreError):

@@ -11,10 +11,10 @@ import apsw
 import trio
 
 from kubetrio.env import Env
+from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.head import Head, left_behind
-from kubetrio.store.sqlite.lock import DirectoryLock
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.sqlite.reserve import Reserve, size_for
 from kubetrio.store.sqlite.revisions import READERS, SqliteStore, StoreConfig

@@ -16,6 +16,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import run_inline, seeded
 from kubetrio.store.errors import (
+    DataDirectoryLocked,
     FutureRevision,
     KeyExists,
     StoreClosed,
@@ -27,7 +28,7 @@ from kubetrio.store.model import Event, Range, Stamped
 from kubetrio.store.sqlite import sync
 from kubetrio.store.sqlite.commits import INLINE_BYTES, MAX_BATCH
 from kubetrio.store.sqlite.database import FILE_NAME
-from kubetrio.store.sqlite.errors import DatabaseUnusable, DataDirectoryLocked, StoreBroken
+from kubetrio.store.sqlite.errors import DatabaseUnusable, StoreBroken
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.reader import UNREAD, Reader
 from kubetrio.store.sqlite.revisions import (

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from kubetrio.store.sqlite.errors import DataDirectoryLocked
+from kubetrio.store.errors import DataDirectoryLocked
 
 FILE_NAME = "kubetrio.lock"
+_TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
+_ASK_AGAIN_S = (0.001, 0.01, 0.05)
+"""Before a lock counts as taken: `holder` has it for a moment where nobody else does."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -26,11 +30,35 @@ if sys.platform == "win32":
     def _lock_directory(_path: Path) -> int:
         return -1
 
+    def _taken(fd: int) -> bool:
+        try:
+            _lock(fd)
+        except OSError:
+            return True
+        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+        return False
+
 else:
     import fcntl
 
     def _lock(fd: int) -> None:
+        for wait_s in _ASK_AGAIN_S:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in _TAKEN:
+                    raise
+                select.select((), (), (), wait_s)
+            else:
+                return
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _taken(fd: int) -> bool:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno in _TAKEN
+        return False
 
     def _lock_directory(path: Path) -> int:
         """A descriptor that holds the lock, -1 where directories cannot be locked (NFS)."""
@@ -39,7 +67,7 @@ else:
             _lock(fd)
         except OSError as error:
             os.close(fd)
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            if error.errno in _TAKEN:
                 raise
             return -1
         return fd
@@ -62,7 +90,7 @@ class DirectoryLock:
         try:
             self._fds.append(_lock_directory(directory))
         except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            if error.errno not in _TAKEN:
                 raise
             raise DataDirectoryLocked(directory, _holder(path)) from None
         try:
@@ -71,7 +99,7 @@ class DirectoryLock:
             _lock(fd)
         except OSError as error:
             self.release()
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES) or error.filename:
+            if error.errno not in _TAKEN or error.filename:
                 raise
             raise DataDirectoryLocked(directory, _holder(path)) from None
         with suppress(OSError):  # a full disk: the lock counts, not the name on it
@@ -84,6 +112,32 @@ class DirectoryLock:
             fd = self._fds.pop()
             if fd >= 0:
                 os.close(fd)
+
+
+def holder(directory: Path) -> int | None:
+    """Who has a data directory now: a pid, 0 where it is not known, None where nobody has it.
+
+    The locks tell, not the pid that a file may have from before.
+
+    Raises:
+        OSError: the directory is not there, or cannot be read.
+    """
+    path = directory / FILE_NAME
+    for place in (directory, path):
+        if place is directory and sys.platform == "win32":
+            continue
+        try:
+            fd = os.open(place, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        except FileNotFoundError:
+            if place is directory:
+                raise
+            return None
+        try:
+            if _taken(fd):
+                return _holder(path)
+        finally:
+            os.close(fd)
+    return None
 
 
 def _holder(path: Path) -> int:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.store.sqlite.errors import DataDirectoryLocked
-from kubetrio.store.sqlite.lock import DirectoryLock
+from kubetrio.store.errors import DataDirectoryLocked
+from kubetrio.store.lock import DirectoryLock
 
 TAKE = """
 import os, sys
 from pathlib import Path
-from kubetrio.store.sqlite.errors import DataDirectoryLocked
-from kubetrio.store.sqlite.lock import DirectoryLock
+from kubetrio.store.errors import DataDirectoryLocked
+from kubetrio.store.lock import DirectoryLock
 try:
     lock = DirectoryLock(Path(sys.argv[1]))
 except DataDirectoryLocked as error:
