@@ -7,10 +7,12 @@ whoever embeds it.
 from __future__ import annotations
 
 import ipaddress
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NoReturn, cast
 
 import trio
 
@@ -24,6 +26,8 @@ from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.ownservice import OwnService
 from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
+from kubetrio.config.flag import values
+from kubetrio.config.kinds import FILE, FILES
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
 from kubetrio.env import Env
 from kubetrio.groups import leaves
@@ -110,6 +114,59 @@ class Core:
             nursery.start_soon(persevere, run, name, name=name)
 
 
+def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:
+    """The table of controllers, after a look at the names of controllers and admission plugins.
+
+    Raises:
+        StartError: one is named that is not there.
+    """
+    table = {**TABLE, **parts.controllers}
+    try:
+        chosen(config.controllers, table)
+    except UnknownController as error:
+        raise StartError(f"--controllers: {error}") from error
+    try:
+        enabled(config.admission, parts.admission)
+    except ConfigurationError as error:
+        raise StartError(str(error)) from error
+    return table
+
+
+class _NoStore:
+    """Stands for the store while a pipeline is made that nobody will use."""
+
+    revision = 0
+
+    def on_commit(self, hook: object) -> None:
+        """There will be none."""
+
+    on_progress = on_commit
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError(f"{name} of a store that is not open")
+
+
+def rehearse(config: Config, env: Env, parts: Parts, port: int) -> None:
+    """Read all files that flags name, as a server would, and write nothing.  Blocking.
+
+    It makes the parts of a pipeline and drops them.  Without such files there is nothing to do.
+
+    Raises:
+        StartError: one cannot be used; one line says which.
+    """
+    named = (value for row, value in values(config) if row.flag.kind in (FILE, FILES))
+    if not any(named):
+        return
+    quiet = replace(config, audit=replace(config.audit, log_path=""))  # which would be made
+    level = logging.root.manager.disable
+    logging.disable()  # what there is to say is said when it is done in earnest
+    try:
+        encryption = encryption_of(config, env)
+        build_api(quiet, env, cast("Store", _NoStore()), State(), port, parts, encryption)
+    finally:
+        logging.disable(level)
+
+
 @asynccontextmanager
 async def open_core(
     config: Config, env: Env, parts: Parts, port: int, trusted: Trusted | None = None
@@ -128,15 +185,7 @@ async def open_core(
             an admission plugin is named that is not there.
         StoreError: the data directory is in use, foreign or damaged.
     """
-    table = {**TABLE, **parts.controllers}
-    try:
-        chosen(config.controllers, table)
-    except UnknownController as error:
-        raise StartError(f"--controllers: {error}") from error
-    try:
-        enabled(config.admission, parts.admission)
-    except ConfigurationError as error:
-        raise StartError(str(error)) from error
+    table = known_names(config, parts)
     encryption = encryption_of(config, env)
     async with (
         parts.open_store(config, env) as engine,

@@ -19,12 +19,13 @@ from kubetrio import kubeconfig, pki, tlsfiles
 from kubetrio.api.aggregated import tunnels
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
+from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.keys import KeyFileError
-from kubetrio.auth.owntokens import token_issuer
+from kubetrio.auth.owntokens import read_signing_key, token_issuer
 from kubetrio.bootstrap.authorities import Proxies, Trusted, own_front_proxy
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.client.client import LOOPBACK, Client
-from kubetrio.composition import open_core
+from kubetrio.composition import known_names, open_core, rehearse
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.files import exposed
@@ -35,7 +36,7 @@ from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
-from kubetrio.http.tls import certificates
+from kubetrio.http.tls import Security, certificates
 from kubetrio.kinds.common.trust import RootBundle
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
@@ -105,15 +106,20 @@ class Server:
                 return
 
     def kubeconfig(self) -> dict[str, object]:
-        """An admin kubeconfig with inline certificates."""
+        """An admin kubeconfig with inline certificates, for the one that its address is shown."""
+        shown = self.shown()
         return kubeconfig.build(
             self.config.name,
             self.url,
-            self.root_bundle(),
+            shown.authority,
             self.pki.admin.cert.read_bytes(),
             self.pki.admin.key.read_bytes(),
-            tlsfiles.server_name(self.config, self.pki),
+            shown.server_name,
         )
+
+    def shown(self) -> tlsfiles.Shown:
+        """What clients that connect to `url` are shown."""
+        return tlsfiles.shown(self.config, self.pki)
 
     def root_bundle(self) -> bytes:
         """Authorities that verify what clients are shown, PEM, as for ``kube-root-ca.crt``."""
@@ -180,16 +186,23 @@ def _connection_limits(config: Config) -> ConnectionLimits:
 @ungrouped
 @asynccontextmanager
 async def open_server(
-    config: Config, env: Env | None = None, parts: Parts | None = None
+    config: Config,
+    env: Env | None = None,
+    parts: Parts | None = None,
+    listening: socket.socket | None = None,
 ) -> AsyncIterator[Server]:
     """Run a server for as long as the block lasts; leaving it shuts down in order.
 
     What the block raises leaves it as it is, not in a group, unless more goes wrong with it.
+    Nothing is written before the address is bound; nor, where the data directory is to be made,
+    before all files that the configuration names have been read.
 
     Args:
         config: how.
         env: clocks, randomness and threads; the real ones when None.
         parts: kinds, authorizers, admission plugins or a store of your own.
+        listening: socket that listens already, non-blocking, closed at the end; bound as the
+            configuration says when None.
 
     Raises:
         StartError: a file, address or certificate cannot be used; one line says which.
@@ -197,38 +210,12 @@ async def open_server(
     """
     env, parts = env or Env(), parts or Parts()
     _known_gates(config)
-    try:
-        config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
-    try:
-        made = tlsfiles.own_certificates(config, env)
-        issuer = token_issuer(config, made.sa_key)
-        _warn_of_exposed(config)
-        tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
-        clients, proxies = tls.authorities
-        trusted = Trusted(
-            clients.decode(errors="replace"),
-            _proxies(config, made, clients, proxies),
-            root=RootBundle(tlsfiles.root_bundle(config, made).decode(errors="replace")),
-            signing=tlsfiles.signing_pair(config, made),
-        )
-    except (pki.PkiError, KeyFileError) as error:
-        raise StartError(str(error)) from error
-    try:
-        listening = bind(
-            config.serving.bind_address,
-            config.serving.secure_port,
-            shared=config.serving.permit_port_sharing,
-        )
-    except OSError as error:
-        where = f"{bracketed(config.serving.bind_address)}:{config.serving.secure_port}"
-        # Python adds the address to the system's words; it is there already.
-        number = error.errno or 0
-        why = os.strerror(number) if number > 0 else str(error.strerror).partition(" (while")[0]
-        raise StartError(f"cannot listen on {where}: {why}") from error
+    known_names(config, parts)
+    listening = listening or _bound(config)
     port: int = listening.getsockname()[1]
     try:
+        _files_are_good(config, env, parts, port)
+        made, issuer, tls, trusted = _own_files(config, env)
         async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
             api.issuer = issuer
@@ -277,6 +264,65 @@ async def open_server(
                 nursery.cancel_scope.cancel()
     finally:
         listening.close()
+
+
+def _bound(config: Config) -> socket.socket:
+    """A socket that listens where the configuration says.
+
+    Raises:
+        StartError: the address is taken or not ours.
+    """
+    serving = config.serving
+    try:
+        return bind(serving.bind_address, serving.secure_port, shared=serving.permit_port_sharing)
+    except OSError as error:
+        where = f"{bracketed(serving.bind_address)}:{serving.secure_port}"
+        # Python adds the address to the system's words; it is there already.
+        number = error.errno or 0
+        why = os.strerror(number) if number > 0 else str(error.strerror).partition(" (while")[0]
+        raise StartError(f"cannot listen on {where}: {why}") from error
+
+
+def _files_are_good(config: Config, env: Env, parts: Parts, port: int) -> None:
+    """See that files which flags name can be used, before anything is written.  Blocking.
+
+    Raises:
+        StartError: one cannot; one line says which.
+    """
+    try:
+        tlsfiles.look_at_given(config)
+        read_signing_key(config)
+        if not config.data_dir.exists():  # else nothing is made that was not there
+            rehearse(config, env, parts, port)
+    except (pki.PkiError, KeyFileError) as error:
+        raise StartError(str(error)) from error
+
+
+def _own_files(config: Config, env: Env) -> tuple[pki.Pki, TokenIssuer, Security, Trusted]:
+    """Make what is missing of the data directory and the certificates, and read them.  Blocking.
+
+    Raises:
+        StartError: a file cannot be used or written; one line says which.
+    """
+    try:
+        config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
+    try:
+        made = tlsfiles.own_certificates(config, env)
+        issuer = token_issuer(config, made.sa_key)
+        _warn_of_exposed(config)
+        tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
+        clients, proxies = tls.authorities
+        trusted = Trusted(
+            clients.decode(errors="replace"),
+            _proxies(config, made, clients, proxies),
+            root=RootBundle(tlsfiles.root_bundle(config, made).decode(errors="replace")),
+            signing=tlsfiles.signing_pair(config, made),
+        )
+    except (pki.PkiError, KeyFileError) as error:
+        raise StartError(str(error)) from error
+    return made, issuer, tls, trusted
 
 
 def _known_gates(config: Config) -> None:

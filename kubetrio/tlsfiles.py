@@ -10,7 +10,7 @@ import re
 import ssl
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import trio
 
@@ -22,7 +22,7 @@ from kubetrio.bootstrap.objects import service_ip
 from kubetrio.certificates import names_in, verifies
 from kubetrio.config import Config
 from kubetrio.env import Env
-from kubetrio.http.servernames import Names
+from kubetrio.http.servernames import Names, NameTable
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.kinds.common.trust import SigningPair
 from kubetrio.logs import Log
@@ -102,22 +102,107 @@ def signing_pair(config: Config, made: pki.Pki) -> SigningPair | None:
     return SigningPair(made.ca.cert, made.ca.key) if config.auth.client_ca_file is None else None
 
 
-def server_name(config: Config, made: pki.Pki) -> str:
-    """Name that clients have to ask for, empty where the server's address is in its certificate.
+class Shown(NamedTuple):
+    """What clients that connect to the server's address are shown, and how they verify it.
+
+    Args:
+        authority: what verifies the certificate, PEM.
+        server_name: name that it is to be checked for, empty where the address is in it.
+    """
+
+    authority: bytes
+    server_name: str
+
+
+def shown(config: Config, made: pki.Pki) -> Shown:
+    """What clients are shown who connect to the server's address.  Blocking.
+
+    ``--tls-sni-cert-key`` may have a certificate for the address, or for the name that clients
+    check the default one for.
 
     Raises:
         PkiError: files given by flags cannot be used.
         OSError: a file cannot be read.
     """
-    serving = serving_pair(config, made)
-    if serving == made.serving:
+    serving, address = serving_pair(config, made), config.serving.public_address
+    pairs = (serving, *(pki.KeyPair(one.cert, one.key) for one in config.serving.tls_sni_cert_key))
+    name = address
+    for _ in pairs:  # a certificate's name may be another's too, and is asked for next
+        pair = pairs[_found(config, serving, name)]
+        wanted = _name_for(address, pair, made)
+        if wanted in ("", name):
+            break
+        name = wanted
+    own = made.ca.cert.read_bytes()
+    if pair == made.serving or verifies(own, pair.cert, pair.key):
+        return Shown(own, wanted)
+    return Shown(b"".join(CERTIFICATE.findall(pair.cert.read_bytes())), wanted)
+
+
+def _found(config: Config, serving: pki.KeyPair, name: str) -> int:
+    """Which certificate is shown to who asks for a name, or connects to an address.
+
+    It is 0 for the default one, or counts the others from 1.
+    """
+    named = config.serving.tls_sni_cert_key
+    if not named:
+        return 0
+    table = NameTable.of(serving.cert, named)
+    at = table.at_address(name) if _is_address(name) else table.find(name)
+    return 0 if at is None else at + 1
+
+
+def _name_for(address: str, pair: pki.KeyPair, made: pki.Pki) -> str:
+    """Name to check a certificate for, empty where an address of a server is in it."""
+    if pair == made.serving:
         return ""  # made for the address
-    names = names_in(serving.cert.read_bytes())[1]
-    address = config.serving.public_address
+    names = names_in(pair.cert.read_bytes())[1]
     if address in names or Names("", tuple(names)).cover(address):
         return ""
     plain = (name for name in sorted(names) if "*" not in name and not _is_address(name))
     return next(plain, "")
+
+
+def look_at_given(config: Config) -> None:
+    """See that files of keys and certificates that flags name can be used.  Blocking.
+
+    Raises:
+        PkiError: one of a certificate or a key cannot.
+        StartError: the same, of the other files.
+    """
+    cert, key = config.serving.tls_cert_file, config.serving.tls_private_key_file
+    if cert is not None and key is not None:
+        pki.load_user_supplied(cert, key)
+    _load_named(config)
+    proxy, signing = config.aggregation, config.certificates
+    for flag, first, second in (
+        ("--proxy-client-cert-file", proxy.client_cert_file, proxy.client_key_file),
+        ("--cluster-signing-cert-file", signing.signing_cert_file, signing.signing_key_file),
+    ):
+        if first is not None and second is not None:
+            pki.load_user_supplied(first, second, flag)
+    for flag, path in (
+        ("--client-ca-file", config.auth.client_ca_file),
+        ("--requestheader-client-ca-file", config.authenticators.requestheader_client_ca_file),
+    ):
+        if path is not None:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(path)
+            except OSError as error:
+                raise StartError(f"cannot use {flag} {path}: {_why(error)}") from error
+
+
+def _load_named(config: Config) -> None:
+    for pair in config.serving.tls_sni_cert_key:
+        try:
+            pki.load_user_supplied(pair.cert, pair.key, flag="--tls-sni-cert-key")
+        except pki.PkiError as error:
+            raise StartError(f"failed to load SNI cert and key: {error}") from error
+
+
+def _why(error: OSError) -> str:
+    why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+    return str(why or error)
 
 
 def _is_address(name: str) -> bool:
@@ -141,11 +226,7 @@ def security(config: Config, made: pki.Pki, front_proxy_ca: Path | None = None) 
         StartError: the same, or a choice that cannot be fulfilled.
     """
     serving, chosen = serving_pair(config, made), config.serving
-    for pair in chosen.tls_sni_cert_key:
-        try:
-            pki.load_user_supplied(pair.cert, pair.key, flag="--tls-sni-cert-key")
-        except pki.PkiError as error:
-            raise StartError(f"failed to load SNI cert and key: {error}") from error
+    _load_named(config)
     client_ca = config.auth.client_ca_file or made.ca.cert
     try:
         return Security(
@@ -162,9 +243,8 @@ def security(config: Config, made: pki.Pki, front_proxy_ca: Path | None = None) 
             )
         )
     except OSError as error:
-        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         where = _blamed(config, client_ca, front_proxy_ca)
-        raise StartError(f"cannot use {where}: {why or error}") from error
+        raise StartError(f"cannot use {where}: {_why(error)}") from error
     except ValueError as error:
         raise StartError(str(error)) from error
 

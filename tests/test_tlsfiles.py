@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
 import ssl
@@ -209,7 +210,7 @@ def test_the_kubeconfig_verifies_a_certificate_of_another_authority(
     bundle = tlsfiles.root_bundle(chosen, made)
     assert verifies(bundle, other.serving.cert, other.serving.key)
     assert not verifies(made.ca.cert.read_bytes(), other.serving.cert, other.serving.key)
-    assert tlsfiles.server_name(chosen, made) == ""
+    assert tlsfiles.shown(chosen, made).server_name == ""
 
 
 def test_the_own_authority_is_enough_for_what_it_signed(config: Config) -> None:
@@ -218,7 +219,7 @@ def test_the_own_authority_is_enough_for_what_it_signed(config: Config) -> None:
     own = made.ca.cert.read_bytes()
     assert tlsfiles.root_bundle(config, made) == own
     assert tlsfiles.root_bundle(serving(config, made.serving), made) == own
-    assert tlsfiles.server_name(config, made) == ""
+    assert tlsfiles.shown(config, made).server_name == ""
 
 
 def test_a_certificate_without_the_address_is_asked_for_by_name(
@@ -227,7 +228,7 @@ def test_a_certificate_without_the_address_is_asked_for_by_name(
     """The kubeconfig says which; kubectl would refuse it otherwise."""
     made, other = tlsfiles.own_certificates(config, Env()), another(tmp_path, "b")
     chosen = serving(config, other.serving, advertise_address="192.0.2.7")
-    name = tlsfiles.server_name(chosen, made)
+    name = tlsfiles.shown(chosen, made).server_name
     assert name in names_in(other.serving.cert.read_bytes())[1]
     assert "." not in name or not name.replace(".", "").isdigit()
 
@@ -240,6 +241,33 @@ async def test_the_written_kubeconfig_says_so(config: Config, tmp_path: Path) ->
         (cluster,) = server.kubeconfig()["clusters"]  # type: ignore[misc]
         assert cluster["cluster"]["tls-server-name"]  # type: ignore[has-type]
         assert server.root_bundle().count(b"BEGIN CERTIFICATE") == 2
+
+
+@pytest.mark.parametrize("names", [("127.0.0.1",), ("*.example.org",), ()])
+async def test_the_kubeconfig_verifies_what_its_address_is_shown(
+    config: Config, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """Also where a certificate for names is that; another of its authority is not trusted for it.
+
+    The default one is for localhost only, a name that the others may take.
+    """
+    default = another(tmp_path, "b", ["localhost"])
+    named = another(tmp_path, "c", ["localhost", *ADDRESS])
+    pair = NamedPair(chained(tmp_path, named).cert, named.serving.key, names)
+    folder = tmp_path / "default"
+    folder.mkdir()
+    chosen = serving(config, chained(folder, default), tls_sni_cert_key=(pair,))
+    async with open_server(chosen) as server:
+        made = server.kubeconfig()["clusters"][0]["cluster"]  # type: ignore[index]
+        context = ssl.create_default_context(
+            cadata=base64.b64decode(made["certificate-authority-data"]).decode()
+        )
+        assert len(context.get_ca_certs()) == 1
+        asked_for = made.get("tls-server-name") or "127.0.0.1"
+        plain = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+        stream = trio.SSLStream(plain, context, server_hostname=asked_for, https_compatible=True)
+        await stream.do_handshake()
+        await stream.aclose()
 
 
 # ---------------------------------------------------------------- flags

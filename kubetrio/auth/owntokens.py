@@ -55,12 +55,25 @@ def token_issuer(config: Config, own_key: Path) -> TokenIssuer:
         KeyFileError: the file cannot be used; the text names the flag.
     """
     chosen = config.service_accounts
-    own = chosen.signing_key_file or own_key
-    issuer = TokenIssuer(own, config.auth.service_account_issuers[0])
-    if chosen.signing_key_file is not None:
-        _read("service-account-signing-key-file", issuer.load)
+    issuer = read_signing_key(config)
+    if issuer is None:
+        issuer = TokenIssuer(own_key, config.auth.service_account_issuers[0])
     if chosen.extend_expiration and chosen.max_expiration_s:
         _warn_of_short_lives(chosen.max_expiration_s)
+    return issuer
+
+
+def read_signing_key(config: Config) -> TokenIssuer | None:
+    """What signs tokens with the key of a file that is named, None if none is.
+
+    Raises:
+        KeyFileError: the file cannot be used; the text names the flag.
+    """
+    path = config.service_accounts.signing_key_file
+    if path is None:
+        return None
+    issuer = TokenIssuer(path, config.auth.service_account_issuers[0])
+    _read("service-account-signing-key-file", issuer.load)
     return issuer
 
 
