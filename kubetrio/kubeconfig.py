@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import json
 import os
 import re
@@ -121,6 +122,48 @@ def write(path: Path, config: Mapping[str, Any]) -> None:
     _write(path, dump(config))
 
 
+def check_place(path: Path) -> None:
+    """See that a kubeconfig can be written, without writing it.
+
+    Raises:
+        KubeconfigError: its directory is missing or not writable.
+    """
+    directory = path.parent
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not directory.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def check_merge(path: Path, name: str, url: str) -> None:
+    """See that `merge` can be done later, without doing it.  Blocking.
+
+    Args:
+        path: the file.
+        name: of the server, without prefix.
+        url: where a server without certificates yet will listen; nothing if it has them, for then
+            these tell whose an entry is.
+
+    Raises:
+        KubeconfigError: as `merge`.
+    """
+    text = _read(path)
+    if text.strip():
+        added = _qualified(build(name, url, b"", b"", b""))
+        _compose(path, text)
+        if url:
+            import yaml
+
+            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+            there = yaml.load(text, Loader=loader)  # noqa: S506  (it is safe)
+            _refuse_another(path, there or {}, added)
+
+
 def merge(path: Path, config: Mapping[str, Any]) -> str:
     """Add a built kubeconfig to the one at `path` and make its context current.  Blocking.
 
@@ -146,17 +189,42 @@ def merge(path: Path, config: Mapping[str, Any]) -> str:
     except OSError as error:
         raise _unwritable(path, error) from error
     with _locked(path):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            text = ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise KubeconfigError(
-                f"cannot read {path}: {error}; mend or move it, or set $KUBECONFIG to another"
-            ) from error
+        text = _read(path)
         merged, former = _merged(path, text, added) if text.strip() else (dump(added), "")
         _write(path, merged)
         return former
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise KubeconfigError(
+            f"cannot read {path}: {error}; mend or move it, or set $KUBECONFIG to another"
+        ) from error
+
+
+def _compose(path: Path, text: str) -> yaml.MappingNode | None:
+    """The tree of a file's text, None if it says nothing.
+
+    Raises:
+        KubeconfigError: it is no YAML, or no mapping.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        root = yaml.compose(text, Loader=loader)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise _malformed(path, f"is not YAML ({reason})") from error
+    if root is None or root.tag == _NULL:
+        return None
+    if not isinstance(root, yaml.MappingNode):
+        raise _malformed(path, "holds no mapping")
+    return root
 
 
 def _qualified(config: Mapping[str, Any]) -> Json:
@@ -175,16 +243,9 @@ def _merged(path: Path, text: str, added: Json) -> tuple[str, str]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        root = yaml.compose(text, Loader=loader)
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise _malformed(path, f"is not YAML ({reason})") from error
-    news = yaml.compose(dump(added), Loader=yaml.SafeLoader)
-    if root is None or root.tag == _NULL:
+    root, news = _compose(path, text), yaml.compose(dump(added), Loader=yaml.SafeLoader)
+    if root is None or not isinstance(news, yaml.MappingNode):
         return dump(added), ""
-    if not isinstance(root, yaml.MappingNode) or not isinstance(news, yaml.MappingNode):
-        raise _malformed(path, "holds no mapping")
     current = _refuse_another(path, yaml.load(text, Loader=loader), added)  # noqa: S506  (it is safe)
     for key, node in news.value:
         at = next((i for i, (k, _) in enumerate(root.value) if k.value == key.value), None)

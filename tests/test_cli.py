@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 import trio
 
-from kubetrio import __version__
+from kubetrio import __version__, kubeconfig
 from kubetrio.cli import main
 from kubetrio.config import Config, Serving
+from kubetrio.config.flag import rows
+from kubetrio.config.kinds import FILE, FILES
 from kubetrio.server import open_server
 from kubetrio.testing.environment import Fault, FaultyDisk
 
@@ -153,6 +155,86 @@ def test_port_in_use(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None
         port = str(taken.getsockname()[1])
         line = refused(capsys, "--data-dir", data_dir, "--secure-port", port)
     assert line == f"kubetrio: cannot listen on 127.0.0.1:{port}: Address already in use"
+    assert not data_dir.exists()
+
+
+FILE_FLAGS = [
+    row.flag.name for row in rows(Config) if row.flag.name and row.flag.kind in (FILE, FILES)
+]
+ALSO = {
+    "tls-cert-file": ["--tls-private-key-file=nowhere"],
+    "tls-private-key-file": ["--tls-cert-file=nowhere"],
+    "oidc-ca-file": ["--oidc-issuer-url=https://x", "--oidc-client-id=x"],
+    "cluster-signing-cert-file": ["--cluster-signing-key-file=nowhere"],
+    "cluster-signing-key-file": ["--cluster-signing-cert-file=nowhere"],
+    "proxy-client-cert-file": ["--proxy-client-key-file=nowhere"],
+    "proxy-client-key-file": ["--proxy-client-cert-file=nowhere"],
+    "kubelet-client-certificate": ["--kubelet-client-key=nowhere"],
+    "kubelet-client-key": ["--kubelet-client-certificate=nowhere"],
+    "authorization-policy-file": ["--authorization-mode=ABAC"],
+    "authorization-webhook-config-file": ["--authorization-mode=Webhook"],
+    "service-account-key-file": ["--service-account-signing-key-file=nowhere"],
+    "service-account-signing-key-file": ["--service-account-key-file=nowhere"],
+    "audit-webhook-config-file": ["--audit-policy-file=nowhere"],
+}
+"""What a flag goes together with."""
+
+
+@pytest.mark.parametrize("name", FILE_FLAGS)
+def test_a_file_that_is_not_there_stops_the_start(
+    capsys: pytest.CaptureFixture[str], data_dir: Path, name: str
+) -> None:
+    """Whatever flag names it, nothing is written."""
+    flags = (f"--{name}=nowhere", *ALSO.get(name, ()))
+    line = refused(capsys, "--data-dir", data_dir, "--secure-port=0", *flags)
+    assert "nowhere" in line
+    assert not data_dir.exists()
+
+
+def test_an_audit_log_is_not_begun_by_a_start_that_fails(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, data_dir: Path
+) -> None:
+    """A later file is bad."""
+    log, policy = tmp_path / "audit.log", tmp_path / "policy"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    flags = (
+        f"--audit-log-path={log}",
+        f"--audit-policy-file={policy}",
+        "--token-auth-file=nowhere",
+    )
+    assert "nowhere" in refused(capsys, "--data-dir", data_dir, "--secure-port=0", *flags)
+    assert not log.exists()
+    assert not data_dir.exists()
+
+
+def test_a_kubeconfig_that_cannot_be_written_stops_the_start(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, data_dir: Path
+) -> None:
+    """Before anything is made."""
+    flags = ("--write-kubeconfig", tmp_path / "none" / "config")
+    line = refused(capsys, "--data-dir", data_dir, "--secure-port=0", *flags)
+    assert str(tmp_path / "none" / "config") in line
+    assert not data_dir.exists()
+
+
+@pytest.mark.parametrize("port", ["0", "6443"])
+def test_another_servers_entry_stops_the_start(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    data_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    port: str,
+) -> None:
+    """Before anything is made: its certificates cannot be this server's, which has none yet."""
+    shared = tmp_path / "config"
+    monkeypatch.setenv("KUBECONFIG", str(shared))
+    kubeconfig.merge(shared, kubeconfig.build("default", "https://192.0.2.1:1", b"a", b"b", b"c"))
+    before = shared.read_bytes()
+    flags = ("--merge-kubeconfig", f"--secure-port={port}")
+    line = refused(capsys, "--data-dir", data_dir, *flags)
+    assert "kubetrio-default for https://192.0.2.1:1, which is another server" in line
+    assert shared.read_bytes() == before
+    assert not data_dir.exists()
 
 
 def test_address_of_somebody_else(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:

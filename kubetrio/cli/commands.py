@@ -63,7 +63,11 @@ class Call(NamedTuple):
             parser.error(flags.mistakes(self.rest, parser.format_help()))
 
 
-COMMANDS = (Command("serve", "run the API server", "serve"),)
+COMMANDS = (
+    Command("serve", "run the API server", "serve"),
+    Command("stop", "end the server of a data directory", "stop"),
+    Command("status", "say whether a server runs and is ready", "status"),
+)
 """In the order of the help."""
 
 

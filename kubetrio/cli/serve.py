@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import gc
 import os
 import shlex
 import signal
+import socket
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import trio
 
 from kubetrio import __version__, kubeconfig, logs
+from kubetrio.cli import running
+from kubetrio.cli.systemd import ActivationError, Manager, passed
 from kubetrio.config import Config, ConfigError
 from kubetrio.flags import parser as flags
 from kubetrio.flags.terminal import Terminal
@@ -48,29 +55,89 @@ def run(call: Call) -> int:
                 print(f"kubetrio: {line}", file=sys.stderr)
             return 1
     try:
-        config, terminal = flags.made(call.options)
-    except ConfigError as problem:
-        print(f"kubetrio: {problem.by_flag()}", file=sys.stderr)
+        config, terminal, more = configured(call.options)
+    except WrongError as problem:
+        print(f"kubetrio: {problem}", file=sys.stderr)
         return 1
+    if terminal.print_config:
+        from kubetrio.flags.file import printed
+
+        with contextlib.suppress(BrokenPipeError):  # who reads has seen enough
+            print("\n".join(printed(config, terminal, flags.TERMINAL_FLAGS)))
+        return 0
     form = logs.Format.JSON if terminal.logging_format == "json" else logs.Format.TEXT
     logs.setup(form, terminal.verbosity, sys.stderr)
-    for row in ignored:
+    for row in (*ignored, *more):
         log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
-    return serve(config, terminal, call.parts)
+    if not terminal.detach:
+        return serve(config, terminal, call.parts)
+    from kubetrio.cli.detach import detached
+
+    place = (config.data_dir / running.LOG_NAME).absolute()
+    work = partial(serve, config, terminal, call.parts, str(place))
+    return detached(work, config.data_dir, place, terminal.wait_s)
 
 
-def serve(config: Config, terminal: Terminal, parts: Parts | None = None) -> int:
-    """Run the server until a signal says otherwise."""
+class WrongError(Exception):
+    """Flags or their file cannot be used; one line."""
+
+
+def configured(options: argparse.Namespace) -> tuple[Config, Terminal, tuple[Ignored, ...]]:
+    """What flags and the configuration file ask for, and flags of the file that change nothing.
+
+    Raises:
+        WrongError: a value that may not be.
+    """
+    path: Path | None = getattr(options, f"{flags.TERMINAL}.config", None)
+    if path is None:
+        try:
+            return *flags.made(options), ()
+        except ConfigError as problem:
+            raise WrongError(problem.by_flag()) from problem
+    from kubetrio.flags.file import FileError, read
+
+    try:
+        found = read(path, flags.BY_NAME)
+        return *flags.made(options, found.given), found.ignored
+    except FileError as problem:
+        raise WrongError(str(problem)) from problem
+    except ConfigError as problem:
+        raise WrongError(found.told(problem, flags.typed_names(options))) from problem
+
+
+def serve(
+    config: Config,
+    terminal: Terminal,
+    parts: Parts | None = None,
+    log_file: str = "",
+    ready: Callable[[str], None] | None = None,
+) -> int:
+    """Run the server until a signal says otherwise.
+
+    Args:
+        config: how.
+        terminal: what is done besides.
+        parts: what an embedder adds.
+        log_file: that the log goes to, for those who ask.
+        ready: is told the first screen when the server is ready, and before it is printed.
+    """
     from kubetrio.http.descriptors import allow_all
     from kubetrio.pki import PkiError
     from kubetrio.server import StartError
     from kubetrio.store.errors import StoreError
 
     allow_all()
-    path = terminal.write_kubeconfig or config.data_dir / "kubeconfig"
-    expected = (StartError, StoreError, PkiError, kubeconfig.KubeconfigError, OSError)
+    expected = (
+        StartError, StoreError, PkiError, kubeconfig.KubeconfigError, ActivationError, OSError
+    )  # fmt: skip
+    manager = Manager.of(os.environ, os.getpid())
     try:
-        trio.run(_serve, config, path.resolve(), terminal.merge_kubeconfig, parts)
+        listening = passed(os.environ, os.getpid())
+        if listening is not None:
+            config = _listening_on(config, listening)
+        start = Start(config, terminal, parts, listening, manager, log_file, ready)
+        check_kubeconfigs(start)
+        trio.run(_serve, start)
     except BaseExceptionGroup as group:
         problem = _first(group)
         if not isinstance(problem, expected):
@@ -81,6 +148,59 @@ def serve(config: Config, terminal: Terminal, parts: Parts | None = None) -> int
         _say(problem)
         return 1
     return 0
+
+
+class Start(NamedTuple):
+    """What is started.
+
+    Args:
+        config: how.
+        terminal: what is done besides.
+        parts: what an embedder adds.
+        listening: socket that listens already, None for one of the server's own.
+        manager: the service manager.
+        log_file: that the log goes to, empty where it is not known.
+        ready: is told the first screen.
+    """
+
+    config: Config
+    terminal: Terminal
+    parts: Parts | None
+    listening: socket.socket | None
+    manager: Manager
+    log_file: str
+    ready: Callable[[str], None] | None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Where the kubeconfig goes."""
+        return (self.terminal.write_kubeconfig or self.config.data_dir / "kubeconfig").resolve()
+
+
+def _listening_on(config: Config, listening: socket.socket) -> Config:
+    """The configuration with the address of a socket that was passed; the flags do not count."""
+    address, port = listening.getsockname()[:2]
+    serving = replace(config.serving, bind_address=address, secure_port=port)
+    return replace(config, serving=serving)
+
+
+def check_kubeconfigs(start: Start) -> None:
+    """See that the kubeconfigs can be written later.  Blocking.
+
+    Raises:
+        KubeconfigError: one cannot; or the server, whose data directory is to be made, is another
+            than the one whose entry is there.
+    """
+    config, path = start.config, start.kubeconfig
+    if path.parent != config.data_dir.resolve():
+        kubeconfig.check_place(path)
+    if start.terminal.merge_kubeconfig:
+        url = ""
+        if not config.data_dir.exists():
+            address = config.serving.public_address
+            host = f"[{address}]" if ":" in address else address
+            url = f"https://{host}:{config.serving.secure_port}"
+        kubeconfig.check_merge(kubeconfig.default_path(os.environ), config.name, url)
 
 
 def _first(group: BaseException) -> BaseException:
@@ -97,21 +217,50 @@ def _say(problem: BaseException) -> None:
     print(f"kubetrio: {text}", file=sys.stderr)
 
 
-async def _serve(config: Config, kubeconfig_path: Path, merge: bool, parts: Parts | None) -> None:
+async def _serve(start: Start) -> None:
     from kubetrio.server import open_server
 
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async with open_server(config, parts=parts) as server:
-            _print(first_screen(server, kubeconfig_path, merge=merge))
-            _settle_memory()
-            sys.setswitchinterval(SWITCH_INTERVAL_S)
-            async for number in signals:
-                log.info("stopping", signal=signal.Signals(number).name)
-                break
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_second_signal, signals)
-                await server.stop()
-                nursery.cancel_scope.cancel()
+        async with open_server(start.config, None, start.parts, start.listening) as server:
+            screen = first_screen(server, start.kubeconfig, merge=start.terminal.merge_kubeconfig)
+            with _told(server, start.log_file):
+                if start.ready is not None:
+                    start.ready(screen)
+                _print(screen)
+                start.manager.tell("READY=1", f"STATUS=ready at {server.url}")
+                _settle_memory()
+                sys.setswitchinterval(SWITCH_INTERVAL_S)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(start.manager.live)
+                    async for number in signals:
+                        log.info("stopping", signal=signal.Signals(number).name)
+                        break
+                    start.manager.tell("STOPPING=1", "STATUS=stopping")
+                    nursery.start_soon(_second_signal, signals)
+                    await server.stop()
+                    nursery.cancel_scope.cancel()
+
+
+@contextlib.contextmanager
+def _told(server: Server, log_file: str) -> Iterator[None]:
+    """Have ``kubetrio status`` find the server; without where the disk has no room."""
+    shown, admin = server.shown(), server.pki.admin
+    record = running.Record(
+        pid=os.getpid(),
+        url=server.url,
+        since=f"{server.api.env.utcnow():%Y-%m-%dT%H:%M:%SZ}",
+        log=log_file,
+        authority=shown.authority.decode(errors="replace"),
+        server_name=shown.server_name,
+        certificate=str(admin.cert.absolute()),
+        key=str(admin.key.absolute()),
+    )
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(running.told(server.config.data_dir, record))
+        except OSError as error:
+            log.error(error, "kubetrio status will not know where this server listens")
+        yield
 
 
 def first_screen(server: Server, path: Path, *, merge: bool) -> str:
@@ -137,6 +286,7 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     lines = [
         f"kubetrio {__version__} is ready at {server.url}",
         f"export KUBECONFIG={shlex.quote(str(path))}",
+        "kubectl get namespaces",
     ]
     if server.config.flowcontrol.priority_and_fairness:
         lines.append(f"kubectl proxy  # shows who waits: {PROXIED}{ROOT}/")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -24,11 +24,15 @@ FLAGS: tuple[Row, ...] = tuple(
 )
 """All flags, each once, in the order of the configuration."""
 
+BY_NAME = {row.flag.name: row for row in FLAGS}
+TERMINAL_FLAGS = {name: row for name, row in BY_NAME.items() if row.section == TERMINAL}
+
 EXAMPLES = """\
 examples:
   kubetrio serve                              a server in ./kubetrio-data on 127.0.0.1:6443
   kubetrio serve --data-dir /var/lib/kubetrio --bind-address 0.0.0.0
   kubetrio serve --secure-port 0 --write-kubeconfig /tmp/kubeconfig
+  kubetrio serve --detach                     in the background; kubetrio stop ends it
 
 then, in another terminal:
   export KUBECONFIG=./kubetrio-data/kubeconfig
@@ -61,15 +65,16 @@ def add_serve(parser: Parser) -> None:
 def _add(group: argparse._ArgumentGroup, row: Row) -> None:
     flag, kind = row.flag, row.flag.kind
     names = [f"-{flag.short}"] if flag.short else []
-    options: dict[str, Any] = {"dest": row.path, "default": row.default, "help": help_of(row)}
+    # What is not given is not there: then the configuration file decides, and then the default.
+    options: dict[str, Any] = {"dest": row.path, "default": argparse.SUPPRESS, "help": help_of(row)}
     if kind.choices:
         options |= {"choices": kind.choices}
     else:
-        options |= {"type": _typed(kind), "metavar": kind.placeholder}
+        options |= {"type": typed(kind), "metavar": kind.placeholder}
     if kind.boolean:
         options |= {"nargs": "?", "const": True}
     if kind.repeated:
-        options |= {"action": "append", "default": None}
+        options |= {"action": "append"}
     if kind.once:
         options |= {"action": _Once}
     group.add_argument(*names, f"--{flag.name}", **options)
@@ -101,7 +106,7 @@ def help_of(row: Row) -> str:
     return text.replace("%", "%%")
 
 
-def _typed(kind: Kind) -> Callable[[str], Any]:
+def typed(kind: Kind) -> Callable[[str], Any]:
     """What reads a value for argparse, which tells only its own error as it is."""
 
     def read(text: str) -> Any:
@@ -113,22 +118,34 @@ def _typed(kind: Kind) -> Callable[[str], Any]:
     return read
 
 
-def made(options: argparse.Namespace) -> tuple[Config, Terminal]:
+def made(
+    options: argparse.Namespace, from_file: Mapping[str, Any] | None = None
+) -> tuple[Config, Terminal]:
     """The configuration that parsed flags ask for, and what the command line does besides.
+
+    Args:
+        options: parsed flags.
+        from_file: values of a configuration file by the paths of fields; flags win over them.
 
     Raises:
         ConfigError: a value that may not be.
     """
     sections: dict[str, dict[str, Any]] = defaultdict(dict)
+    given = {**(from_file or {}), **vars(options)}
     for row in FLAGS:
-        value = getattr(options, row.path)
+        value = given.get(row.path, row.default)
         if row.flag.kind.repeated:
-            value = row.default if value is None else tuple(value)
+            value = tuple(value)
         sections[row.section][row.field] = value
     terminal = Terminal(**sections.pop(TERMINAL))
     own = sections.pop("")
     types = {name: type(getattr(_EMPTY, name)) for name in sections}
     return Config(**own, **{name: types[name](**sections[name]) for name in sections}), terminal
+
+
+def typed_names(options: argparse.Namespace) -> frozenset[str]:
+    """Names of the flags that the command line has."""
+    return frozenset(row.flag.name for row in FLAGS if hasattr(options, row.path))
 
 
 _EMPTY = Config(data_dir=FLAGS[0].default)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from kubetrio.config.flag import Section, flag, section
-from kubetrio.config.kinds import BOOLEAN, FILE, LEVEL, one_of
+from kubetrio.config.kinds import BOOLEAN, FILE, LEVEL, SOME_TIME, one_of
 
 
 @section
@@ -15,6 +15,27 @@ class Terminal(Section):
 
     TITLE: ClassVar[str] = "logs"
 
+    config: Path | None = flag(
+        "config", FILE, None,
+        "YAML file of flags, their names without dashes; the command line wins over it",
+        more="See [the configuration file](#the-configuration-file).", group="command line",
+    )  # fmt: skip
+    print_config: bool = flag(
+        "print-config", BOOLEAN, False,
+        "print the flags that hold, as a file for --config, and end",
+        group="command line",
+    )  # fmt: skip
+    detach: bool = flag(
+        "detach", BOOLEAN, False,
+        "run in the background: return when the server is ready, or say why it is not",
+        more="The log goes to `DATA_DIR/kubetrio.log`. `kubetrio status` and `kubetrio stop` take "
+        "it from there.",
+        group="command line",
+    )  # fmt: skip
+    wait_s: float = flag(
+        "wait", SOME_TIME, 60.0, "with --detach: how long to wait until the server is ready",
+        group="command line",
+    )  # fmt: skip
     write_kubeconfig: Path | None = flag(
         "write-kubeconfig", FILE, None,
         "where the admin kubeconfig goes, mode 0600, in a directory that exists",
