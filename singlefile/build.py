@@ -1,0 +1,146 @@
+"""Make one executable file that holds the whole server: ``python singlefile/build.py kubetrio``.
+
+It makes an environment of its own with the versions of ``constraints.txt``, has PyInstaller collect
+what the server needs (with the hook in ``kubetrio/_pyinstaller``), and puts that behind a small
+program that unpacks it once and becomes it (``launcher.c``).  The same sources, Python and compiler
+give the same bytes.
+
+Needs Linux, a Python built with a shared library, a C compiler and zlib's static library
+(Debian: ``gcc libc6-dev zlib1g-dev``), and a package index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+EPOCH = "1700000000"  # of files in archives; any will do
+LEVEL = 9
+EXCLUDED = (
+    "cffi",  # cryptography needs its extension only
+    "distutils",
+    "doctest",
+    "lib2to3",
+    "pdb",
+    "pip",
+    "pkg_resources",
+    "pycparser",
+    "pydoc",
+    "pydoc_data",
+    "setuptools",
+    "tkinter",
+    "unittest",
+    "xmlrpc",
+)
+"""Modules that are imported in branches which a server does not take."""
+DROPPED = ("libreadline", "libtinfo", "libncurses")
+"""Libraries of modules that a server does not use, by the beginnings of their names."""
+DROPPED_NOTES = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+"""Of installed packages, what says where they were installed: it differs with each build."""
+DROPPED_MODULES = ("_codecs_", "readline", "_curses", "_dbm", "_gdbm", "_tkinter", "_xx", "_test")
+
+
+def main() -> int:
+    """Build; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("output", type=Path, help="the file to make")
+    parser.add_argument("--python", default=sys.executable, help="interpreter that it will hold")
+    parser.add_argument("--extras", default="", help="extras of the package, such as cbor,cel,kms")
+    parser.add_argument(
+        "--environment", type=Path, help="one that has everything; made if not given"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kubetrio-single-file-") as scratch:
+        work = Path(scratch)
+        python = options.environment and options.environment / "bin" / "python"
+        python = python or environment(work / "env", options.python, options.extras)
+        folder = collected(work, python)
+        launcher = compiled(work)
+        key = write(options.output, launcher, folder)
+    print(f"{options.output}: {options.output.stat().st_size:,} bytes, {key}")
+    return 0
+
+
+def environment(path: Path, python: str, extras: str) -> Path:
+    """An environment with the package and PyInstaller; returns its interpreter."""
+    run(python, "-m", "venv", str(path))
+    own = path / "bin" / "python"
+    package = f"{ROOT}[{extras}]" if extras else str(ROOT)
+    constraints = str(HERE / "constraints.txt")
+    run(str(own), "-m", "pip", "install", "-q", "-c", constraints, package, "pyinstaller")
+    return own
+
+
+def collected(work: Path, python: Path) -> Path:
+    """The folder that PyInstaller makes, without what is not needed."""
+    flags = ("--noconfirm", "--clean", "--onedir", "--strip", "--name", "kubetrio")
+    paths = [f"--{name}={work / name}" for name in ("distpath", "workpath", "specpath")]
+    without = [f"--exclude-module={name}" for name in EXCLUDED]
+    run(str(python), "-m", "PyInstaller", *flags, *without, *paths, str(HERE / "main.py"))
+    folder = work / "distpath" / "kubetrio"
+    for file in sorted(folder.rglob("*")):
+        extension = file.parent.name == "lib-dynload" and file.name.startswith(DROPPED_MODULES)
+        note = file.parent.name.endswith(".dist-info") and file.name in DROPPED_NOTES
+        if extension or note or file.name.startswith(DROPPED):
+            file.unlink()
+    return folder
+
+
+def compiled(work: Path) -> bytes:
+    """The program that unpacks, for any Linux of this processor."""
+    made = work / "launcher"
+    flags = ("-static", "-Os", "-s", "-Wall", "-Wextra", "-Wno-format-truncation")
+    run(os.environ.get("CC", "cc"), *flags, str(HERE / "launcher.c"), "-lz", "-o", str(made))
+    return made.read_bytes()
+
+
+def write(output: Path, launcher: bytes, folder: Path) -> str:
+    """Put the parts together, as ``launcher.c`` says; returns the key."""
+    packer, packed, index = zlib.compressobj(LEVEL), [], []
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir() and not path.is_symlink():
+            continue
+        if path.is_symlink():
+            kind, mode, content = "l", 0o777, os.fsencode(path.readlink())
+        else:
+            kind, mode, content = (
+                "f",
+                0o500 if os.access(path, os.X_OK) else 0o400,
+                path.read_bytes(),
+            )
+        index.append(f"{kind} {mode:o} {len(content)} {path.relative_to(folder)}\n")
+        packed.append(packer.compress(content))
+        digest.update(content)
+    packed.append(packer.flush())
+    body, listed = b"".join(packed), "".join(index).encode()
+    digest.update(listed)
+    key = digest.hexdigest()[:32]
+    trailer = f"kubetrio1 {key} {len(launcher):020} {len(body):020} {len(listed):020}\n"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_bytes(launcher + body + listed + trailer.encode())
+    output.chmod(0o755)
+    return key
+
+
+def run(*command: str) -> None:
+    """Run a program quietly; what it says is shown when it fails."""
+    clean = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": EPOCH}
+    clean.pop("PYTHONPATH", None)
+    done = subprocess.run(
+        command, env=clean, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
