@@ -60,7 +60,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kubetrio-single-file-") as scratch:
         work = Path(scratch)
-        python = options.environment and options.environment / "bin" / "python"
+        python = options.environment and options.environment.absolute() / "bin" / "python"
         python = python or environment(work / "env", options.python, options.extras)
         folder = collected(work, python)
         launcher = compiled(work)
@@ -132,12 +132,16 @@ def write(output: Path, launcher: bytes, folder: Path) -> str:
 
 
 def run(*command: str) -> None:
-    """Run a program quietly; what it says is shown when it fails."""
+    """Run a program quietly; what it says is shown when it fails.
+
+    Not where the sources are: Python would find the package there, and not the installed one.
+    """
     clean = {**os.environ, "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": EPOCH}
     clean.pop("PYTHONPATH", None)
     done = subprocess.run(
-        command, env=clean, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+        command, env=clean, cwd=HERE, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stdout}")
 

@@ -7,7 +7,6 @@ else there is to know of it is in a file beside, which counts for the process th
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import socket
@@ -137,9 +136,11 @@ def look(directory: Path) -> Found:
     record = recorded(directory, pid)
     if record is None:
         return Found(state=State.UNKNOWN, pid=pid)
+    from http.client import HTTPException
+
     try:
         failing = failing_checks(record)
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, HTTPException) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return Found(state=State.UNREACHABLE, pid=pid, record=record, reason=reason)
     state = State.NOT_READY if failing else State.READY
@@ -153,6 +154,8 @@ def failing_checks(record: Record) -> tuple[str, ...]:
         OSError: it cannot be reached, or is not the one that wrote the record (`ssl.SSLError`).
         HTTPException: what answers speaks no HTTP.
     """
+    from http import HTTPStatus, client  # serve imports this module and has no use for them
+
     address, _, port = record.url.removeprefix("https://").rpartition(":")
     address = address.strip("[]")
     context = ssl.create_default_context(cadata=record.authority)
@@ -165,10 +168,10 @@ def failing_checks(record: Record) -> tuple[str, ...]:
     ):
         head = f"GET /readyz?verbose HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
         sock.sendall(head.encode())
-        answer = http.client.HTTPResponse(sock, method="GET")
+        answer = client.HTTPResponse(sock, method="GET")
         answer.begin()
         text = answer.read().decode(errors="replace")
-    if answer.status == http.HTTPStatus.OK:
+    if answer.status == HTTPStatus.OK:
         return ()
     failing = [line[3:].split()[0] for line in text.splitlines() if line.startswith("[-]")]
     return tuple(failing) or (f"HTTP {answer.status}",)
