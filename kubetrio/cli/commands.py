@@ -67,6 +67,12 @@ COMMANDS = (
     Command("serve", "run the API server", "serve"),
     Command("stop", "end the server of a data directory", "stop"),
     Command("status", "say whether a server runs and is ready", "status"),
+    Command("backup", "write a backup of a server, running or not", "backup"),
+    Command("restore", "make a data directory of a backup", "restore"),
+    Command("verify", "check a data directory or a backup", "verify"),
+    Command("history", "list the former states of an object", "history"),
+    Command("diff", "show what changed between two revisions", "diff"),
+    Command("compact", "forget former states and give their room back", "compact"),
 )
 """In the order of the help."""
 

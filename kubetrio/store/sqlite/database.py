@@ -397,6 +397,11 @@ class Writer:
         free: int = self._connection.pragma("freelist_count")
         return free
 
+    def kept(self) -> int:
+        """Revisions that the log has."""
+        count: int = self._execute(sql.COUNT_REVISIONS).get
+        return count
+
     def checkpoint(self, mode: int, *, wait: bool = True) -> tuple[int, int]:
         """Copy the log into the file; returns (frames in the log, frames copied).
 

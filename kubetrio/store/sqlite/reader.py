@@ -142,6 +142,12 @@ class Reader:
                 row = self._connection.execute(sql.GET_AT, (key, at)).fetchone()
         return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
 
+    def revisions_of(self, key: str) -> list[tuple[Revision, int, int]]:
+        """Each retained revision of a key, what it did, and when, in milliseconds."""
+        with self._one_snapshot():
+            rows: list[Any] = self._connection.execute(sql.REVISIONS_OF, (key,)).fetchall()
+        return rows
+
     def reread(self, key: str) -> KeyValue | None:
         """One key now, from the file itself: what this connection remembers is forgotten first."""
         self._connection.pragma("shrink_memory")

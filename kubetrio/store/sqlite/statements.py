@@ -152,3 +152,40 @@ COMPACT_REPLACED = """DELETE FROM revision WHERE rev IN (
 COMPACT_DELETIONS = "DELETE FROM revision WHERE rev >= ?1 AND rev < ?2 AND type = 2"
 NEWEST_AT = "SELECT at FROM revision ORDER BY rev DESC LIMIT 1"
 AGE_PROBE = "SELECT rev, at FROM revision WHERE rev >= ? ORDER BY rev LIMIT 1"
+
+# A data directory looked at from outside (`inspection`): revisions of one key, found without an
+# index on the log, and what the tables say against each other.
+REVISIONS_OF = """SELECT r.rev, r.type, r.at FROM (
+        SELECT rev FROM current WHERE key = ?1
+        UNION SELECT rev FROM history WHERE key = ?1
+        UNION SELECT until FROM history WHERE key = ?1
+    ) AS seen JOIN revision AS r ON r.rev = seen.rev WHERE r.key = ?1 ORDER BY r.rev"""
+COUNT_REVISIONS = "SELECT count(*) FROM revision"
+ALL_REVISIONS = """SELECT r.rev, r.key, r.type, r.value, c.rev IS NOT NULL FROM revision AS r
+    LEFT JOIN current AS c ON c.key = r.key AND c.rev = r.rev ORDER BY r.rev"""
+# Each gives (key or nothing, revision) of the rows that are wrong.
+MISSING_REVISIONS = """SELECT NULL, before + 1 FROM (
+        SELECT rev, lag(rev, 1, ?1) OVER (ORDER BY rev) AS before FROM revision WHERE rev > ?1
+    ) WHERE rev != before + 1"""
+BEYOND_FLOOR = "SELECT NULL, ?1 WHERE ?1 > (SELECT coalesce(max(rev), 0) FROM revision)"
+CURRENT_WITHOUT_REVISION = """SELECT c.key, c.rev FROM current AS c
+    LEFT JOIN revision AS r ON r.rev = c.rev AND r.key = c.key AND r.type != 2
+    WHERE r.rev IS NULL"""
+CURRENT_OF_ANOTHER_SIZE = """SELECT c.key, c.rev FROM current AS c
+    JOIN revision AS r ON r.rev = c.rev WHERE r.key = c.key AND c.size != length(r.value)"""
+NEWEST_NOT_CURRENT = """SELECT r.key, r.rev FROM
+    (SELECT key, max(rev) AS rev, type FROM revision GROUP BY key) AS r
+    LEFT JOIN current AS c ON c.key = r.key
+    WHERE (r.type = 2) != (c.rev IS NULL) OR c.rev != r.rev"""
+HISTORY_WITHOUT_REVISION = """SELECT h.key, h.rev FROM history AS h
+    LEFT JOIN revision AS r ON r.rev = h.rev AND r.key = h.key AND r.type != 2
+    LEFT JOIN revision AS u ON u.rev = h.until AND u.key = h.key AND u.prev_rev = h.rev
+    WHERE r.rev IS NULL OR u.rev IS NULL OR h.size != length(r.value)"""
+REPLACED_WITHOUT_HISTORY = """SELECT r.key, r.rev FROM revision AS r
+    LEFT JOIN history AS h ON h.key = r.key AND h.rev = r.prev_rev AND h.until = r.rev
+    WHERE r.rev > ?1 AND r.prev_rev IS NOT NULL AND h.rev IS NULL"""
+CREATED_OTHERWISE = """SELECT r.key, r.rev FROM revision AS r
+    LEFT JOIN revision AS p ON p.rev = r.prev_rev
+    WHERE (r.type = 0) != (r.create_rev = r.rev) OR (r.type = 0) != (r.prev_rev IS NULL)
+        OR r.create_rev > r.rev OR p.create_rev != r.create_rev OR r.type NOT IN (0, 1, 2)"""
+LEASE_IN_THE_FUTURE = "SELECT NULL, rev FROM lease WHERE rev > (SELECT max(rev) FROM revision)"

@@ -1,0 +1,158 @@
+"""``kubetrio diff``: what changed between two revisions, of an object or of everything."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from kubetrio.cli.common import (
+    Failure,
+    add_data_dir,
+    add_encryption,
+    add_object,
+    describe,
+    key_of,
+    told,
+    whole,
+)
+from kubetrio.cli.progress import BOLD, CYAN, GREEN, RED, painted
+from kubetrio.flags import parser as flags
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from kubetrio.cli.commands import Call
+    from kubetrio.datadir.objects import Moment
+
+EXAMPLES = """\
+  kubetrio diff configmap settings            what the last write changed
+  kubetrio diff deploy web -n shop --from 1200 --to 1300
+  kubetrio diff --from 1200                   which objects changed since then
+"""
+COLOURS = {"---": BOLD, "+++": BOLD, "@@": CYAN, "+": GREEN, "-": RED}
+SIGNS = {"created": ("+", GREEN), "changed": ("~", CYAN), "deleted": ("-", RED)}
+
+
+def add(parser: flags.Parser) -> None:
+    """Describe the command and add its arguments."""
+    describe(
+        parser,
+        "Show what changed between two revisions that the server still remembers, from its data\n"
+        "directory, whether it runs or not: of an object as a unified diff of YAML, and without\n"
+        "one which objects were created, changed and deleted.",
+        EXAMPLES,
+    )
+    add_object(parser, needed=False)
+    parser.add_argument(
+        "--from",
+        dest="since",
+        type=whole,
+        metavar="REVISION",
+        help="the state before (default: what the newest change replaced)",
+    )
+    parser.add_argument(
+        "--to", dest="upto", type=whole, metavar="REVISION", help="that after (default: now)"
+    )
+    parser.add_argument(
+        "--show-managed-fields", action="store_true", help="show metadata.managedFields too"
+    )
+    add_data_dir(parser)
+    add_encryption(parser)
+
+
+@told
+def run(call: Call) -> int:
+    """Show what changed."""
+    options = call.options
+    if bool(options.kind) != bool(options.name):
+        options.parser.error("name an object as KIND NAME, or none")
+    if not options.kind and options.since is None:
+        options.parser.error("--from is needed where no object is named")
+    return trio.run(_run, options)
+
+
+async def _run(options: Namespace) -> int:
+    from kubetrio.datadir.objects import open_moment
+    from kubetrio.env import Env
+
+    async with open_moment(options.data_dir, Env(), options.encryption_provider_config) as moment:
+        upto = moment.revision if options.upto is None else options.upto
+        for revision in (options.since, upto):
+            _refuse_unknown(moment, revision)
+        if options.since is not None and options.since > upto:
+            raise Failure(f"--from {options.since} is after --to {upto}: give the older one first")
+        if not options.kind:
+            await _everything(moment, options.since, upto)
+        else:
+            await _one(moment, options, upto)
+    return 0
+
+
+def _refuse_unknown(moment: Moment, revision: int | None) -> None:
+    if revision is not None and not moment.compacted <= revision <= moment.revision:
+        raise Failure(
+            f"revision {revision} is not known: from {moment.compacted} to {moment.revision} are; "
+            "kubetrio serve --history-window keeps more"
+        )
+
+
+async def _everything(moment: Moment, since: int, upto: int) -> None:
+    """A line for each object that is not as it was."""
+    paint = painted(sys.stdout)
+    for key in sorted(await moment.changed(since, upto)):
+        kind = moment.kinds.of(key)
+        if kind is None:
+            continue
+        before, after = await moment.at(key, since), await moment.at(key, upto)
+        if before is None and after is None:
+            continue  # it came and went
+        what = "created" if before is None else "deleted" if after is None else "changed"
+        sign, colour = SIGNS[what]
+        name = key.removeprefix(kind.storage_prefix)
+        print(paint(f"{sign} {kind.group_resource} {name}", colour))
+
+
+async def _one(moment: Moment, options: Namespace, upto: int) -> None:
+    key = key_of(moment.kinds, options)
+    since = options.since
+    if since is None:
+        known = [past.revision for past in moment.revisions_of(key) if past.revision <= upto]
+        if not known:
+            raise Failure(f"nothing is known of {options.kind} {options.name} up to {upto}")
+        since = known[-1] - 1
+        if since < moment.compacted:
+            raise Failure(
+                f"what revision {known[-1]} of {options.kind} {options.name} replaced is not kept "
+                "any more; kubetrio serve --history-window keeps more"
+            )
+    texts = []
+    for revision in (since, upto):
+        found = await moment.at(key, revision)
+        if found is not None and found.value is None:
+            raise Failure(
+                f"{options.kind} {options.name} is encrypted: give the server's "
+                "--encryption-provider-config"
+            )
+        value = None if found is None else found.value
+        texts.append(list(_lines(value, managed=options.show_managed_fields)))
+    names = [f"{key} at {revision}" for revision in (since, upto)]
+    paint = painted(sys.stdout)
+    for line in unified_diff(texts[0], texts[1], *names, lineterm=""):
+        colour = next((code for start, code in COLOURS.items() if line.startswith(start)), "")
+        print(paint(line, colour) if colour else line)
+
+
+def _lines(value: dict[str, Any] | None, *, managed: bool) -> Iterator[str]:
+    """An object as lines of YAML; none where there is no object."""
+    from kubetrio.wire import yamlwire
+
+    if value is None:
+        return
+    if not managed:
+        value = {**value, "metadata": {**value["metadata"]}}
+        value["metadata"].pop("managedFields", None)
+    yield from yamlwire.encode(value).decode().splitlines()

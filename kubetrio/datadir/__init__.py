@@ -1,0 +1,1 @@
+"""A data directory without its server: copies of it, checks, and what it remembers."""

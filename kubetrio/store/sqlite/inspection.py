@@ -1,0 +1,347 @@
+"""A database seen from outside: one snapshot of it, read-only, beside a server or without one.
+
+A snapshot holds the write-ahead log for as long as it is open: a server that runs goes on, and its
+log grows by what is written meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import apsw
+
+from kubetrio.store.errors import StoreUnavailable
+from kubetrio.store.model import (
+    CommitHook,
+    Event,
+    EventType,
+    JoinResult,
+    KeyValue,
+    ProgressHook,
+    Range,
+    RangeResult,
+    Revision,
+    Stamped,
+    StoreStatistics,
+)
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.database import FILE_NAME, connect, damaged, read_header, unusable
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.reader import Reader
+
+__all__ = ["FILE_NAME", "Fault", "Inspection", "Past", "Row", "Snapshot", "existing", "inspect"]
+
+MOST_FAULTS = 20  # of one sort
+PULSE = 20_000  # steps of SQLite's machine between two calls of who waits
+
+
+class Fault(NamedTuple):
+    """Something that is wrong in a database.
+
+    Args:
+        where: what it is about: a key, a revision, or the file.
+        what: what is wrong.
+    """
+
+    where: str
+    what: str
+
+
+class Row(NamedTuple):
+    """A row of the log.
+
+    Args:
+        revision: its revision.
+        key: what it changed.
+        type: what it did.
+        value: the stored bytes.
+        live: whether that is the newest state of its key.
+    """
+
+    revision: Revision
+    key: str
+    type: EventType
+    value: bytes
+    live: bool
+
+
+class Past(NamedTuple):
+    """A retained revision of a key.
+
+    Args:
+        revision: the revision.
+        type: what it did.
+        at_ms: when, by the clock of the store: that of the wall, but for its jumps.
+    """
+
+    revision: Revision
+    type: EventType
+    at_ms: int
+
+
+CHECKS: tuple[tuple[str, str], ...] = (
+    (sql.BEYOND_FLOOR, "compacted up to here, and the newest revision is older"),
+    (sql.MISSING_REVISIONS, "the log has no such revision, though it is not compacted"),
+    (sql.CURRENT_WITHOUT_REVISION, "live, and the log has no value for it"),
+    (sql.CURRENT_OF_ANOTHER_SIZE, "its noted size is not that of its value"),
+    (sql.NEWEST_NOT_CURRENT, "its newest revision is not what is live"),
+    (sql.HISTORY_WITHOUT_REVISION, "in the history, and the log does not have it so"),
+    (sql.REPLACED_WITHOUT_HISTORY, "the revision that it replaced is not in the history"),
+    (sql.CREATED_OTHERWISE, "its creation, its predecessor and what it did do not agree"),
+    (sql.LEASE_IN_THE_FUTURE, "has a time to live, and was never written"),
+)
+"""What the tables say of each other, and what is said where they do not agree."""
+
+
+class Inspection:
+    """One snapshot of a database; made by `inspect`.
+
+    Args:
+        path: of the database, for errors.
+        connection: in a read transaction.
+    """
+
+    def __init__(self, path: Path, connection: apsw.Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self.revision: Revision = connection.execute(sql.HEAD).get
+        self.compacted: Revision = connection.execute(sql.GET_META, ("compacted",)).get
+
+    def __len__(self) -> int:
+        """Revisions that are kept."""
+        count: int = self._connection.execute(sql.COUNT_REVISIONS).get
+        return count
+
+    def value(self, key: str) -> bytes | None:
+        """The newest value of a key."""
+        row = self._connection.execute(sql.GET, (key,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def values(self, keys: Range) -> Iterator[bytes]:
+        """The newest values of a range."""
+        for row in self._connection.execute(sql.RANGE_NOW, (keys.start, keys.end, -1)):
+            yield row[1]
+
+    def faults(self, pulse: Callable[[], None]) -> Iterator[Fault]:
+        """What is wrong with the file and its tables.
+
+        Args:
+            pulse: called now and then, for who waits.
+        """
+
+        def beat() -> bool:
+            pulse()
+            return False
+
+        self._connection.set_progress_handler(beat, PULSE)
+        try:
+            for (text,) in self._connection.execute(f"PRAGMA integrity_check({MOST_FAULTS})"):
+                if text != "ok":
+                    yield Fault(self._path.name, text)
+            version: int = self._connection.execute(sql.SCHEMA_VERSION_FOUND).get
+            for statement, what in CHECKS:
+                if version < sql.SCHEMA_VERSION and statement is sql.LEASE_IN_THE_FUTURE:
+                    continue
+                bound = (self.compacted,) if "?1" in statement else ()
+                for number, (key, revision) in enumerate(
+                    self._connection.execute(statement, bound)
+                ):
+                    if number == MOST_FAULTS:
+                        yield Fault("further rows", what)
+                        break
+                    where = f"revision {revision}"
+                    yield Fault(f"{key} at {where}" if key is not None else where, what)
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            yield Fault(self._path.name, f"cannot be read to its end: {error}")
+        finally:
+            self._connection.set_progress_handler(None)
+
+    def rows(self) -> Iterator[Row]:
+        """All that the log has, oldest first.
+
+        Raises:
+            DatabaseUnusable: the file is damaged.
+        """
+        try:
+            for revision, key, kind, value, live in self._connection.execute(sql.ALL_REVISIONS):
+                yield Row(revision, key, EventType(kind), value, bool(live))
+        except (apsw.CorruptError, apsw.NotADBError, ValueError) as error:
+            raise damaged(self._path, error) from error
+
+
+def existing(directory: Path) -> Path:
+    """The database of a data directory.
+
+    Raises:
+        DatabaseUnusable: there is none, or it is not kubetrio's.
+    """
+    path = directory / FILE_NAME
+    try:
+        read_header(path)
+    except FileNotFoundError:
+        raise DatabaseUnusable(
+            f"{directory} has no {FILE_NAME}: name the directory of a server with --data-dir"
+        ) from None
+    except OSError as error:
+        raise DatabaseUnusable(f"cannot read {path}: {error.strerror}") from error
+    return path
+
+
+@contextmanager
+def inspect(path: Path) -> Iterator[Inspection]:
+    """A snapshot of a database for as long as the block lasts; nothing in the file changes.
+
+    Raises:
+        DatabaseUnusable: it cannot be opened, or is of a newer kubetrio.
+    """
+    try:
+        connection = connect(path)
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise damaged(path, error) from error
+    except apsw.Error as error:
+        raise unusable(path, "opened", error) from error
+    try:
+        try:
+            connection.pragma("query_only", 1)
+            connection.execute(sql.BEGIN_READING)
+            found: int = connection.execute(sql.SCHEMA_VERSION_FOUND).get
+            if found > sql.SCHEMA_VERSION:
+                raise DatabaseUnusable(
+                    f"database has schema version {found}, this kubetrio knows "
+                    f"{sql.SCHEMA_VERSION}: upgrade kubetrio"
+                )
+            seen = Inspection(path, connection)
+        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+            raise damaged(path, error) from error
+        yield seen
+    finally:
+        connection.close()
+
+
+class Snapshot:
+    """A store at one revision, which cannot be written; follows `store.model.Store`.
+
+    Args:
+        path: of the database.
+
+    Raises:
+        DatabaseUnusable: it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._reader = Reader(path)
+            self._reader.keep(True)
+            with inspect(path) as now:
+                self.compacted = now.compacted
+            # Nobody compacts a snapshot: what is read first is the state of all that follows.
+            self.revision = self._reader.range(Range.single("/"), None, 1, 0).revision
+        except apsw.Error as error:
+            raise damaged(path, error) from error
+
+    def close(self) -> None:
+        """Let go of the snapshot."""
+        self._reader.close()
+
+    def revisions_of(self, key: str) -> Sequence[Past]:
+        """The revisions of a key that are kept, oldest first."""
+        with self._damaged():
+            rows = self._reader.revisions_of(key)
+        return [Past(revision, EventType(kind), at) for revision, kind, at in rows]
+
+    async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
+        """One key; see `Store.get`."""
+        with self._damaged():
+            return self._reader.get(key, at)
+
+    async def range(
+        self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
+    ) -> RangeResult:
+        """Keys in order; see `Store.range`."""
+        with self._damaged():
+            return self._reader.range(keys, at, limit, max_bytes)
+
+    async def join(
+        self,
+        keys: Range,
+        *,
+        skip: int,
+        separator: bytes,
+        at: Revision | None = None,
+        limit: int = 0,
+        max_bytes: int,
+    ) -> JoinResult:
+        """Values as one piece of bytes; see `Store.join`."""
+        with self._damaged():
+            return self._reader.join(keys, skip, separator, at, limit, max_bytes)
+
+    async def count(self, keys: Range, *, at: Revision | None = None) -> int:
+        """Number of keys; see `Store.count`."""
+        with self._damaged():
+            return self._reader.count(keys, at)
+
+    async def events(
+        self, *, after: Revision, keys: Range | None = None, max_bytes: int
+    ) -> tuple[Sequence[Event], Revision]:
+        """Events after a revision; see `Store.events`."""
+        with self._damaged():
+            return self._reader.events(after, keys, max_bytes)
+
+    @contextmanager
+    def _damaged(self) -> Iterator[None]:
+        try:
+            yield
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            raise damaged(self._path, error) from error
+
+    async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
+        """Refused."""
+        self._refuse(key, value, ttl_s)
+
+    async def update(
+        self,
+        key: str,
+        value: Stamped,
+        *,
+        expected: Revision,
+        ttl_s: float = 0.0,
+        frees: bool = False,
+    ) -> KeyValue:
+        """Refused."""
+        self._refuse(key, value, expected, ttl_s, frees)
+
+    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+        """Refused."""
+        self._refuse(key, last, expected)
+
+    async def compact(self, to: Revision) -> None:
+        """Refused."""
+        self._refuse(to)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise StoreUnavailable("a snapshot cannot be written")
+
+    def on_commit(self, hook: CommitHook) -> None:
+        """Nothing is committed."""
+
+    def on_progress(self, hook: ProgressHook) -> None:
+        """Nothing grows."""
+
+    async def probe(self, limit_s: float) -> None:
+        """It is there."""
+
+    def statistics(self) -> StoreStatistics:
+        """Numbers of the snapshot."""
+        return StoreStatistics(
+            revision=self.revision,
+            compacted=self.compacted,
+            commits=0,
+            writes=0,
+            largest_batch=0,
+            size_bytes=self._path.stat().st_size,
+            queued=0,
+        )
