@@ -141,7 +141,7 @@ async def _one(moment: Moment, options: Namespace, upto: int) -> None:
         texts.append(list(_lines(value, managed=options.show_managed_fields)))
     names = [f"{key} at {revision}" for revision in (since, upto)]
     paint = painted(sys.stdout)
-    for line in unified_diff(texts[0], texts[1], *names, lineterm=""):
+    for line in unified_diff(texts[0], texts[1], names[0], names[1], lineterm=""):
         colour = next((code for start, code in COLOURS.items() if line.startswith(start)), "")
         print(paint(line, colour) if colour else line)
 

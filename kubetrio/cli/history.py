@@ -88,5 +88,5 @@ def _told_of(state: dict[str, Any] | None) -> tuple[str, str]:
         return "(encrypted)", "-"
     meta = state.get("metadata") or {}
     fields = [entry for entry in meta.get("managedFields") or () if entry.get("time")]
-    newest = max(fields, key=lambda entry: str(entry["time"]), default={})
+    newest: dict[str, Any] = max(fields, key=lambda entry: str(entry["time"]), default={})
     return str(newest.get("manager") or "-"), str(meta.get("generation") or "-")
