@@ -67,12 +67,16 @@ COMMANDS = (
     Command("serve", "run the API server", "serve"),
     Command("stop", "end the server of a data directory", "stop"),
     Command("status", "say whether a server runs and is ready", "status"),
+    Command("kubeconfig", "print or merge the administrator's kubeconfig", "kubeconfig"),
+    Command("token", "make a token of a service account", "token"),
     Command("backup", "write a backup of a server, running or not", "backup"),
     Command("restore", "make a data directory of a backup", "restore"),
     Command("verify", "check a data directory or a backup", "verify"),
     Command("history", "list the former states of an object", "history"),
     Command("diff", "show what changed between two revisions", "diff"),
     Command("compact", "forget former states and give their room back", "compact"),
+    Command("completion", "print a script for a shell", "completion"),
+    Command("version", "print versions", "version"),
 )
 """In the order of the help."""
 
