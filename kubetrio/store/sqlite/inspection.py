@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import apsw
 
@@ -96,6 +96,19 @@ CHECKS: tuple[tuple[str, str], ...] = (
 """What the tables say of each other, and what is said where they do not agree."""
 
 
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Say of a database that cannot be read to its end what is to be done.
+
+    Raises:
+        DatabaseUnusable: that happens in the block.
+    """
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise damaged(path, error) from error
+
+
 class Inspection:
     """One snapshot of a database; made by `inspect`.
 
@@ -112,18 +125,22 @@ class Inspection:
 
     def __len__(self) -> int:
         """Revisions that are kept."""
-        count: int = self._connection.execute(sql.COUNT_REVISIONS).get
+        with readable(self._path):
+            count: int = self._connection.execute(sql.COUNT_REVISIONS).get
         return count
 
     def value(self, key: str) -> bytes | None:
         """The newest value of a key."""
-        row = self._connection.execute(sql.GET, (key,)).fetchone()
+        with readable(self._path):
+            row: Any = self._connection.execute(sql.GET, (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
     def values(self, keys: Range) -> Iterator[bytes]:
         """The newest values of a range."""
-        for row in self._connection.execute(sql.RANGE_NOW, (keys.start, keys.end, -1)):
-            yield row[1]
+        with readable(self._path):
+            found: Any = self._connection.execute(sql.RANGE_NOW, (keys.start, keys.end, -1))
+            for row in found:
+                yield row[1]
 
     def faults(self, pulse: Callable[[], None]) -> Iterator[Fault]:
         """What is wrong with the file and its tables.
@@ -249,20 +266,20 @@ class Snapshot:
 
     def revisions_of(self, key: str) -> Sequence[Past]:
         """The revisions of a key that are kept, oldest first."""
-        with self._damaged():
+        with readable(self._path):
             rows = self._reader.revisions_of(key)
         return [Past(revision, EventType(kind), at) for revision, kind, at in rows]
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`."""
-        with self._damaged():
+        with readable(self._path):
             return self._reader.get(key, at)
 
     async def range(
         self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
     ) -> RangeResult:
         """Keys in order; see `Store.range`."""
-        with self._damaged():
+        with readable(self._path):
             return self._reader.range(keys, at, limit, max_bytes)
 
     async def join(
@@ -276,27 +293,20 @@ class Snapshot:
         max_bytes: int,
     ) -> JoinResult:
         """Values as one piece of bytes; see `Store.join`."""
-        with self._damaged():
+        with readable(self._path):
             return self._reader.join(keys, skip, separator, at, limit, max_bytes)
 
     async def count(self, keys: Range, *, at: Revision | None = None) -> int:
         """Number of keys; see `Store.count`."""
-        with self._damaged():
+        with readable(self._path):
             return self._reader.count(keys, at)
 
     async def events(
         self, *, after: Revision, keys: Range | None = None, max_bytes: int
     ) -> tuple[Sequence[Event], Revision]:
         """Events after a revision; see `Store.events`."""
-        with self._damaged():
+        with readable(self._path):
             return self._reader.events(after, keys, max_bytes)
-
-    @contextmanager
-    def _damaged(self) -> Iterator[None]:
-        try:
-            yield
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            raise damaged(self._path, error) from error
 
     async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Refused."""
