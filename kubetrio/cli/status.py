@@ -30,9 +30,14 @@ CODES = {State.READY: 0, State.STOPPED: NOT_RUNNING}
 def add(parser: flags.Parser) -> None:
     """Its arguments."""
     parser.description = "Say whether a server runs on a data directory, and whether it is ready."
-    parser.epilog = (
-        "exit codes: 0 ready, 1 running and not ready, 3 not running, 4 cannot be told\n"
-    )
+    parser.epilog = """\
+examples:
+  kubetrio status
+  kubetrio status --wait 10s --data-dir /var/lib/kubetrio
+  kubetrio status -o json
+
+exit codes: 0 ready, 1 running and not ready, 3 not running, 4 cannot be told
+"""
     add_data_dir(parser)
     parser.add_argument(
         "--wait", type=duration, metavar="DURATION", nargs="?", const=60.0, default=0.0,

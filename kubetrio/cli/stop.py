@@ -30,7 +30,13 @@ def add(parser: flags.Parser) -> None:
     parser.description = (
         "End the server of a data directory with SIGTERM, and wait until it has ended."
     )
-    parser.epilog = "exit codes: 0 no server runs any more, 1 it runs still\n"
+    parser.epilog = """\
+examples:
+  kubetrio stop
+  kubetrio stop --data-dir /var/lib/kubetrio --timeout 30s
+
+exit codes: 0 no server runs any more, 1 it runs still
+"""
     add_data_dir(parser)
     parser.add_argument(
         "--timeout", type=duration, metavar="DURATION", default=TIMEOUT_S,

@@ -23,11 +23,11 @@ from typing import Any
 from kubetrio import __version__
 from kubetrio.encryption.note import NOTE, folders_in
 from kubetrio.env import Env
+from kubetrio.store.lock import FILE_NAME as LOCK_FILE
+from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import KeyValue
 from kubetrio.store.sqlite.copies import Tell, copy, go_on_above
 from kubetrio.store.sqlite.inspection import FILE_NAME, Fault, existing, inspect
-from kubetrio.store.lock import FILE_NAME as LOCK_FILE
-from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.sqlite.sync import sync_directory
 
 MANIFEST = "kubetrio-backup.json"

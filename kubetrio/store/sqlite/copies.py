@@ -15,13 +15,13 @@ from typing import NamedTuple
 import apsw
 
 from kubetrio.store.errors import StoreUnavailable
+from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import Revision, Stamped
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import Writer, connect, open_writer, unusable
 from kubetrio.store.sqlite.head import FILE_NAME as HEAD_FILE
 from kubetrio.store.sqlite.head import Noted, left_behind
 from kubetrio.store.sqlite.inspection import existing
-from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.sqlite.reader import Reader
 
 STEP_PAGES = 256  # one call of the backup, or of vacuum: 1 MB
