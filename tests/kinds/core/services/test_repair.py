@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.client.client import Client
 from kubetrio.machinery.status import ApiError
-from kubetrio.testing.server import open_api
+from kubetrio.testing.server import in_memory, open_api
 
 Object = dict[str, Any]
 NETWORKING = "networking.k8s.io/v1"
@@ -163,9 +165,16 @@ async def test_nothing_is_written_without_need(autojump_clock: MockClock) -> Non
 
 
 async def test_a_service_out_of_range_is_told_of_once(
-    autojump_clock: MockClock, client: Client
+    autojump_clock: MockClock, tmp_path: Path
 ) -> None:
     """However often it is written in a short time."""
+    # Nobody keeps the range for the address in it.
+    config = replace(in_memory(tmp_path), controllers=("*", "-service-cidr-controller"))
+    async with open_api(config=config, kept=True) as server:
+        await _out_of_range(server.client())
+
+
+async def _out_of_range(client: Client) -> None:
     kind = client.kind("v1", "Service")
     more = {
         "apiVersion": NETWORKING, "kind": "ServiceCIDR", "metadata": {"name": "more"},
