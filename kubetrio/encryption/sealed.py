@@ -39,6 +39,7 @@ from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.names import GroupResource
 from kubetrio.store.errors import KeyExists, RevisionMismatch
 from kubetrio.store.model import (
+    Change,
     CommitHook,
     Event,
     EventType,
@@ -393,6 +394,14 @@ class EncryptingStore:
         """Delete a key; see `Store.delete`."""
         sealed = await self._sealed(key, last)
         return _written(last, await self._store.delete(key, sealed, expected=expected))
+
+    async def write_all(self, changes: Sequence[Change]) -> None:
+        """Make several changes at once; see `Store.write_all`."""
+        sealed = [
+            change._replace(value=await self._sealed(change.key, change.value))
+            for change in changes
+        ]
+        await self._store.write_all(sealed)
 
     # ------------------------------------------------------------------ what happens
 

@@ -164,6 +164,24 @@ class Event(NamedTuple):
     previous: bytes | None
 
 
+class Change(NamedTuple):
+    """A write of one key, to be made together with others.
+
+    Args:
+        type: what it does to the key.
+        key: the key.
+        value: what it becomes; of a deletion, its last state for watchers.
+        expected: revision it must be at; of a creation nothing, since it must not be there.
+        ttl_s: as of `Writing.create`.
+    """
+
+    type: EventType
+    key: str
+    value: Stamped
+    expected: Revision
+    ttl_s: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class RangeResult:
     """Part of a range at one revision.
@@ -345,6 +363,21 @@ class Writing(Protocol):
 
         Raises:
             KeyMissing: the key does not exist.
+            RevisionMismatch: it is at another revision.
+        """
+        ...
+
+    async def write_all(self, changes: Sequence[Change]) -> None:
+        """Make several changes, all of them or none, each with a revision of its own.
+
+        They are announced together, in this order.
+
+        Args:
+            changes: of keys that differ.
+
+        Raises:
+            KeyExists: a key that is to be created exists.
+            KeyMissing: another does not exist.
             RevisionMismatch: it is at another revision.
         """
         ...

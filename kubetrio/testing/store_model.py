@@ -25,6 +25,7 @@ from kubetrio.store.errors import (
     RevisionMismatch,
 )
 from kubetrio.store.model import (
+    Change,
     CommitHook,
     Event,
     EventType,
@@ -253,6 +254,24 @@ class MemoryStore:
         """Delete a key; see `Store.delete`."""
         return self._append(key, EventType.DELETED, last, self._find(key, expected))
 
+    async def write_all(self, changes: Sequence[Change]) -> None:
+        """Make several changes at once; see `Store.write_all`."""
+        live = self.live()
+        for change in changes:
+            if change.type is not EventType.CREATED:
+                self._find(change.key, change.expected)
+            elif change.key in live:
+                raise KeyExists(change.key)
+        revision, made = self.revision, list[Logged]()
+        for change in changes:
+            revision += self._step
+            before = live.get(change.key)
+            made.append(
+                self._made(revision, change.key, change.type, change.value, before, change.ttl_s)
+            )
+        if made:
+            self._announce(made)
+
     def _find(self, key: str, expected: Revision) -> Logged:
         current = self.live().get(key)
         if current is None:
@@ -269,8 +288,20 @@ class MemoryStore:
         before: Logged | None,
         ttl_s: float = 0.0,
     ) -> KeyValue:
-        revision = self.revision + self._step
-        logged = Logged(
+        logged = self._made(self.revision + self._step, key, kind, value, before, ttl_s)
+        self._announce([logged])
+        return logged.state
+
+    def _made(
+        self,
+        revision: Revision,
+        key: str,
+        kind: EventType,
+        value: Stamped,
+        before: Logged | None,
+        ttl_s: float,
+    ) -> Logged:
+        return Logged(
             revision,
             key,
             kind,
@@ -281,8 +312,6 @@ class MemoryStore:
             self.now() + ttl_s if ttl_s else None,
             value,
         )
-        self._announce([logged])
-        return logged.state
 
     def _announce(self, items: Sequence[Logged]) -> None:
         self.log += items
@@ -374,6 +403,10 @@ class FollowingStore(MemoryStore):
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
         """Delete a key there; see `Store.delete`."""
         return await self._leader.delete(key, last, expected=expected)
+
+    async def write_all(self, changes: Sequence[Change]) -> None:
+        """Make several changes at once there; see `Store.write_all`."""
+        await self._leader.write_all(changes)
 
     async def expire(self) -> None:
         """The leader does that."""

@@ -18,7 +18,16 @@ from kubetrio.store.errors import (
     KeyMissing,
     RevisionMismatch,
 )
-from kubetrio.store.model import Event, EventType, KeyValue, Range, Revision, Stamped, Store
+from kubetrio.store.model import (
+    Change,
+    Event,
+    EventType,
+    KeyValue,
+    Range,
+    Revision,
+    Stamped,
+    Store,
+)
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import StoreConfig
 from kubetrio.testing.encrypting import encrypting
@@ -170,6 +179,62 @@ async def test_deletion_returns_the_last_state(store: Store) -> None:
     now = deleted.revision
     assert deleted == KeyValue("a", read("last", now), now, first)
     assert await store.get("a") is None
+
+
+# ---------------------------------------------------------------------- several at once
+
+
+async def test_changes_that_are_made_together_are_announced_together(store: Store) -> None:
+    """Each at a revision of its own, in the order in which they were given."""
+    made = await alphabet(store)
+    announced: list[Sequence[Event]] = []
+    store.on_commit(announced.append)
+    await store.write_all(
+        [
+            Change(EventType.DELETED, "a", value("gone"), made[8]),
+            Change(EventType.CREATED, "d", value("d2"), 0),
+            Change(EventType.UPDATED, "b", value("b3"), made[6]),
+        ]
+    )
+    (events,) = announced
+    assert [(event.type, event.key) for event in events] == [
+        (EventType.DELETED, "a"),
+        (EventType.CREATED, "d"),
+        (EventType.UPDATED, "b"),
+    ]
+    assert made[8] < events[0].revision < events[1].revision < events[2].revision
+    now = {item.key: item for item in (await store.range(ALL)).items}
+    assert sorted(now) == ["b", "c", "d", "e"]
+    assert now["b"].value == read("b3", events[2].revision)
+    assert (await store.events(after=made[8], max_bytes=PLENTY))[0] == list(events)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "place", "error"),
+    [
+        (EventType.CREATED, "a", 0, KeyExists),
+        (EventType.UPDATED, "a", 1, RevisionMismatch),
+        (EventType.DELETED, "d", 4, KeyMissing),
+    ],
+)
+async def test_of_changes_that_are_made_together_one_refusal_refuses_all(
+    store: Store, kind: EventType, key: str, place: int, error: type[Exception]
+) -> None:
+    """Nothing is stored, and no revision taken; the store goes on."""
+    made = await alphabet(store)
+    before = await store.range(ALL)
+    good = Change(EventType.CREATED, "new", value(), 0)
+    with pytest.raises(error):
+        await store.write_all([good, Change(kind, key, value(), made[place])])
+    assert await store.range(ALL) == before
+    assert await one(store, "new") > before.revision
+
+
+async def test_no_changes_are_no_commit(store: Store) -> None:
+    """Nothing is announced."""
+    now = await one(store)
+    await store.write_all([])
+    assert store.revision == now
 
 
 # ---------------------------------------------------------------------- reads
@@ -569,6 +634,22 @@ async def test_an_update_may_bring_a_time_to_live(store: Store, autojump_clock: 
     await store.update("a", value(), expected=first, ttl_s=1)
     await passes(store, 3)
     assert await store.get("a") is None
+
+
+async def test_changes_that_are_made_together_may_bring_times_to_live(
+    store: Store, autojump_clock: MockClock
+) -> None:
+    """Each its own."""
+    changes = [
+        Change(EventType.CREATED, "short", value(), 0, 60),
+        Change(EventType.CREATED, "long", value(), 0, 120),
+        Change(EventType.CREATED, "stays", value(), 0),
+    ]
+    await store.write_all(changes)
+    await passes(store, 62)
+    assert [item.key for item in (await store.range(ALL)).items] == ["long", "stays"]
+    await passes(store, 60)
+    assert [item.key for item in (await store.range(ALL)).items] == ["stays"]
 
 
 async def test_values_end_in_the_order_of_their_times(

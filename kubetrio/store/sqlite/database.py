@@ -15,6 +15,7 @@ import os
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from math import ceil
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from kubetrio.files import FULL, NO_DESCRIPTORS
 from kubetrio.logs import Log
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import (
+    Change,
     Event,
     EventType,
     KeyValue,
@@ -321,6 +323,30 @@ class Writer:
         self._execute(sql.DROP_CURRENT, (key,))
         event = Event(revision, key, EventType.DELETED, stamped, previous)
         return KeyValue(key, stamped, revision, created), (event,)
+
+    def write_all(self, changes: Sequence[Change]) -> Wrote[None]:
+        """Apply all changes of some keys, or none of them.
+
+        Raises:
+            KeyExists: a key that is to be created is there.
+            KeyMissing: another is not there.
+            RevisionMismatch: it is at another revision.
+        """
+        for change in changes:
+            if change.type is not EventType.CREATED:
+                self._find(change.key, change.expected)
+            elif self._execute(sql.FIND, (change.key,)).fetchone() is not None:
+                raise KeyExists(change.key)
+        events: list[Event] = []
+        for kind, key, value, expected, ttl_s in changes:
+            ttl_ms = ceil(ttl_s * 1000)
+            if kind is EventType.CREATED:
+                events += self.create(key, value, ttl_ms)[1]
+            elif kind is EventType.UPDATED:
+                events += self.update(key, value, expected, ttl_ms)[1]
+            else:
+                events += self.delete(key, value, expected)[1]
+        return None, events
 
     def _lease(self, value: Stamped, ttl_ms: int) -> None:
         """Note until when the newest revision stays, and how its value is stamped again."""

@@ -22,6 +22,7 @@ from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.store.errors import Compacted, StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import (
+    Change,
     CommitHook,
     Event,
     Gauge,
@@ -48,7 +49,7 @@ from kubetrio.store.sqlite.sync import FileSync
 from kubetrio.supervise import persevere
 
 T = TypeVar("T")
-Change = TypeVarTuple("Change")
+Arguments = TypeVarTuple("Arguments")
 
 LOG = Log("kubetrio.store")
 
@@ -334,10 +335,20 @@ class SqliteStore:
         """Delete a key; see `Store.delete`."""
         return await self._free(database.Writer.delete, (key, last, expected), _size_of(last))
 
+    async def write_all(self, changes: Sequence[Change]) -> None:
+        """Make several changes at once; see `Store.write_all`."""
+        if not changes:
+            return
+        size = sum(_size_of(change.value) for change in changes)
+        await self._commits.submit(database.Writer.write_all, (changes,), size)
+        for change in changes:
+            if change.ttl_s:
+                self._leases.written(ceil(change.ttl_s * 1000))
+
     async def _free(
         self,
-        apply: Callable[[database.Writer, *Change], database.Wrote[T]],
-        arguments: tuple[*Change],
+        apply: Callable[[database.Writer, *Arguments], database.Wrote[T]],
+        arguments: tuple[*Arguments],
         size: int,
     ) -> T:
         """Submit a write that room comes of: where there is none for it, room is made first."""
