@@ -42,9 +42,11 @@ from kubetrio.kinds.networking.servicerange import DefaultServiceRange
 from kubetrio.kinds.plugins import enabled
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
+from kubetrio.resetting import Resets
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 from kubetrio.supervise import persevere
+from kubetrio.upkeep import Upkeep
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
@@ -75,43 +77,49 @@ class Core:
     definitions: Definitions
     port: int
 
-    async def keep(self, nursery: trio.Nursery) -> None:
+    async def keep(self, nursery: trio.Nursery) -> Resets:
         """Begin what a server does of its own accord.
 
         Args:
             nursery: where it runs, until cancelled.
+
+        Returns:
+            What goes back to former states, and stops these tasks meanwhile.
         """
-        api, store = self.api, self.api.store
+        api = self.api
         if isinstance(api.flow, PriorityAndFairness):
             await nursery.start(api.flow.gate.run, name="flow control")
+        upkeep = self._upkeep()
+        nursery.start_soon(upkeep.run, name="upkeep")
+        return Resets(api, upkeep)
+
+    def _upkeep(self) -> Upkeep:
+        config, api = self.config, self.api
+        own_service = OwnService(_objects(config, api, self.port), api.informers.dispatcher)
         runs: dict[str, Callable[[], Awaitable[object]]] = {
-            "bad credentials": api.authenticator.attempts.run,
-            "service range": _default_range(self.config, api).run,
-            "own service": OwnService(
-                _objects(self.config, api, self.port), api.informers.dispatcher
-            ).run,
-            "published authorities": _published(api, self.trusted).run,
-            "objects of the server": partial(_write_later, self.state, store),
-            "changed files": api.reloader.run,
-            "custom resource definitions": self.definitions.run,
+            "service range": _default_range(config, api).run,
+            "own service": own_service.run,
         }
         trust = Trust(self.trusted.root, api.authorizer.authorize, api.issuer, self.trusted.signing)
         context = Context(
-            api.registry, api.operations, api.informers, api.quotas, api.env, self.config, trust
+            api.registry, api.operations, api.informers, api.quotas, api.env, config, trust
         )
-        runs.update(api.authenticator.tasks)
-        repair = _repair(api)
         controllers = [
-            repair,
-            *made(self.config.controllers, context, self.table),
+            _repair(api),
+            *made(config.controllers, context, self.table),
             *api.aggregation.controllers,
         ]
         api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
-        runs.update((one.name, one.run) for one in controllers)
         if self.flow_config is not None:
             runs["flow control configuration"] = self.flow_config.run
-        for name, run in runs.items():
-            nursery.start_soon(persevere, run, name, name=name)
+        always: dict[str, Callable[[], Awaitable[object]]] = {
+            "bad credentials": api.authenticator.attempts.run,
+            "published authorities": _published(api, self.trusted).run,
+            "objects of the server": partial(_write_later, self.state, api.store),
+            "changed files": api.reloader.run,
+            **api.authenticator.tasks,
+        }
+        return Upkeep(runs, [self.definitions, *controllers], always)
 
 
 def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:

@@ -40,10 +40,11 @@ from kubetrio.http.tls import Security, certificates
 from kubetrio.kinds.common.trust import RootBundle
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.resetting import ResetError, Resets, Snapshot
 from kubetrio.schema import builtin
 from kubetrio.supervise import persevere
 
-__all__ = ["Server", "StartError", "open_server"]
+__all__ = ["ResetError", "Server", "Snapshot", "StartError", "open_server"]
 
 log = Log("kubetrio.server")
 
@@ -60,6 +61,7 @@ class Server:
         listener: its connections.
         state: what health checks look at.
         lease: what says that it is there.
+        resets: goes back to former states.
     """
 
     config: Config
@@ -69,6 +71,7 @@ class Server:
     listener: Listener
     state: State
     lease: IdentityLease
+    resets: Resets
 
     def client(self, user: UserInfo = LOOPBACK) -> Client:
         """A client without sockets, whose requests go through all that others' go through.
@@ -104,6 +107,29 @@ class Server:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for _ in signals:
                 return
+
+    async def snapshot(self) -> Snapshot:
+        """Remember what is stored, when the controllers have done what there is to do.
+
+        It costs what changes from now on; `close` it when it is not needed any more.
+        """
+        return await self.resets.snapshot()
+
+    async def reset(self, snapshot: Snapshot) -> None:
+        """Bring back what was stored, in all parts of the server, and end all watches.
+
+        resourceVersions go on growing, so that a client that watched goes on from where it was and
+        is told of what went and what came back.  A snapshot may be gone back to again and again.
+
+        Raises:
+            ResetError: requests do not end, or somebody else keeps writing.
+            StoreError: it cannot be written.
+        """
+        await self.resets.reset(snapshot)
+
+    async def settled(self) -> None:
+        """Wait until no controller has anything to do but what is delayed."""
+        await self.resets.settled()
 
     def kubeconfig(self) -> dict[str, object]:
         """An admin kubeconfig with inline certificates, for the one that its address is shown."""
@@ -233,7 +259,7 @@ async def open_server(
             tlsfiles.watch(api, config, tls, trusted, made)
             renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
-                await core.keep(nursery)
+                resets = await core.keep(nursery)
                 nursery.start_soon(persevere, renew, "certificates", name="certificates")
                 nursery.start_soon(
                     persevere, partial(give_back, env.run_blocking), "heap", name="heap"
@@ -248,6 +274,7 @@ async def open_server(
                     address=address,
                 )
                 await lease.start()
+                resets.spared.add(lease.key)
                 nursery.start_soon(persevere, lease.run, "identity lease", name="identity lease")
                 nursery.start_soon(listener.run, name="listener")
                 server = Server(
@@ -258,6 +285,7 @@ async def open_server(
                     listener=listener,
                     state=core.state,
                     lease=lease,
+                    resets=resets,
                 )
                 yield server
                 await server.stop()

@@ -82,6 +82,11 @@ class IdentityLease:
         self._holder = f"{name}_{env.new_uid()}"
         self._stopped = False
 
+    @property
+    def key(self) -> str:
+        """Under which it is stored."""
+        return self._target.key
+
     async def start(self) -> None:
         """Put a new Lease in the place of a former one; what fails is tried again by `run`."""
         await self._collect()

@@ -52,6 +52,11 @@ class Controller(ABC):
         self.sources = sources
         self.beside: list[Callable[[], Awaitable[None]]] = []  # such as resyncs
         self._workers = workers
+        self._syncs: set[trio.CancelScope] = set()
+        self._beside: trio.CancelScope | None = None
+        self._stopped = trio.Event()
+        self._resumed = trio.Event()
+        self._resumed.set()
 
     @abstractmethod
     async def sync(self, key: str) -> None:
@@ -70,10 +75,24 @@ class Controller(ABC):
         for source in self.sources:
             await source.sync()
         async with trio.open_nursery() as nursery:
-            for run in self.beside:
-                nursery.start_soon(run, name=f"beside {self.name}")
+            if self.beside:
+                nursery.start_soon(self._run_beside, name=f"beside {self.name}")
             for _ in range(self._workers):
                 nursery.start_soon(self._work, name=self.name)
+
+    async def _run_beside(self) -> None:
+        while True:
+            try:
+                async with trio.open_nursery() as nursery:
+                    self._beside = nursery.cancel_scope
+                    for run in self.beside:
+                        nursery.start_soon(run, name=f"beside {self.name}")
+            finally:
+                self._beside = None
+            if self._resumed.is_set():
+                return  # they have ended by themselves
+            self._stopped.set()
+            await self._resumed.wait()
 
     async def _work(self) -> None:
         while True:
@@ -82,9 +101,34 @@ class Controller(ABC):
             except ShutDown:
                 return
             try:
-                await self._attempt(key)
+                with trio.CancelScope() as scope:
+                    self._syncs.add(scope)
+                    await self._attempt(key)
+                if scope.cancelled_caught:
+                    self.queue.add(key)  # for later
             finally:
+                self._syncs.discard(scope)
                 self.queue.done(key)
+
+    async def pause(self) -> None:
+        """Do nothing more until `resume`; what is under way is cancelled, and begun anew then."""
+        self._resumed, self._stopped = trio.Event(), trio.Event()
+        self.queue.hold()
+        for scope in self._syncs:
+            scope.cancel()
+        await self.queue.at_rest()
+        if self._beside is not None:
+            self._beside.cancel()
+            await self._stopped.wait()
+
+    def begin_anew(self) -> None:
+        """Hear, while paused, that what is stored is as it was at another time."""
+        self.queue.begin_anew()
+
+    def resume(self) -> None:
+        """Go on, from what is stored now."""
+        self._resumed.set()
+        self.queue.release()
 
     async def _attempt(self, key: str) -> None:
         try:

@@ -92,6 +92,11 @@ class RateLimiter:
         """Count the failures of a key from none on."""
         self._failures.pop(key, None)
 
+    def forget_all(self) -> None:
+        """Count as if nothing had ever failed."""
+        self._failures.clear()
+        self._tokens = float(self._burst)
+
     def failures(self, key: str) -> int:
         """How often a key failed since it was forgotten."""
         return self._failures.get(key, 0)
@@ -116,6 +121,7 @@ class WorkQueue:
         self._delays: list[tuple[float, int, str]] = []  # a heap; some in it are out of date
         self._numbers = itertools.count()
         self._changed = trio.Event()
+        self._held = False
         self.adds = 0
         self.retries = 0
         self.waited = Histogram(BUCKETS)
@@ -128,6 +134,11 @@ class WorkQueue:
     def depth(self) -> int:
         """How many keys are to be worked on, delayed ones left out."""
         return len(self._dirty)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be worked on but what is delayed, and nobody works."""
+        return not self._dirty and not self._processing
 
     def running_s(self) -> list[float]:
         """For how long each key under work has been, in seconds."""
@@ -181,7 +192,7 @@ class WorkQueue:
         while True:
             now = trio.current_time()
             self._end_delays(now)
-            if self._queue:
+            if self._queue and not self._held:
                 break
             if self.shutting_down:
                 raise ShutDown
@@ -209,6 +220,37 @@ class WorkQueue:
             self._queue.append(key)
         self._wake()
 
+    async def settled(self) -> None:
+        """Wait until nothing is to be worked on but what is delayed, and nobody works."""
+        while not self.idle:
+            await self._changed.wait()
+
+    def hold(self) -> None:
+        """Give nothing out until `release`."""
+        self._held = True
+
+    def release(self) -> None:
+        """Give keys out again."""
+        self._held = False
+        if self._queue or self._delays:
+            self._wake()
+
+    async def at_rest(self) -> None:
+        """Wait until nobody works on a key."""
+        while self._processing:
+            await self._changed.wait()
+
+    def begin_anew(self, moot: Callable[[str], bool] = lambda _: False) -> None:
+        """Forget failures, and end all delays: what is behind them is looked at again now.
+
+        Args:
+            moot: of the delayed keys, those that nobody needs to look at.
+        """
+        self.limiter.forget_all()
+        for key in [key for key in self._delayed if moot(key)]:
+            del self._delayed[key]
+        self._end_delays(inf)
+
     def shut_down(self) -> None:
         """Take nothing more; who waits in `get` is given what is left, delayed keys are not."""
         self.shutting_down = True
@@ -219,8 +261,7 @@ class WorkQueue:
     async def shut_down_with_drain(self) -> None:
         """The same, and wait until nobody works on a key."""
         self.shut_down()
-        while self._processing:
-            await self._changed.wait()
+        await self.at_rest()
 
     def _wake(self) -> None:
         self._changed.set()

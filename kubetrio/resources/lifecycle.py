@@ -220,9 +220,13 @@ class Lifecycle:
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         value = await options.work(_finish_new, stored_type, obj, stamp)
-        ttl_s = self._times_to_live.get(stored_type.strategy.time_to_live, 0.0)
+        ttl_s = self.time_to_live_s(stored_type)
         stored = await self._store.create(key, value, ttl_s=ttl_s)
         return Written(stored.value, created=True)
+
+    def time_to_live_s(self, kind: Kind) -> float:
+        """How long objects of a kind stay behind their last change, in seconds; 0 for ever."""
+        return self._times_to_live.get(kind.strategy.time_to_live, 0.0)
 
     def _generated(self, prefix: str, target: Target) -> str:
         if not target.resource.strategy.random_names:
@@ -425,7 +429,7 @@ class Lifecycle:
         # Finalizers are taken out of what goes away on a full disk too; nobody makes it larger.
         size = len(value.before) + len(value.after)
         frees = "deletionTimestamp" in new["metadata"] and size <= len(current.value)
-        ttl_s = self._times_to_live.get(stored_type.strategy.time_to_live, 0.0)
+        ttl_s = self.time_to_live_s(stored_type)
         stored = await self._store.update(
             current.key, value, expected=current.revision, ttl_s=ttl_s, frees=frees
         )

@@ -31,9 +31,11 @@ from kubetrio.http.shown import Trust
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.pki import Pki
+from kubetrio.resetting import Resets
 from kubetrio.testing.client import ADMIN, Client, connect
 from kubetrio.testing.determinism import seed_scheduler
 from kubetrio.testing.transport import CAPACITY_BYTES
+from kubetrio.upkeep import Upkeep
 
 ADDRESS = "192.0.2.10"  # only words in documents: nothing listens
 PORT = 6443
@@ -51,12 +53,14 @@ class InProcess:
         env: its clocks and randomness.
         config: how it was made.
         state: what its health checks look at.
+        resets: goes back to former states.
     """
 
     api: Pipeline
     env: Env
     config: Config
     state: State
+    resets: Resets
 
     def client(self, user: UserInfo = LOOPBACK) -> InProcessClient:
         """A client without bytes; see `kubetrio.server.Server.client`."""
@@ -115,9 +119,12 @@ async def open_api(
             core.api.metrics.gathered.add(partial(connection_families, nobody))
             core.api.metrics.gathered.add(Trust().families)
             async with trio.open_nursery() as nursery:
+                resets = Resets(core.api, Upkeep({}, [], {}))
                 if kept:
-                    await core.keep(nursery)
-                yield InProcess(api=core.api, env=env, config=config, state=core.state)
+                    resets = await core.keep(nursery)
+                yield InProcess(
+                    api=core.api, env=env, config=config, state=core.state, resets=resets
+                )
                 nursery.cancel_scope.cancel()
 
 

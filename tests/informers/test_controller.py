@@ -109,3 +109,70 @@ async def test_it_begins_when_its_sources_are_there(mock_clock: MockClock) -> No
     controller.sources = [Broken()]
     with pytest.raises(StoreUnavailable):
         await controller.run()
+
+
+async def test_who_pauses_cancels_and_begins_anew(autojump_clock: MockClock) -> None:
+    """What was under way is done again after, once; what comes meanwhile waits."""
+    controller = Working({})
+    controller.held = trio.Event()
+    cancelled: list[str] = []
+
+    async def beside() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            cancelled.append("beside")
+
+    controller.beside.append(beside)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(controller.run)
+        controller.queue.add("a")
+        await wait_all_tasks_blocked()
+        await controller.pause()
+        assert cancelled == ["beside"]
+        controller.queue.add("b")
+        await wait_all_tasks_blocked()
+        assert [key for key, _ in controller.seen] == ["a"]
+        controller.held.set()
+        controller.begin_anew()
+        controller.resume()
+        await controller.queue.settled()
+        assert sorted(key for key, _ in controller.seen) == ["a", "a", "b"]
+        assert controller.queue.idle
+        nursery.cancel_scope.cancel()
+
+
+async def test_who_begins_anew_ends_delays_and_forgets_failures(autojump_clock: MockClock) -> None:
+    """But for what nobody needs to look at any more."""
+    controller = Working({"bad": [StoreUnavailable("gone")] * 9})
+    begun = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(controller.run)
+        controller.queue.add("bad")
+        controller.queue.add_after("later", 3600)
+        controller.queue.add_after("moot", 3600)
+        await trio.sleep(0.1)
+        controller.failures.clear()
+        await controller.pause()
+        controller.queue.begin_anew(lambda key: key == "moot")
+        assert controller.queue.limiter.failures("bad") == 0
+        controller.resume()
+        await controller.queue.settled()
+        assert trio.current_time() - begun < 1
+        assert [key for key, _ in controller.seen][-2:] == ["bad", "later"]
+        await trio.sleep(4000)
+        assert "moot" not in {key for key, _ in controller.seen}
+        nursery.cancel_scope.cancel()
+
+
+async def test_one_that_is_not_running_can_be_paused(autojump_clock: MockClock) -> None:
+    """Such as one that has failed, and begins anew in a moment."""
+    controller = Working({})
+    controller.beside.append(trio.sleep_forever)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(controller.run)
+        await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    with trio.fail_after(1):
+        await controller.pause()
+    controller.resume()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -106,6 +107,9 @@ class _Recent(Generic[T]):
         if len(self._values) > MOST_KNOWN:
             self._values.popitem(last=False)
 
+    def clear(self) -> None:
+        self._values.clear()
+
 
 class _Seen(NamedTuple):
     """An event that is there: its name, how often it happened, and since when."""
@@ -169,13 +173,26 @@ class EventRecorder:
             log.warning("too many events", component=self._component, reason=reason)
 
     async def run(self) -> None:
-        """Write what is recorded, until cancelled."""
-        while True:
-            event = await self._receive.receive()
-            try:
-                await self._write(event)
-            except (ApiError, StoreError) as error:
-                log.info("cannot record an event", reason=event.reason, error=str(error))
+        """Write what is recorded, until cancelled; then what was not written is lost."""
+        try:
+            while True:
+                event = await self._receive.receive()
+                try:
+                    await self._write(event)
+                except (ApiError, StoreError) as error:
+                    log.info("cannot record an event", reason=event.reason, error=str(error))
+        except trio.Cancelled:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        """Let nothing of now show in what is recorded later."""
+        with suppress(trio.WouldBlock):
+            while True:
+                self._receive.receive_nowait()
+        self._similar.clear()
+        self._seen.clear()
+        self._tokens.clear()
 
     async def _write(self, event: _Waiting) -> None:
         key, message = self._combined(event)

@@ -78,6 +78,10 @@ class NamespaceController(Controller):
             EventHandler(add=self._added, update=self._updated, delete=self._deleted)
         )
 
+    def begin_anew(self) -> None:
+        """See `Controller`; nobody writes meanwhile, so that there are no stragglers."""
+        self.queue.begin_anew(lambda key: key.startswith(GONE))
+
     def _added(self, item: Item) -> None:
         if "deletionTimestamp" in item.object["metadata"]:
             self.queue.add(item.object["metadata"]["name"])
