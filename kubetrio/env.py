@@ -184,6 +184,8 @@ class Env:
         own_thread: makes what runs the blocking calls of one caller that has many (syncs); None:
             that is `run_blocking`, and nothing else waits for the system beside the event loop.
         clients_now: wall clock of clients, where it is another; certificates are made by it.
+        judges_now: wall clock by which clients' certificates are judged; None: `clients_now`, or
+            `now` where that is None.
     """
 
     now: Callable[[], float] = time.time
@@ -194,6 +196,7 @@ class Env:
     bodies: RunBlocking | None = field(default_factory=lambda: _threaded(1))
     own_thread: Callable[[], AbstractContextManager[Worker]] | None = own_thread
     clients_now: Callable[[], float] | None = None
+    judges_now: Callable[[], float] | None = None
 
     def for_storage(self) -> Env:
         """The same, with the store's threads for blocking calls."""
@@ -214,6 +217,11 @@ class Env:
         if self.own_thread is None:
             return nullcontext(_InlineWorker(self.run_blocking))
         return self.own_thread()
+
+    @property
+    def certificates_now(self) -> Callable[[], float]:
+        """See `judges_now`."""
+        return self.judges_now or self.clients_now or self.now
 
     def new_uid(self) -> str:
         """A version 4 UUID (RFC 9562) in canonical text."""

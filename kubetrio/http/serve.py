@@ -180,9 +180,7 @@ class Listener:
                 await transport.handshake()
             if timer.cancelled_caught:
                 return
-            certificate = shown_by(
-                transport.socket, self.tls.trust, self.env.clients_now or self.env.now
-            )
+            certificate = shown_by(transport.socket, self.tls.trust, self.env.certificates_now)
             user = None if certificate is None else certificate.worth()
             if user is not None and user is not UNUSABLE:
                 known = True

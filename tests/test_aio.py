@@ -1,0 +1,102 @@
+"""A server for asyncio programs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import trio
+
+from kubetrio import aio
+from kubetrio.assembly import StartError
+from kubetrio.config import Config, Serving, Storage
+from kubetrio.machinery.status import ApiError
+from kubetrio.threads import NotRunning
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config(
+        data_dir=tmp_path / "data",
+        serving=Serving(secure_port=0),
+        storage=Storage(durability="normal"),
+    )
+
+
+def test_a_server_beside_an_event_loop(config: Config) -> None:
+    """Calls, snapshots, the clock and failures, all awaited while the loop goes on."""
+
+    async def main() -> None:
+        async with aio.open_server(config) as server:
+            client = server.server.client()
+            maps = client.kind("v1", "ConfigMap")
+            base = await server.snapshot()
+            made = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "a", "namespace": "default"},
+            }
+            await asyncio.gather(server.call(client.create, made), asyncio.sleep(0))
+            assert (await server.call(client.get, maps, "a", "default"))["metadata"]["uid"]
+            await server.move_clock(seconds=60)
+            await server.reset(base)
+            with pytest.raises(ApiError):
+                await server.call(client.get, maps, "a", "default")
+            assert server.url.startswith("https://127.0.0.1:")
+            assert server.kubeconfig()["users"]
+        with pytest.raises(NotRunning):
+            await server.call(trio.sleep, 0)
+
+    asyncio.run(main())
+
+
+def test_cancelling_who_waits_cancels_the_call(config: Config) -> None:
+    """In the server's thread, too."""
+    seen: list[str] = []
+
+    async def long() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            seen.append("cancelled")
+
+    async def main() -> None:
+        async with aio.open_server(config) as server:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(server.call(long), 0.05)
+
+    asyncio.run(main())
+    assert seen == ["cancelled"]
+
+
+def test_a_server_that_cannot_start_says_so(config: Config, tmp_path: Path) -> None:
+    """By one exception."""
+    (tmp_path / "data").write_text("")
+
+    async def main() -> None:
+        async with aio.open_server(config):
+            pytest.fail("it did not start")
+
+    with pytest.raises(StartError):
+        asyncio.run(main())
+
+
+def test_what_the_block_raises_leaves_it_as_it_is(config: Config) -> None:
+    """Cancellation, too: the server is stopped in order and the loop goes on."""
+
+    async def fails() -> None:
+        async with aio.open_server(config):
+            raise KeyError
+
+    async def waits() -> None:
+        async with aio.open_server(config), asyncio.timeout(0.05):
+            await asyncio.sleep(60)
+
+    async def main() -> None:
+        with pytest.raises(KeyError):
+            await fails()
+        with pytest.raises(TimeoutError):
+            await waits()
+
+    asyncio.run(main())
