@@ -15,6 +15,7 @@ import apsw
 
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.model import (
+    Change,
     CommitHook,
     Event,
     EventType,
@@ -327,6 +328,10 @@ class Snapshot:
     async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
         """Refused."""
         self._refuse(key, last, expected)
+
+    async def write_all(self, changes: Sequence[Change]) -> None:
+        """Refused."""
+        self._refuse(changes)
 
     async def compact(self, to: Revision) -> None:
         """Refused."""
