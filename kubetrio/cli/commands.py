@@ -77,6 +77,7 @@ COMMANDS = (
     Command("compact", "forget former states and give their room back", "compact"),
     Command("completion", "print a script for a shell", "completion"),
     Command("version", "print versions", "version"),
+    Command("envtest-assets", "lay what envtest of controller-runtime starts", "envtest.assets"),
 )
 """In the order of the help."""
 
