@@ -186,6 +186,7 @@ class Probes:
             for one in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(one, lambda *_: None)  # the descriptor tells
             self._selector.register(signalled, selectors.EVENT_READ)
+            print(ABOUT, file=sys.stderr, flush=True)
             while True:
                 for key, _ in self._selector.select():
                     if key.fileobj is signalled:
@@ -243,7 +244,6 @@ def main(arguments: Sequence[str]) -> int:
     except (Mistake, OSError) as problem:
         print(f"etcd: {problem}", file=sys.stderr)
         return 1
-    print(ABOUT, file=sys.stderr, flush=True)
     probes.serve()
     return 0
 

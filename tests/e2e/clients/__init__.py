@@ -1,0 +1,1 @@
+"""Stock clients, an adapter each, and the one scenario that all of them go through."""
