@@ -32,7 +32,11 @@ def add(parser: Parser) -> None:
         "looks for them in KUBEBUILDER_ASSETS. The first is this kubetrio, the second only says "
         "where the first keeps its data, the third is a link to the kubectl on PATH."
     )
-    parser.epilog = 'then: KUBEBUILDER_ASSETS="DIR" go test ./...'
+    parser.epilog = """\
+examples:
+  kubetrio envtest-assets bin/k8s
+  KUBEBUILDER_ASSETS="$PWD/bin/k8s" go test ./...
+"""
     parser.add_argument("directory", metavar="DIR", type=Path, help="made when missing")
 
 
