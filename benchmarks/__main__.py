@@ -19,6 +19,7 @@ from benchmarks import (
     report,
     results,
     rows_audit,
+    rows_custom,
     rows_elephant,
     rows_growth,
     rows_isolation,
@@ -51,6 +52,7 @@ ROWS = (
     + rows_growth.ROWS
     + rows_overload.ROWS
     + rows_rbac.ROWS
+    + rows_custom.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,9 @@ class Running:
             )
 
 
+Start = Callable[[], AbstractContextManager[ServerProcess]]
+
+
 class Subject(Protocol):
     """A server to measure."""
 
@@ -83,6 +86,17 @@ class Subject(Protocol):
 
     def start_up(self) -> AbstractContextManager[ServerProcess]:
         """A start on an empty data directory.
+
+        Raises:
+            Unavailable: we do not start this server.
+        """
+        ...
+
+    def restarts(self, prepare: Callable[[Running], None]) -> AbstractContextManager[Start]:
+        """Starts on a data directory that has been prepared, one after the other.
+
+        Args:
+            prepare: writes what is to be there.
 
         Raises:
             Unavailable: we do not start this server.
@@ -126,6 +140,29 @@ class Kubetrio:
             yield started
         finally:
             started.process.stop()
+            shutil.rmtree(data_dir.parent, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def restarts(self, prepare: Callable[[Running], None]) -> Iterator[Start]:
+        """See `Subject`."""
+        data_dir = self._folder / f"server-{next(self._numbers)}" / "data"
+
+        @contextlib.contextmanager
+        def start() -> Iterator[ServerProcess]:
+            started = server.start(data_dir, self._flags)
+            try:
+                yield started
+            finally:
+                started.process.stop()
+
+        try:
+            with start() as first:
+                run = Running(
+                    endpoint=first.endpoint, pids=(first.process.pid,), namespace=NAMESPACE
+                )
+                prepare(run)
+            yield start
+        finally:
             shutil.rmtree(data_dir.parent, ignore_errors=True)
 
     @contextlib.contextmanager
@@ -198,6 +235,15 @@ class Remote:
         Raises:
             Unavailable: always.
         """
+        raise Unavailable("not started by the benchmark")
+
+    def restarts(self, prepare: Callable[[Running], None]) -> AbstractContextManager[Start]:
+        """Not ours to start.
+
+        Raises:
+            Unavailable: always.
+        """
+        del prepare
         raise Unavailable("not started by the benchmark")
 
     @contextlib.contextmanager
