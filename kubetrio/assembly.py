@@ -71,6 +71,8 @@ from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
+from kubetrio.store.lock import DirectoryLock
+from kubetrio.store.memory import Retention, open_memory
 from kubetrio.store.model import Store
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import StoreConfig
@@ -88,12 +90,24 @@ class StartError(Exception):
 
 
 @asynccontextmanager
-async def sqlite_store(config: Config, env: Env) -> AsyncIterator[Store]:
-    """The store in the data directory.
+async def own_store(config: Config, env: Env) -> AsyncIterator[Store]:
+    """The store in the data directory, or in memory.
 
     Raises:
         StoreError: the data directory is in use, foreign or damaged.
     """
+    if config.storage.in_memory:
+        kept = Retention(
+            history_window_s=config.storage.history_window_s,
+            compact_interval_s=config.storage.compact_interval_s,
+        )
+        lock = DirectoryLock(config.data_dir)
+        try:
+            async with open_memory(kept) as memory:
+                yield memory
+        finally:
+            lock.release()
+        return
     async with open_store(config.data_dir, store_config(config), env) as store:
         yield store
 
@@ -121,7 +135,7 @@ class Parts:
     admission: Sequence[Plugin] = ()
     controllers: Mapping[str, Controllers] = field(default_factory=dict)
     resolve_service: ResolveService | None = None
-    open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = sqlite_store
+    open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = own_store
 
 
 @dataclass(slots=True)

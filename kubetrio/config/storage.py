@@ -16,6 +16,12 @@ class Storage(Section):
 
     TITLE: ClassVar[str] = "data"
 
+    in_memory: bool = flag(
+        "in-memory", BOOLEAN, False,
+        "keep objects in memory alone: they end with the server, and no disk is written to but for "
+        "keys and certificates",
+        more="For tests and for programs that embed a server.",
+    )  # fmt: skip
     durability: str = flag(
         "durability", one_of("full", "normal"), "full",
         "full: an acknowledged write survives power loss; normal: it survives a killed process, "

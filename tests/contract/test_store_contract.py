@@ -18,6 +18,7 @@ from kubetrio.store.errors import (
     KeyMissing,
     RevisionMismatch,
 )
+from kubetrio.store.memory import Retention, open_memory
 from kubetrio.store.model import (
     Change,
     Event,
@@ -45,11 +46,15 @@ MODELS: dict[str, Callable[[], MemoryStore]] = {
 }
 
 
-@pytest.fixture(params=[*MODELS, "sqlite", "encrypted"])
+@pytest.fixture(params=[*MODELS, "in-memory", "sqlite", "encrypted"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Every kind of engine, empty."""
     if request.param in MODELS:
         yield MODELS[request.param]()
+        return
+    if request.param == "in-memory":
+        async with open_memory(Retention()) as memory:
+            yield memory
         return
     config = StoreConfig(durability="normal")
     async with open_store(tmp_path, config, seeded(1)) as sqlite:

@@ -1,4 +1,4 @@
-"""The SQLite store and the model are given the same steps and must give the same answers.
+"""The stores and the model are given the same steps and must give the same answers.
 
 Steps are data: a failure prints a list that can be pasted into a test.  What depends on the state
 (an expected revision, a revision to read at) is told relative to the newest revision, so that most
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.store.errors import StoreError
+from kubetrio.store.memory import InMemoryStore, Retention, open_memory
 from kubetrio.store.model import Event, KeyValue, Range, RangeResult, Stamped, Store
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
@@ -128,9 +129,11 @@ async def outcome(answer: Awaitable[T]) -> T | tuple[object, ...]:
 
 
 class Pair:
-    """The SQLite store beside its model."""
+    """A store beside its model; without a gate no two writes wait at a time."""
 
-    def __init__(self, sqlite: SqliteStore, model: MemoryStore, gate: Gate) -> None:
+    def __init__(
+        self, sqlite: SqliteStore | InMemoryStore, model: MemoryStore, gate: Gate | None
+    ) -> None:
         self.sqlite = sqlite
         self.model = model
         self.gate = gate
@@ -165,6 +168,10 @@ class Pair:
     async def together(self, step: Together) -> None:
         """One write is held in its commit; those behind it wait and are taken together."""
         asks = [self.write(write) for write in step.writes]
+        if self.gate is None:
+            for ask in asks:
+                await self.same(ask)
+            return
         got: list[object] = [None] * len(asks)
 
         async def submit(index: int) -> None:
@@ -281,6 +288,16 @@ async def run(directory: Path, steps: Sequence[Step]) -> None:
             pass
 
 
+async def run_in_memory(steps: Sequence[Step]) -> None:
+    """Take the steps on the store in memory, which is never opened again."""
+    async with open_memory(Retention(compact_interval_s=0)) as memory:
+        pair = Pair(memory, MemoryStore(), None)
+        for step in steps:
+            if not isinstance(step, Restart):
+                await pair.take(step)
+        await pair.check_everything()
+
+
 def run_steps(steps: Sequence[Step]) -> None:
     """Run steps in a new directory, on a clock that stands still."""
     with tempfile.TemporaryDirectory() as directory:
@@ -338,3 +355,10 @@ step_lists = st.lists(step_strategy, max_size=40)
 def test_sqlite_answers_as_the_model(steps: Sequence[Step]) -> None:
     """Every answer, error and announcement is the model's, before and after restarts."""
     run_steps(steps)
+
+
+@settings(max_examples=100, deadline=None)
+@given(step_lists)
+def test_the_store_in_memory_answers_as_the_model(steps: list[Step]) -> None:
+    """Any list of steps."""
+    trio.run(run_in_memory, steps, clock=MockClock())

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
-from kubetrio.assembly import Parts, sqlite_store
+from kubetrio.assembly import Parts, own_store
 from kubetrio.config import Config
 from kubetrio.controllers.table import TABLE, Row, made
 from kubetrio.env import Env
@@ -430,7 +430,7 @@ async def test_what_cannot_be_read_does_not_stop_the_rest(autojump_clock: MockCl
 
     @asynccontextmanager
     async def sealed(config: Config, env: Env) -> AsyncIterator[Store]:
-        async with sqlite_store(config, env) as store:
+        async with own_store(config, env) as store:
             opened.append(Sealed(store))
             yield opened[0]  # type: ignore[misc]
 
