@@ -22,6 +22,7 @@ from benchmarks import (
     rows_custom,
     rows_elephant,
     rows_growth,
+    rows_inside,
     rows_isolation,
     rows_list,
     rows_overhead,
@@ -53,6 +54,7 @@ ROWS = (
     + rows_overload.ROWS
     + rows_rbac.ROWS
     + rows_custom.ROWS
+    + rows_inside.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 

@@ -5,18 +5,17 @@ With `assembly`, which makes the parts, the only module that knows every room.
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from urllib.parse import urlsplit
 
 import trio
 
 from kubetrio import kubeconfig, pki, tlsfiles
-from kubetrio.api.aggregated import tunnels
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import Parts, StartError, State, bracketed
 from kubetrio.auth.issuing import TokenIssuer
@@ -30,14 +29,10 @@ from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import ungrouped
-from kubetrio.http import descriptors
-from kubetrio.http.bridge import MOST_STREAMS, Bridge
-from kubetrio.http.connections import ConnectionLimits, connection_families
 from kubetrio.http.heap import give_back
-from kubetrio.http.limits import H1Config
-from kubetrio.http.serve import Listener, bind
 from kubetrio.http.tls import Security, certificates
 from kubetrio.kinds.common.trust import RootBundle
+from kubetrio.listening import Listeners, opened
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.resetting import ResetError, Resets, Snapshot
@@ -55,10 +50,11 @@ class Server:
 
     Args:
         config: how it was started.
-        url: where it listens, ``https://host:port``.
+        url: where it listens, ``https://host:port``; ``http://`` with a plain port alone,
+            ``unix://`` with a Unix socket alone, empty where nothing listens.
         api: the pipeline, for in-process clients.
         pki: its certificates.
-        listener: its connections.
+        listeners: its connections.
         state: what health checks look at.
         lease: what says that it is there.
         resets: goes back to former states.
@@ -68,7 +64,7 @@ class Server:
     url: str
     api: Pipeline
     pki: pki.Pki
-    listener: Listener
+    listeners: Listeners
     state: State
     lease: IdentityLease
     resets: Resets
@@ -94,10 +90,7 @@ class Server:
         await trio.sleep(self.config.serving.shutdown_delay_s)
         self.api.end_streams()
         self.api.flow.close()
-        await self.listener.drain()
-        with trio.move_on_after(self.config.serving.shutdown_grace_s):
-            await self.listener.wait_idle()
-        self.listener.abort()
+        await self.listeners.stop()
 
     async def until_signal(self) -> None:
         """Wait until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM.
@@ -131,8 +124,29 @@ class Server:
         """Wait until no controller has anything to do but what is delayed."""
         await self.resets.settled()
 
+    @property
+    def port(self) -> int:
+        """The TCP port that clients reach, the secure one if there is one.
+
+        Raises:
+            ValueError: there is none.
+        """
+        port = urlsplit(self.url).port
+        if port is None:
+            raise ValueError("the server listens on no TCP port")
+        return port
+
     def kubeconfig(self) -> dict[str, object]:
-        """An admin kubeconfig with inline certificates, for the one that its address is shown."""
+        """An admin kubeconfig with inline certificates, for the one that its address is shown.
+
+        Raises:
+            KubeconfigError: the server listens on no TCP port, and a kubeconfig names nothing else.
+        """
+        if not self.url.startswith("http"):
+            raise kubeconfig.KubeconfigError(
+                "no kubeconfig can name this server: it listens on no TCP port; "
+                "see --secure-serving and --plain-port"
+            )
         shown = self.shown()
         return kubeconfig.build(
             self.config.name,
@@ -200,15 +214,6 @@ def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> P
     )
 
 
-def _connection_limits(config: Config) -> ConnectionLimits:
-    return ConnectionLimits.within(
-        descriptors.allowed(),
-        total=config.serving.max_connections,
-        per_address=config.serving.max_connections_per_address,
-        strangers=config.serving.max_unauthenticated_connections,
-    )
-
-
 @ungrouped
 @asynccontextmanager
 async def open_server(
@@ -237,25 +242,15 @@ async def open_server(
     env, parts = env or Env(), parts or Parts()
     _known_gates(config)
     known_names(config, parts)
-    listening = listening or _bound(config)
-    port: int = listening.getsockname()[1]
+    sockets = opened(config, listening)
+    port = sockets.port
     try:
         _files_are_good(config, env, parts, port)
         made, issuer, tls, trusted = _own_files(config, env)
         async with open_core(config, env, parts, port, trusted) as core:
             api = core.api
             api.issuer = issuer
-            h1 = H1Config(max_body_bytes=api.config.max_body_bytes, tunnels=partial(tunnels, api))
-            bridge = Bridge(
-                api.handle,
-                write_timeout_s=h1.write_timeout_s,
-                env=env,
-                most_streams=config.serving.http2_max_streams or MOST_STREAMS,
-            )
-            limits = _connection_limits(config)
-            listener = Listener(listening, tls, api.handle, h1, env, bridge, limits)
-            api.metrics.gathered.add(partial(connection_families, listener.peers))
-            api.metrics.gathered.add(tls.trust.families)
+            listeners = Listeners(config, api, sockets, tls, env)
             tlsfiles.watch(api, config, tls, trusted, made)
             renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
@@ -276,13 +271,13 @@ async def open_server(
                 await lease.start()
                 resets.spared.add(lease.key)
                 nursery.start_soon(persevere, lease.run, "identity lease", name="identity lease")
-                nursery.start_soon(listener.run, name="listener")
+                listeners.begin(nursery)
                 server = Server(
                     config=config,
-                    url=f"https://{address}",
+                    url=sockets.url(config),
                     api=api,
                     pki=made,
-                    listener=listener,
+                    listeners=listeners,
                     state=core.state,
                     lease=lease,
                     resets=resets,
@@ -291,24 +286,7 @@ async def open_server(
                 await server.stop()
                 nursery.cancel_scope.cancel()
     finally:
-        listening.close()
-
-
-def _bound(config: Config) -> socket.socket:
-    """A socket that listens where the configuration says.
-
-    Raises:
-        StartError: the address is taken or not ours.
-    """
-    serving = config.serving
-    try:
-        return bind(serving.bind_address, serving.secure_port, shared=serving.permit_port_sharing)
-    except OSError as error:
-        where = f"{bracketed(serving.bind_address)}:{serving.secure_port}"
-        # Python adds the address to the system's words; it is there already.
-        number = error.errno or 0
-        why = os.strerror(number) if number > 0 else str(error.strerror).partition(" (while")[0]
-        raise StartError(f"cannot listen on {where}: {why}") from error
+        sockets.close()
 
 
 def _files_are_good(config: Config, env: Env, parts: Parts, port: int) -> None:

@@ -59,7 +59,7 @@ async def administrator(server: Server) -> AsyncIterator[Exchange]:
     """A connection that checks the server's certificate by the real clock."""
     context = ssl.create_default_context(cafile=str(server.pki.ca.cert))
     context.load_cert_chain(server.pki.admin.cert, server.pki.admin.key)
-    tcp = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+    tcp = await trio.open_tcp_stream("127.0.0.1", server.port)
     raw = socket.socket(fileno=os.dup(tcp.socket.fileno()))
     await tcp.aclose()
     raw.setblocking(False)
@@ -196,7 +196,7 @@ async def test_an_older_tls_than_asked_for_is_refused(
     async with open_server(config) as server:
         context = ssl.create_default_context(cafile=str(server.pki.ca.cert))
         context.maximum_version = ssl.TLSVersion.TLSv1_2
-        tcp = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+        tcp = await trio.open_tcp_stream("127.0.0.1", server.port)
         async with trio.SSLStream(
             tcp, context, server_hostname="127.0.0.1", https_compatible=True
         ) as stream:
@@ -222,7 +222,7 @@ async def test_it_is_no_kubelet_of_its_own(config: Config, address: str) -> None
     async with open_server(config) as server, administrator(server) as client:
         status = {
             "addresses": [{"type": "InternalIP", "address": address}],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": server.listener.port}},
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": server.port}},
         }
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": status}
         pods = "/api/v1/namespaces/default/pods"
@@ -233,7 +233,7 @@ async def test_it_is_no_kubelet_of_its_own(config: Config, address: str) -> None
         for path in (f"{pods}/p/log", "/api/v1/nodes/n/proxy/api/v1/secrets"):
             answer = await client.request("GET", path)
             assert (answer.status, answer.json()["message"]) == (400, "address not allowed")
-        assert not server.listener.peers.statistics().strangers
+        assert not server.listeners.secure.peers.statistics().strangers
 
 
 async def test_bad_credentials_are_counted(config: Config) -> None:

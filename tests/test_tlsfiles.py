@@ -70,7 +70,7 @@ async def asked(
     context.load_cert_chain(who.admin.cert, who.admin.key)
     if alpn:
         context.set_alpn_protocols([alpn])
-    tcp = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+    tcp = await trio.open_tcp_stream("127.0.0.1", server.port)
     stream = trio.SSLStream(tcp, context, https_compatible=True)
     try:
         await stream.do_handshake()
@@ -264,7 +264,7 @@ async def test_the_kubeconfig_verifies_what_its_address_is_shown(
         )
         assert len(context.get_ca_certs()) == 1
         asked_for = made.get("tls-server-name") or "127.0.0.1"
-        plain = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+        plain = await trio.open_tcp_stream("127.0.0.1", server.port)
         stream = trio.SSLStream(plain, context, server_hostname=asked_for, https_compatible=True)
         await stream.do_handshake()
         await stream.aclose()
@@ -288,11 +288,11 @@ async def test_a_port_can_be_shared(config: Config, tmp_path: Path) -> None:
     """Two servers with data of their own, if both say so."""
     shared = replace(config, serving=replace(config.serving, permit_port_sharing=True))
     async with open_server(shared) as server:
-        port = server.listener.port
+        port = server.port
         chosen = replace(shared.serving, secure_port=port)
         other = replace(shared, data_dir=tmp_path / "other", serving=chosen)
         async with open_server(other) as beside:
-            assert beside.listener.port == port
+            assert beside.port == port
         alone = replace(other, serving=replace(chosen, permit_port_sharing=False))
         with pytest.raises(StartError, match="Address already in use"):
             async with open_server(alone):
@@ -309,7 +309,7 @@ async def test_streams_of_http2_have_the_bound_of_the_flag(
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(["h2"])
-        tcp = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+        tcp = await trio.open_tcp_stream("127.0.0.1", server.port)
         stream = trio.SSLStream(tcp, context, https_compatible=True)
         await stream.send_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
         data = b""
@@ -349,7 +349,7 @@ async def test_a_certificate_by_name_is_shown(config: Config, tmp_path: Path) ->
     async with open_server(replace(config, serving=chosen)) as server:
         assert (await asked(server, "/healthz"))[0] == der(other)
         context = ssl.create_default_context(cafile=str(server.pki.ca.cert))
-        tcp = await trio.open_tcp_stream("127.0.0.1", server.listener.port)
+        tcp = await trio.open_tcp_stream("127.0.0.1", server.port)
         stream = trio.SSLStream(tcp, context, server_hostname="localhost", https_compatible=True)
         await stream.do_handshake()
         assert stream.getpeercert(binary_form=True) == der(server.pki.serving)

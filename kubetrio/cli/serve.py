@@ -69,6 +69,13 @@ def run(call: Call) -> int:
     logs.setup(form, terminal.verbosity, sys.stderr)
     for row in (*ignored, *more):
         log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
+    if not (config.local.secure_serving or _listens_here(config)):
+        print(
+            "kubetrio: nobody could reach the server: --secure-serving=false needs --unix-socket "
+            "or --plain-port",
+            file=sys.stderr,
+        )
+        return 1
     if not terminal.detach:
         return serve(config, terminal, call.parts)
     from kubetrio.cli.detach import detached
@@ -76,6 +83,11 @@ def run(call: Call) -> int:
     place = (config.data_dir / running.LOG_NAME).absolute()
     work = partial(serve, config, terminal, call.parts, str(place))
     return detached(work, config.data_dir, place, terminal.wait_s)
+
+
+def _listens_here(config: Config) -> bool:
+    local = config.local
+    return local.unix_socket is not None or local.plain_port is not None
 
 
 class WrongError(Exception):
@@ -276,6 +288,10 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     """
     from kubetrio.api.flowpages import ROOT
 
+    if not server.url.startswith("http"):
+        asks = f"curl --unix-socket {shlex.quote(str(server.config.local.unix_socket))}"
+        ready = f"kubetrio {__version__} is ready at {server.url}"
+        return f"{ready}\n{asks} http://localhost/version"
     made = server.kubeconfig()
     try:
         kubeconfig.write(path, made)

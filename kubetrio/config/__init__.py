@@ -6,6 +6,7 @@ from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
 from kubetrio.config.flag import ConfigError
+from kubetrio.config.local import Local
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.root import Config
@@ -23,6 +24,7 @@ __all__ = [
     "ConfigError",
     "FlowControl",
     "Kubelet",
+    "Local",
     "Requests",
     "ServiceAccounts",
     "Services",

@@ -16,6 +16,7 @@ from kubetrio.config.controllers import Certificates
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
+from kubetrio.config.local import Local
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.serviceaccounts import ServiceAccounts
@@ -36,6 +37,7 @@ class Config(Section):
         storage: how objects are kept.
         encryption: how they are encrypted.
         serving: where and how the server listens.
+        local: where else, on this machine alone.
         auth: who may be who.
         service_accounts: tokens that the server gives out.
         authorization: who may do what.
@@ -63,6 +65,7 @@ class Config(Section):
     storage: Storage = field(default_factory=Storage)
     encryption: Encryption = field(default_factory=Encryption)
     serving: Serving = field(default_factory=Serving)
+    local: Local = field(default_factory=Local)
     auth: Authentication = field(default_factory=Authentication)
     service_accounts: ServiceAccounts = field(default_factory=ServiceAccounts)
     authorization: Authorization = field(default_factory=Authorization)

@@ -12,7 +12,7 @@ Source: prior art is PostgreSQL's ``reserved_connections`` and OpenSSH's ``MaxSt
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import trio
@@ -122,17 +122,17 @@ class ConnectionStatistics:
     closed: dict[str, int]
 
 
-def connection_families(connections: Connections) -> Iterable[Metric]:
-    """Connections as metrics."""
-    numbers = connections.statistics()
+def connection_families(listeners: Sequence[Connections]) -> Iterable[Metric]:
+    """Connections of all listeners as metrics."""
+    numbers = [each.statistics() for each in listeners]
     text = "Open connections by whether credentials were shown on them."
     count = GaugeMetricFamily("kubetrio_connections", text, labels=("authenticated",))
-    count.add_metric(("false",), float(numbers.strangers))
-    count.add_metric(("true",), float(numbers.known))
+    count.add_metric(("false",), float(sum(each.strangers for each in numbers)))
+    count.add_metric(("true",), float(sum(each.known for each in numbers)))
     text = "Connections closed to make room, by the bound that was reached."
     closed = CounterMetricFamily("kubetrio_connections_closed_total", text, labels=("reason",))
     for reason in REASONS:
-        closed.add_metric((reason,), float(numbers.closed.get(reason, 0)))
+        closed.add_metric((reason,), float(sum(each.closed.get(reason, 0) for each in numbers)))
     return count, closed
 
 

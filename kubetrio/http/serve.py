@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import socket as sockets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,7 +29,7 @@ from kubetrio.http.openssl import failure
 from kubetrio.http.shown import ShownCertificate, shown_by
 from kubetrio.http.tls import Security
 from kubetrio.logs import Log
-from kubetrio.machinery.identity import UNUSABLE
+from kubetrio.machinery.identity import UNUSABLE, UserInfo
 from kubetrio.transport import PlainTransport, TlsTransport
 
 log = Log("kubetrio.http")
@@ -60,6 +60,11 @@ def bind(host: str, port: int, *, shared: bool = False) -> sockets.socket:
     return listener
 
 
+Who = Callable[[sockets.socket], UserInfo | None]
+UNIX_ADDRESS = "unix"
+"""What stands for the address of whoever is at the other end of a Unix socket."""
+
+
 @dataclass(slots=True)
 class Listener:
     """One listening socket and its connections.
@@ -72,6 +77,7 @@ class Listener:
         env: clocks.
         bridge: serves what the fast loop does not.
         limits: how many connections there may be.
+        who: says who is at the other end of a connection without TLS.
 
     Attributes:
         peers: the open connections, counted.
@@ -85,6 +91,7 @@ class Listener:
     env: Env
     bridge: Bridge
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    who: Who | None = None
     peers: Connections = field(init=False)
     memory: Memory = field(init=False)
     date: DateHeader = field(default_factory=DateHeader)
@@ -130,11 +137,12 @@ class Listener:
             return None
         try:
             sock.setblocking(False)
-            sock.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
+            if isinstance(address, tuple):
+                sock.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
         except OSError:  # it has gone already (macOS says so here)
             sock.close()
             return None
-        return sock, str(address[0])
+        return sock, str(address[0]) if isinstance(address, tuple) else UNIX_ADDRESS
 
     async def _serve(self, sock: sockets.socket, address: str) -> None:
         peer = Peer(address)
@@ -173,15 +181,22 @@ class Listener:
                 sock.close()
 
     async def _serve_transport(self, transport: TlsTransport | PlainTransport, peer: Peer) -> None:
-        certificate: ShownCertificate | None = None
+        certificate: ShownCertificate | UserInfo | None = None
         known = False
+        if self.who is not None:
+            certificate = self.who(transport.socket)
+            if certificate is not None:
+                known = True
+                self.peers.identified(peer, certificate)
         if isinstance(transport, TlsTransport) and self.tls is not None:
             with trio.move_on_after(HANDSHAKE_TIMEOUT_S) as timer:
                 await transport.handshake()
             if timer.cancelled_caught:
                 return
-            certificate = shown_by(transport.socket, self.tls.trust, self.env.certificates_now)
-            user = None if certificate is None else certificate.worth()
+            certificate = shown = shown_by(
+                transport.socket, self.tls.trust, self.env.certificates_now
+            )
+            user = None if shown is None else shown.worth()
             if user is not None and user is not UNUSABLE:
                 known = True
                 self.peers.identified(peer, user)

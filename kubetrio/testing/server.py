@@ -116,7 +116,7 @@ async def open_api(
         port = config.serving.secure_port
         async with open_core(config, env, parts or Parts(), port) as core:
             nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
-            core.api.metrics.gathered.add(partial(connection_families, nobody))
+            core.api.metrics.gathered.add(partial(connection_families, [nobody]))
             core.api.metrics.gathered.add(Trust().families)
             async with trio.open_nursery() as nursery:
                 resets = Resets(core.api, Upkeep({}, [], {}))

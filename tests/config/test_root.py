@@ -27,6 +27,7 @@ ROWS = {row.path: row for row in rows(Config)}
 
 WRONG: dict[str, list[Any]] = {
     "data_dir": ["data", None],
+    "storage.in_memory": ["false", 0],
     "storage.durability": ["Full", "", None],
     "storage.accept_data_loss": ["false", 0],
     "storage.history_window_s": [-1.0, "5m", nan, inf, True],
@@ -58,6 +59,10 @@ WRONG: dict[str, list[Any]] = {
     "serving.max_unauthenticated_connections": [None],
     "serving.shutdown_delay_s": [-1],
     "serving.shutdown_grace_s": [-1, None],
+    "local.secure_serving": ["false", 0],
+    "local.unix_socket": ["api.sock", Path("x" * 108)],
+    "local.unix_socket_mode": ["0600", -1, 0o1777, True],
+    "local.plain_port": [-1, 65536, "8080", True],
     "auth.client_ca_file": ["ca.crt"],
     "auth.token_auth_file": ["tokens.csv"],
     "auth.service_account_issuers": [(), ("",), ("https://a b",), ("a", "a"), "a"],
