@@ -394,6 +394,7 @@ def build_api(
             longest_token_s=int(config.service_accounts.max_expiration_s),
             extend_tokens=config.service_accounts.extend_expiration,
             standing=config.serving.standing_headers,
+            inert=config.requests.inert_warnings,
         ),
         env=env,
         registry=registry,

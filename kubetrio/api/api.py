@@ -90,6 +90,7 @@ class ApiConfig:
         longest_token_s: bound of the life of service account tokens in seconds, 0 for none.
         extend_tokens: whether tokens that kubelets ask for live longer than that.
         standing: headers of every answer.
+        inert: who is warned of new objects that nothing acts on: ``kubectl``, ``all`` or ``none``.
     """
 
     max_body_bytes: int = 3 * 1024 * 1024
@@ -101,6 +102,7 @@ class ApiConfig:
     longest_token_s: int = 0
     extend_tokens: bool = True
     standing: tuple[tuple[bytes, bytes], ...] = ()
+    inert: str = "none"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from kubetrio.api.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
+from kubetrio.kinds.inert import inert
 from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.resources.operations import check_named
 from kubetrio.resources.paging import RestOfList
@@ -113,13 +114,26 @@ async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 
 
-async def _written(api: Api, request: Request, encoder: AnyEncoder, written: Written) -> Response:
+async def _written(
+    api: Api, request: Request, resource: Kind, encoder: AnyEncoder, written: Written
+) -> Response:
     status = 201 if written.created else 200
+    if written.created and not request.info.subresource and _told(api.config.inert, request):
+        text = inert(resource, written.value)
+        if text is not None:
+            request.warn([text])
     if encoder.stored:
         body = encoder.object(written.value)
     else:
         body = await encoded(api.off_loop, request, encoder, written.value)
     return Response(status, body, encoder.content_type)
+
+
+def _told(whom: str, request: Request) -> bool:
+    """Whether the client is told of what nobody acts on: people are, and programs if asked for."""
+    return whom == "all" or (
+        whom == "kubectl" and request.headers.get(b"user-agent", b"").startswith(b"kubectl/")
+    )
 
 
 def _followed(verb: Verb) -> Verb:
@@ -152,7 +166,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         chosen = _working(api, request, chosen)
     target = _target(request, resource)
     written = await api.operations.create(target, request.body, chosen)
-    return await _written(api, request, encoder, written)
+    return await _written(api, request, resource, encoder, written)
 
 
 @_followed
@@ -166,7 +180,7 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     check_named(target, request.body)  # whichever name it is: this is told first
     check_name(info.name)
     written = await api.operations.replace(target, request.body, chosen)
-    return await _written(api, request, encoder, written)
+    return await _written(api, request, resource, encoder, written)
 
 
 @_followed
@@ -180,7 +194,7 @@ async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
         written = await api.operations.apply(target, wanted, chosen)
     else:
         written = await api.operations.patch(target, patching.maker(request, resource), chosen)
-    return await _written(api, request, encoder, written)
+    return await _written(api, request, resource, encoder, written)
 
 
 def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:

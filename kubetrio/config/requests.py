@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kubetrio.config.flag import ConfigError, Rule, Section, error_of, flag, section
-from kubetrio.config.kinds import BOOLEAN, COUNT, SECONDS, SOME_TIME
+from kubetrio.config.kinds import BOOLEAN, COUNT, SECONDS, SOME_TIME, one_of
 
 
 @section
@@ -21,6 +21,13 @@ class Requests(Section):
     min_request_timeout_s: float = flag(
         "min-request-timeout", SECONDS, 1800.0,
         "a watch without a time-out gets between this and twice this",
+    )  # fmt: skip
+    inert_warnings: str = flag(
+        "inert-warnings", one_of("kubectl", "all", "none"), "kubectl",
+        "which clients are warned when they create what is stored and not acted on, such as a "
+        "Deployment",
+        more="Programs get kube-apiserver's answers unless told otherwise. See "
+        "[controllers](compatibility.md#controllers).",
     )  # fmt: skip
 
 

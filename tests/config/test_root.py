@@ -141,6 +141,7 @@ WRONG: dict[str, list[Any]] = {
     "audit.webhook_truncate_max_batch_size": ["1", None],
     "requests.request_timeout_s": [0, -1, "1m"],
     "requests.min_request_timeout_s": [-1.0],
+    "requests.inert_warnings": ["some", None],
     "flowcontrol.max_requests_inflight": [-1, 1.5, "400"],
     "flowcontrol.max_mutating_requests_inflight": [-1, None],
     "flowcontrol.priority_and_fairness": ["true"],
