@@ -71,6 +71,8 @@ COMMANDS = (
     Command("token", "make a token of a service account", "token"),
     Command("backup", "write a backup of a server, running or not", "backup"),
     Command("restore", "make a data directory of a backup", "restore"),
+    Command("export", "write what is in a data directory as manifests", "export"),
+    Command("import", "apply manifests to a server", "importing"),
     Command("verify", "check a data directory or a backup", "verify"),
     Command("history", "list the former states of an object", "history"),
     Command("diff", "show what changed between two revisions", "diff"),
