@@ -344,7 +344,7 @@ async def test_a_client_that_leaves_before_the_answer(cluster: Cluster) -> None:
 
     cluster.node.answer = answer
     stream = await trio.open_ssl_over_tcp_stream(
-        "127.0.0.1", cluster.port, ssl_context=tls_client(cluster.certificates)
+        "127.0.0.1", cluster.listener.port, ssl_context=tls_client(cluster.certificates)
     )
     with trio.fail_after(LIMIT_S):
         await stream.send_all(f"GET {POD}/log HTTP/1.1\r\nHost: x\r\n\r\n".encode())
