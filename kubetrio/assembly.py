@@ -61,7 +61,13 @@ from kubetrio.kinds.plugins import admission
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill, fills
-from kubetrio.metrics import Metrics, cache_families, gauge, object_families
+from kubetrio.metrics import (
+    Metrics,
+    cache_families,
+    fault_families,
+    gauge,
+    object_families,
+)
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.reloading import Reloader
 from kubetrio.resources.lifecycle import Lifecycle
@@ -455,8 +461,30 @@ def build_api(
     metrics.gathered.add(authorizer.counts.families)
     metrics.gathered.add(api.reloader.families)
     metrics.gathered.add(lambda: cache_families((*_fills(api), *tokens.fills())))
+    metrics.gathered.add(lambda: fault_families(api.faults.counts if api.faults else {}))
     _observe_flow(api)
+    _faults(config, api)
     return api
+
+
+def _faults(config: Config, api: Pipeline) -> None:
+    """What goes wrong on demand, where the configuration asks for it.
+
+    Raises:
+        StartError: the file of rules cannot be used.
+    """
+    chosen = config.faults
+    if not chosen.enabled and chosen.file is None:
+        return
+    from kubetrio.api.faulting import injector
+    from kubetrio.api.faultpages import FaultPages, FaultsError, read
+
+    try:
+        injector(api).stand(read(chosen.file) if chosen.file else ())
+    except FaultsError as error:
+        raise StartError(f"--faults {chosen.file}: {error}") from error
+    api.documents.fault_pages = FaultPages(injector(api))
+    log.warning("faults are injected on demand", file=str(chosen.file or ""))
 
 
 def health_checks(

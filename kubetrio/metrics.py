@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -349,6 +349,16 @@ def cache_families(fills: Iterable[tuple[str, int, int | None]]) -> Iterable[Met
         for place in sorted(numbers):
             family.add_metric([place], float(numbers[place]))
     return count, size
+
+
+def fault_families(counts: Mapping[tuple[str, str], int]) -> Iterable[Metric]:
+    """Faults that were injected, by rule and fault."""
+    family = CounterMetricFamily(
+        "kubetrio_faults_total", "Faults injected on demand.", labels=("rule", "fault")
+    )
+    for labels, count in counts.items():
+        family.add_metric(labels, float(count))
+    return (family,)
 
 
 def object_families(counts: Iterable[tuple[str, str, int]]) -> Iterable[Metric]:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import trio
@@ -38,6 +39,9 @@ from kubetrio.machinery.identity import UserInfo
 from kubetrio.resetting import ResetError, Resets, Snapshot
 from kubetrio.schema import builtin
 from kubetrio.supervise import persevere
+
+if TYPE_CHECKING:
+    from kubetrio.faults import Injector
 
 __all__ = ["ResetError", "Server", "Snapshot", "StartError", "open_server"]
 
@@ -113,12 +117,22 @@ class Server:
 
         resourceVersions go on growing, so that a client that watched goes on from where it was and
         is told of what went and what came back.  A snapshot may be gone back to again and again.
+        Faults end, but for those of ``--faults``, which begin anew.
 
         Raises:
             ResetError: requests do not end, or somebody else keeps writing.
             StoreError: it cannot be written.
         """
+        if self.api.faults is not None:
+            self.api.faults.reset()
         await self.resets.reset(snapshot)
+
+    @property
+    def faults(self) -> Injector:
+        """What goes wrong on demand: its `add` puts a `kubetrio.faults.Rule` in force."""
+        from kubetrio.api.faulting import injector
+
+        return injector(self.api)
 
     async def settled(self) -> None:
         """Wait until no controller has anything to do but what is delayed."""

@@ -14,7 +14,7 @@ from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 import trio
 
@@ -25,6 +25,7 @@ from kubetrio.groups import single
 if TYPE_CHECKING:
     from kubetrio.assembly import Parts
     from kubetrio.env import Env
+    from kubetrio.faults import Injector, Rule
     from kubetrio.resetting import Snapshot
     from kubetrio.server import Server
 
@@ -269,6 +270,51 @@ class ServerClock:
         self._run.clock.restore_wall_clock()
 
 
+class ServerFaults:
+    """What goes wrong on demand in a server in a thread; `ServerThread.reset` ends it.
+
+    Args:
+        call: calls a function in the server's thread.
+        server: that it goes wrong in.
+    """
+
+    def __init__(self, call: Callable[[Callable[[], Awaitable[Any]]], Any], server: Server) -> None:
+        self._call = call
+        self._server = server
+
+    def add(self, rule: Rule) -> str:
+        """Put a rule in force; returns its id.  See `kubetrio.faults.Injector.add`.
+
+        Raises:
+            RuleError: there is one with its id.
+        """
+        added: str = self._done(lambda faults: faults.add(rule))
+        return added
+
+    def remove(self, rule_id: str) -> None:
+        """End a rule.
+
+        Raises:
+            KeyError: there is no such rule.
+        """
+        self._done(lambda faults: faults.remove(rule_id))
+
+    def clear(self) -> None:
+        """End all rules."""
+        self._done(lambda faults: faults.clear())
+
+    def rules(self) -> list[dict[str, Any]]:
+        """The rules, and how many requests they fitted (``seen``) and spoiled (``injected``)."""
+        found: list[dict[str, Any]] = self._done(lambda faults: faults.rules())
+        return found
+
+    def _done(self, do: Callable[[Injector], Any]) -> Any:
+        async def there() -> Any:
+            return do(self._server.faults)
+
+        return self._call(there)
+
+
 class ServerThread:
     """A server in a thread of its own; made by `in_thread`.
 
@@ -279,12 +325,14 @@ class ServerThread:
     Attributes:
         server: to be used in functions given to `call`, not from other threads.
         clock: the server's clock.
+        faults: what goes wrong on demand.
     """
 
     def __init__(self, run: ServerRun, server: Server) -> None:
         self._run = run
         self.server = server
         self.clock = ServerClock(run)
+        self.faults = ServerFaults(self.call, server)
 
     @property
     def config(self) -> Config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -46,6 +46,9 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Store
 from kubetrio.watch.hub import Hub
+
+if TYPE_CHECKING:
+    from kubetrio.faults import Injector
 
 ENCODED_BYTES = 16 * 1024 * 1024
 
@@ -143,6 +146,8 @@ class Api:
         kind_streams: watches by what they are about.
         routes: versions that other servers serve, as they are now.
         impersonation: who may be somebody else.
+        faults: what goes wrong on demand; None as long as nobody has asked for it.
+        stages: of the pipeline, where they are others than usual.
     """
 
     config: ApiConfig
@@ -175,6 +180,8 @@ class Api:
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
     arrivals: Arrivals = field(default_factory=Arrivals)
     under_way: int = 0
+    faults: Injector | None = None
+    stages: tuple[Callable[..., Any], ...] = ()
     kind_streams: KindStreams = field(init=False)
     impersonation: Impersonation = field(init=False)
 

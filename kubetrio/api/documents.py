@@ -40,6 +40,7 @@ from kubetrio.wire.accept import parse_accept
 from kubetrio.wire.negotiate import DOCUMENT
 
 if TYPE_CHECKING:
+    from kubetrio.api.faultpages import FaultPages
     from kubetrio.api.flowpages import FlowPages
     from kubetrio.metrics import Metrics
 
@@ -114,6 +115,7 @@ class Documents:
         self._cache: dict[str, tuple[bytes, bytes]] = {}
         self._making = trio.Lock()
         self.flow_pages: FlowPages | None = None
+        self.fault_pages: FaultPages | None = None
         self.elsewhere: Callable[[], Elsewhere] = _nowhere
         self.ask_others: Callable[[Request, str], Awaitable[AnyResponse | None]] = _nobody
 
@@ -143,6 +145,8 @@ class Documents:
                 raise method_not_allowed()
             negotiate.pass_router(request.header(b"accept"), negotiate.PLAIN_JSON)
             return indented(version_info())
+        if parts[:2] == ["debug", "faults"] and self.fault_pages is not None:
+            return await self.fault_pages.answer(request)
         if root == "debug" and self.flow_pages is not None:
             return self.flow_pages.answer(request)
         if path == "/metrics":

@@ -142,7 +142,7 @@ class Pipeline(Api):
         raise timeout("request did not complete within the allotted timeout")
 
     async def _walk(self, request: Request) -> AnyResponse:
-        for stage in STAGES:
+        for stage in self.stages or STAGES:
             answer = stage(self, request)
             if answer is None:
                 continue

@@ -72,6 +72,20 @@ async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
     return Response(200, body, encoder.content_type)
 
 
+async def get_at(api: Api, request: Request, resource: Kind, revision: int) -> AnyResponse:
+    """One object as it was at a revision that history still has."""
+    encoder = _encoder(api, request, resource, OBJECT)
+    name = request.info.name
+    check_name(name)
+    key = resource.key(object_namespace(request, resource), name)
+    found = await api.store.get(key, at=revision)
+    if found is None:
+        raise not_found(resource.group_resource, name)
+    return Response(
+        200, await encoded(api.off_loop, request, encoder, found.value), encoder.content_type
+    )
+
+
 async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A collection; a large one is streamed."""
     encoder = _encoder(api, request, resource, COLLECTION)
@@ -112,6 +126,11 @@ async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     scopes = api.kind_streams.of(resource)
     session = Watch(api.hub, api.listing, chosen, encoder, api.release_seat(request), scopes)
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
+
+
+def watch_error(api: Api, request: Request, resource: Kind, status: Object) -> bytes:
+    """The event that ends a watch with a failure, as the client takes events."""
+    return _encoder(api, request, resource, WATCH).error(status)
 
 
 async def _written(

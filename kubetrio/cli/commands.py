@@ -69,6 +69,7 @@ COMMANDS = (
     Command("status", "say whether a server runs and is ready", "status"),
     Command("kubeconfig", "print or merge the administrator's kubeconfig", "kubeconfig"),
     Command("token", "make a token of a service account", "token"),
+    Command("faults", "inject faults into a server that runs", "faults"),
     Command("backup", "write a backup of a server, running or not", "backup"),
     Command("restore", "make a data directory of a backup", "restore"),
     Command("export", "write what is in a data directory as manifests", "export"),

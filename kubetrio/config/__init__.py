@@ -5,6 +5,7 @@ from kubetrio.config.aggregation import Aggregation
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
+from kubetrio.config.faults import Faults
 from kubetrio.config.flag import ConfigError
 from kubetrio.config.local import Local
 from kubetrio.config.network import Kubelet, Services
@@ -22,6 +23,7 @@ __all__ = [
     "Authorization",
     "Config",
     "ConfigError",
+    "Faults",
     "FlowControl",
     "Kubelet",
     "Local",

@@ -14,6 +14,7 @@ from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
 from kubetrio.config.controllers import Certificates
 from kubetrio.config.encryption import Encryption
+from kubetrio.config.faults import Faults
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.local import Local
@@ -51,6 +52,7 @@ class Config(Section):
         aggregation: how aggregated API servers are reached.
         controllers: which of them run, by name.
         certificates: what they sign and clean up.
+        faults: what goes wrong on demand.
         feature_gates: gates that are switched from their default, by name.
         name: name of the cluster.
 
@@ -101,6 +103,7 @@ class Config(Section):
         group="controllers",
     )  # fmt: skip
     certificates: Certificates = field(default_factory=Certificates)
+    faults: Faults = field(default_factory=Faults)
     feature_gates: Mapping[str, bool] = flag(
         "feature-gates", GATES, {},
         "switch features; CBORServingAndStorage=true speaks CBOR (install it in a checkout with "

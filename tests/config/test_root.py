@@ -163,6 +163,8 @@ WRONG: dict[str, list[Any]] = {
     "certificates.signing_key_file": ["ca.key"],
     "certificates.signing_duration_s": [0, -1, None],
     "certificates.unused_tokens_s": [0, -1, None],
+    "faults.file": ["x", 1],
+    "faults.enabled": ["true", 0],
     "feature_gates": [{"A": "true"}, ["A"], None],
     "name": ["", "a b", "a\n", 1],
 }  # fmt: skip

@@ -20,8 +20,10 @@ import pytest
 import trio
 
 from kubetrio import pki
+from kubetrio.api.faulting import injector
 from kubetrio.backend.dial import dial
 from kubetrio.env import Env, seeded
+from kubetrio.faults import Rule
 from kubetrio.testing.backend import Asked, open_backend
 from kubetrio.testing.client import ADMIN, Answer, Client, Exchange, Head
 from kubetrio.testing.server import InProcess, bridge_to, listening, open_api
@@ -573,3 +575,16 @@ async def test_http2_requests_finish_at_shutdown(server: InProcess, certificates
 def test_clients_share_a_type() -> None:
     """The in-memory client is an exchange like the one over sockets."""
     assert issubclass(Client, Exchange)
+
+
+@pytest.mark.parametrize("fault", ["watch-drop", "watch-close", "410"])
+async def test_faults_of_watches_reach_http2(certificates: pki.Pki, fault: str) -> None:
+    """The stream ends after the first event; its connection goes on."""
+    async with open_api(env=frozen()) as server:
+        injector(server.api).add(Rule(fault=fault, id="mine", verb="watch", after_events=1))
+        script = [Ask("GET", "/api/v1/namespaces?watch=1"), Ask("GET", "/version")]
+        watched, version = await lane_http2(server, script, certificates)
+    assert watched.head.get(b"x-kubetrio-fault") == b"mine"
+    types = [line[: line.index(b",")] for line in watched.body.splitlines()]
+    assert types == [b'{"type":"ADDED"', b'{"type":"ERROR"'][: 2 if fault == "410" else 1]
+    assert version.status == 200
