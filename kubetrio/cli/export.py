@@ -83,9 +83,9 @@ def run(call: Call) -> int:
 
 
 async def _run(options: Namespace) -> int:
-    from kubetrio.datadir.manifests import manifest
     from kubetrio.datadir.objects import open_moment
     from kubetrio.env import Env
+    from kubetrio.kinds.manifests import manifest
 
     encrypted = written = 0
     async with open_moment(options.data_dir, Env(), options.encryption_provider_config) as moment:
@@ -109,7 +109,7 @@ async def _run(options: Namespace) -> int:
 
 async def _chosen(moment: Moment, options: Namespace) -> AsyncIterator[Found]:
     """The objects that are asked for, kind by kind in the order in which they can be applied."""
-    from kubetrio.datadir.manifests import is_made_by_server, is_owned, rank
+    from kubetrio.kinds.manifests import is_made_by_server, is_owned, is_secret, rank
     from kubetrio.machinery.labels import parse
 
     try:
@@ -119,7 +119,7 @@ async def _chosen(moment: Moment, options: Namespace) -> AsyncIterator[Found]:
     kinds = [moment.kinds.named(name) for name in options.kind] or moment.kinds.all
     kinds.sort(key=lambda kind: rank({"apiVersion": kind.api_version, "kind": kind.kind}))
     for kind in kinds:
-        if (kind.group, kind.resource) == ("", "secrets") and not options.secrets:
+        if is_secret(kind) and not options.secrets:
             if options.kind:
                 raise Failure("Secrets are exported with --secrets only")
             continue

@@ -92,7 +92,7 @@ def run(call: Call) -> int:
 
 
 async def _run(options: Namespace) -> int:
-    from kubetrio.datadir.manifests import rank
+    from kubetrio.kinds.manifests import rank
 
     found = list(read(options.source))
     if not found:

@@ -166,9 +166,15 @@ class _Source:
 _TAG_DIRECTIVE = tuple("%TAG".encode(coding) for coding in ("utf-8", "utf-16-le", "utf-16-be"))
 
 
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""What libyaml says since 0.2.6 of a thousand flow collections in each other."""
+
+
 def _go_message(error: yaml.YAMLError) -> str:
     if not isinstance(error, yaml.MarkedYAMLError):
         return str(getattr(error, "reason", error))
+    if error.problem == _TOO_DEEP:
+        return f"exceeded max depth of {MAX_DEPTH}"
     line = 0
     if error.problem_mark is not None and error.problem_mark.line:
         # The scanner has not counted the line it is in.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubetrio.datadir.manifests import is_made_by_server, is_owned, manifest, rank
 from kubetrio.datadir.objects import Kinds
+from kubetrio.kinds.manifests import is_made_by_server, is_owned, manifest, rank
 
 Object = dict[str, Any]
 KINDS = Kinds(())

@@ -96,7 +96,7 @@ def is_made_by_server(kind: Kind, obj: Mapping[str, Any]) -> bool:
         return True
     if _EVERYWHERE.get(of) == name:
         return True
-    if of == ("", "secrets") and obj.get("type") == _TOKEN:
+    if is_secret(kind) and obj.get("type") == _TOKEN:
         return True
     for given, known in (
         (meta.get("labels") or {}, _LABELS),
@@ -105,6 +105,11 @@ def is_made_by_server(kind: Kind, obj: Mapping[str, Any]) -> bool:
         if any(label in given and value in ("", given[label]) for label, value in known.items()):
             return True
     return False
+
+
+def is_secret(kind: Kind) -> bool:
+    """Whether objects of a kind are exported only when somebody says so."""
+    return (kind.group, kind.resource) == ("", "secrets")
 
 
 def is_owned(obj: Mapping[str, Any]) -> bool:
