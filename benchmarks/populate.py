@@ -36,7 +36,7 @@ async def open_store(data_dir: Path) -> AsyncIterator[Store]:
     """
     from kubetrio.env import Env
     from kubetrio.store.sqlite.opening import open_store as opened
-    from kubetrio.store.sqlite.revisions import StoreConfig
+    from kubetrio.store.sqlite.settings import StoreConfig
 
     config = StoreConfig(durability="normal", compact_interval_s=86_400)
     async with opened(data_dir, config, Env()) as store:

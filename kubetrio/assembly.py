@@ -81,7 +81,7 @@ from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.memory import Retention, open_memory
 from kubetrio.store.model import Store
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import StoreConfig
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.watch.hub import Hub
 
 if TYPE_CHECKING:

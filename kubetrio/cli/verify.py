@@ -42,7 +42,7 @@ def run(call: Call) -> int:
     """Verify a store."""
     from kubetrio.cli.progress import RED, Bar, painted
     from kubetrio.datadir.archive import opened
-    from kubetrio.datadir.verify import FILE_NAME, Seen, existing, verify
+    from kubetrio.datadir.verify import FILE_NAME, Seen, existing, settled, verify
 
     options, seen, count = call.options, Seen(), 0
     paint = painted(sys.stdout)
@@ -53,7 +53,7 @@ def run(call: Call) -> int:
             work, _ = stack.enter_context(opened(options.backup, room, bar.to))
             database = work / FILE_NAME
         else:
-            database = existing(options.data_dir)
+            database = stack.enter_context(settled(existing(options.data_dir)))
         for fault in verify(database, seen, bar.to, bar.turn):
             bar.clear()
             print(f"{paint(fault.where, RED)}: {fault.what}")

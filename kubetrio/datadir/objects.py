@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import Registry
 from kubetrio.store.errors import Compacted, StoreError, Unreadable
 from kubetrio.store.model import Event, EventType, Range, Store
+from kubetrio.store.sqlite.copies import settled
 from kubetrio.store.sqlite.inspection import Past, Snapshot, existing
 
 Object = dict[str, Any]
@@ -212,8 +213,9 @@ async def open_moment(
     Raises:
         StoreError: the database cannot be read.
     """
-    snapshot = Snapshot(existing(directory))
-    try:
+    with ExitStack() as stack:
+        snapshot = Snapshot(stack.enter_context(settled(existing(directory))))
+        stack.callback(snapshot.close)
         kinds = Kinds([one async for one in _definitions(snapshot)])
         if encryption is None:
             yield Moment(snapshot, snapshot, kinds)
@@ -224,8 +226,6 @@ async def open_moment(
             raise StoreError(f"--encryption-provider-config: {error}") from error
         async with decrypting.over(snapshot) as plain:
             yield Moment(snapshot, plain, kinds)
-    finally:
-        snapshot.close()
 
 
 async def _definitions(snapshot: Snapshot) -> AsyncIterator[Object]:

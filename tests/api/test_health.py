@@ -18,7 +18,7 @@ from kubetrio.env import Env, seeded
 from kubetrio.logs import TextFormatter
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.prober import FRESH_S
-from kubetrio.store.sqlite.revisions import StoreConfig
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.client import Client
 from kubetrio.testing.environment import Fault, FaultyDisk, Hold, gated
 from kubetrio.testing.server import InProcess

@@ -271,7 +271,7 @@ async def test_a_store_that_takes_no_writes_is_told_and_outlived(
         assert (await client.request("DELETE", path)).status == 200
         store = server.api.store
         assert isinstance(store, SqliteStore)
-        connection = store._writer._connection
+        connection = store._writer.connection
         with caplog.at_level("WARNING", "kubetrio"):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(keeper(server).run)

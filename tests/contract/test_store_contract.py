@@ -30,7 +30,7 @@ from kubetrio.store.model import (
     Store,
 )
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import StoreConfig
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.encrypting import encrypting
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
 
@@ -46,7 +46,7 @@ MODELS: dict[str, Callable[[], MemoryStore]] = {
 }
 
 
-@pytest.fixture(params=[*MODELS, "in-memory", "sqlite", "encrypted"])
+@pytest.fixture(params=[*MODELS, "in-memory", "sqlite", "journal", "encrypted"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Every kind of engine, empty."""
     if request.param in MODELS:
@@ -56,7 +56,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         async with open_memory(Retention()) as memory:
             yield memory
         return
-    config = StoreConfig(durability="normal")
+    journal_bytes = 64 * 1024 if request.param == "journal" else 0
+    config = StoreConfig(durability="normal", journal_bytes=journal_bytes)
     async with open_store(tmp_path, config, seeded(1)) as sqlite:
         yield encrypting(sqlite, opened, seeded(2)) if request.param == "encrypted" else sqlite
 

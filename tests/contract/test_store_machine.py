@@ -21,13 +21,15 @@ from kubetrio.store.errors import StoreError
 from kubetrio.store.memory import InMemoryStore, Retention, open_memory
 from kubetrio.store.model import Event, KeyValue, Range, RangeResult, Stamped, Store
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
+from kubetrio.store.sqlite.revisions import SqliteStore
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.environment import Gate, Hold, gated
 from kubetrio.testing.store_model import MemoryStore
 
 T = TypeVar("T")
 
 CONFIG = StoreConfig(compact_interval_s=0)  # the model compacts when it is told to
+JOURNAL = StoreConfig(compact_interval_s=0, journal_bytes=16 * 1024)  # a flush now and then
 KEYS = ("a", "a/b", "a/b/c", "a/c", "b/", "b/é", "b0")
 RANGES = (
     Range("\x01", "\U0010ffff"),
@@ -267,7 +269,7 @@ class Pair:
         await self.same(lambda store: store.events(after=store.compacted, max_bytes=1 << 20))
 
 
-async def run(directory: Path, steps: Sequence[Step]) -> None:
+async def run(directory: Path, steps: Sequence[Step], config: StoreConfig) -> None:
     """Take the steps, restarting in between; at the end, and after each crash, compare all."""
     env, gate = gated(1)
     model = MemoryStore()
@@ -275,7 +277,7 @@ async def run(directory: Path, steps: Sequence[Step]) -> None:
     while rest:
         try:
             model.restarted()
-            async with open_store(directory, CONFIG, env) as sqlite:
+            async with open_store(directory, config, env) as sqlite:
                 pair = Pair(sqlite, model, gate)
                 await pair.check_everything()
                 while not isinstance(step := rest.pop(0), Restart):
@@ -298,10 +300,10 @@ async def run_in_memory(steps: Sequence[Step]) -> None:
         await pair.check_everything()
 
 
-def run_steps(steps: Sequence[Step]) -> None:
+def run_steps(steps: Sequence[Step], config: StoreConfig = CONFIG) -> None:
     """Run steps in a new directory, on a clock that stands still."""
     with tempfile.TemporaryDirectory() as directory:
-        trio.run(run, Path(directory), steps, clock=MockClock())
+        trio.run(run, Path(directory), steps, config, clock=MockClock())
 
 
 keys = st.sampled_from(KEYS)
@@ -355,6 +357,27 @@ step_lists = st.lists(step_strategy, max_size=40)
 def test_sqlite_answers_as_the_model(steps: Sequence[Step]) -> None:
     """Every answer, error and announcement is the model's, before and after restarts."""
     run_steps(steps)
+
+
+@settings(max_examples=60, deadline=None)
+@given(step_lists)
+@example(
+    [
+        Write(Verb.CREATE, "a", size=5000),
+        Write(Verb.UPDATE, "a", size=30, ttl_s=20),
+        Restart(clean=False),
+        Write(Verb.UPDATE, "a", size=5000),
+        Restart(clean=False),
+        Write(Verb.DELETE, "a"),
+        Compact(0),
+        Restart(clean=False),
+        Write(Verb.CREATE, "a"),
+        Restart(clean=True),
+    ]
+)
+def test_sqlite_with_a_journal_answers_as_the_model(steps: Sequence[Step]) -> None:
+    """The same, where what a crash leaves in the journal is written again."""
+    run_steps(steps, JOURNAL)
 
 
 @settings(max_examples=100, deadline=None)

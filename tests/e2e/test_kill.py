@@ -20,7 +20,8 @@ import trio
 from kubetrio.env import Env, seeded
 from kubetrio.store.model import Event, EventType, Range, Stamped
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
+from kubetrio.store.sqlite.revisions import SqliteStore
+from kubetrio.store.sqlite.settings import StoreConfig
 
 WRITERS = 6
 KEYS_EACH = 20

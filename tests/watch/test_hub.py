@@ -11,7 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import StoreConfig
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.environment import Hold, gated
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
 from kubetrio.watch.hub import (

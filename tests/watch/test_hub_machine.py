@@ -25,7 +25,7 @@ from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Event, Range, Stamped, Store
 from kubetrio.store.sqlite import reader
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import StoreConfig
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.environment import Gate, Hold, gated
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
 from kubetrio.watch.hub import Hub, Watcher, WatcherState

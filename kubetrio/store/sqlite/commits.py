@@ -29,10 +29,10 @@ from kubetrio.env import Env
 from kubetrio.store.errors import StoreClosed, StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import Event, Revision
 from kubetrio.store.sqlite.clock import Clock
-from kubetrio.store.sqlite.database import Writer, Wrote
 from kubetrio.store.sqlite.errors import StoreBroken
 from kubetrio.store.sqlite.space import Space
 from kubetrio.store.sqlite.sync import FileSync
+from kubetrio.store.sqlite.writer import Writer, Wrote
 
 MAX_BATCH = 32  # writes in one transaction: about a millisecond of inserts on the event loop
 GATHERED = 16  # writes that share a commit well enough, where nothing is synced
@@ -234,9 +234,17 @@ class Commits:
         result: T = await trio.lowlevel.wait_task_rescheduled(abort)
         return result
 
+    def begin_log_anew(self) -> None:
+        """Note that the next commit may begin the log anew."""
+        self.log_anew = True
+
     def _may_begin(self) -> bool:
         """Whether a batch may be committed here and now."""
-        return self._slot.value > 0 and not self.log_anew and self._queue[0].size <= INLINE_BYTES
+        return self._slot.value > 0 and self._takes_microseconds(self._queue[0].size)
+
+    def _takes_microseconds(self, size: int) -> bool:
+        """Whether so many bytes of values can be committed on the event loop."""
+        return size <= INLINE_BYTES and not self.log_anew and self._writer.quick
 
     async def settled(self) -> None:
         """Wait until what can be read is durable: the flight that there is has landed."""
@@ -289,7 +297,7 @@ class Commits:
             self._slot.release()
             return
         flight = self._apply()
-        if flight.size <= INLINE_BYTES and not self.log_anew:
+        if self._takes_microseconds(flight.size):
             self._commit(flight)
             return
         self.log_anew = False

@@ -12,7 +12,7 @@ import trio
 from kubetrio.env import Env, monotonic
 from kubetrio.store.errors import Compacted, FutureRevision
 from kubetrio.store.model import Revision
-from kubetrio.store.sqlite.database import Writer
+from kubetrio.store.sqlite.writer import Writer
 
 FIRST_STEP = 64  # revisions
 LARGEST_STEP = 4096
@@ -35,7 +35,13 @@ def next_step(step: int, took_s: float, target_s: float) -> int:
 
 
 async def compact(
-    writer: Writer, to: Revision, *, slot: trio.Semaphore, env: Env, step_s: float
+    writer: Writer,
+    to: Revision,
+    *,
+    slot: trio.Semaphore,
+    env: Env,
+    step_s: float,
+    spare: float = 0,
 ) -> None:
     """Compact up to a revision.
 
@@ -46,6 +52,7 @@ async def compact(
         slot: of the writing connection, taken for each step.
         env: threads.
         step_s: time one step should take, seconds.
+        spare: share of the file that may be free pages; what is more is given back.
 
     Raises:
         Compacted: the revision is compacted already.
@@ -72,7 +79,8 @@ async def compact(
         await trio.lowlevel.checkpoint()
     async with slot:
         free = writer.free_pages()
-    while free:
+        kept = int(writer.pages() * spare)
+    while free > kept:
         async with slot:
             with trio.CancelScope(shield=True):
                 left = await env.run_blocking(writer.vacuum, VACUUM_PAGES)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import apsw
@@ -18,11 +19,14 @@ from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import Revision, Stamped
 from kubetrio.store.sqlite import statements as sql
-from kubetrio.store.sqlite.database import Writer, connect, open_writer, unusable
+from kubetrio.store.sqlite.database import connect, unusable
 from kubetrio.store.sqlite.head import FILE_NAME as HEAD_FILE
 from kubetrio.store.sqlite.head import Noted, left_behind
 from kubetrio.store.sqlite.inspection import existing
+from kubetrio.store.sqlite.journal import beside, read
 from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.sqlite.recovery import open_writer
+from kubetrio.store.sqlite.writer import Writer
 
 STEP_PAGES = 256  # one call of the backup, or of vacuum: 1 MB
 STEP_REVISIONS = 4096  # of one transaction of compaction
@@ -60,6 +64,7 @@ def copy(source: Path, target: Path, tell: Tell) -> Copied:
         StoreUnavailable: the target cannot be written.
         OSError: the same.
     """
+    journaled = read(beside(source))  # before the snapshot: what is flushed meanwhile is in both
     try:
         reading = connect(source)
     except apsw.Error as error:
@@ -88,9 +93,34 @@ def copy(source: Path, target: Path, tell: Tell) -> Copied:
         raise unusable(source, "copied", error) from error
     finally:
         reading.close()
+    if journaled is not None and journaled.records:
+        with _writing(target, now_ms=0) as writer, writer.replaying(journaled):
+            copied = Copied(writer.revision, writer.compacted)
     with target.open("rb") as file:
         os.fsync(file.fileno())
     return copied
+
+
+@contextmanager
+def settled(path: Path) -> Iterator[Path]:
+    """A database with all that its journal has: the file, or a copy for as long as a block lasts.
+
+    Args:
+        path: database file, which a server may use.
+
+    Raises:
+        DatabaseUnusable: it cannot be read.
+        StoreUnavailable: there is no room for the copy.
+        OSError: the same.
+    """
+    journaled = read(beside(path))
+    if journaled is None or not journaled.records:
+        yield path
+        return
+    with TemporaryDirectory(prefix="kubetrio-") as folder:
+        target = Path(folder, path.name)
+        copy(path, target, lambda _done, _of: None)
+        yield target
 
 
 def go_on_above(path: Path, ahead: int) -> Revision:
@@ -135,7 +165,7 @@ def _writing(path: Path, *, now_ms: int, noted: Noted | None = None) -> Iterator
         DatabaseUnusable: it cannot be opened.
         StoreUnavailable: it cannot be written.
     """
-    writer = open_writer(path, now_ms=now_ms, noted=noted)
+    writer = open_writer(path, Writer, now_ms=now_ms, noted=noted)
     try:
         with writer.given_up_on_failure():
             yield writer

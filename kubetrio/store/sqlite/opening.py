@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -15,14 +16,16 @@ from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.head import Head, left_behind
-from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.sqlite.journaling import JournalingWriter
+from kubetrio.store.sqlite.reader import Reader, SharedReader
+from kubetrio.store.sqlite.recovery import open_writer
 from kubetrio.store.sqlite.reserve import Reserve, size_for
-from kubetrio.store.sqlite.revisions import READERS, SqliteStore, StoreConfig
+from kubetrio.store.sqlite.revisions import READERS, SqliteStore
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.store.sqlite.space import Space
 from kubetrio.store.sqlite.sync import open_sync
+from kubetrio.store.sqlite.writer import Writer
 
-READ_CACHE_KIB = 16384  # inner pages of a million keys, and a bit
-LONG_READ_CACHE_KIB = 8192
 PROBE_CACHE_KIB = 64
 
 
@@ -72,10 +75,13 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
         config = replace(config, checkpoint_pages=pages)
     space = Space(Reserve(file.parent, reserve_bytes), file)
     space.opening()
+    cache_kib = config.cache_kib // (1 if config.journal_bytes else 3)
+    kind = JournalingWriter if config.journal_bytes else Writer
+    make = partial(kind, cache_kib=cache_kib)
     found = None if config.accept_data_loss else left_behind(directory)
     while True:
         try:
-            writer = database.open_writer(path, now_ms=int(env.now() * 1000), noted=found)
+            writer = open_writer(path, make, now_ms=int(env.now() * 1000), noted=found)
             break
         except DatabaseUnusable as error:
             no_room = isinstance(error.__cause__, apsw.FullError | apsw.IOError)
@@ -89,16 +95,20 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
         head = Head(directory, synced=synced)
         failed.callback(head.close, clean=False)
         head.note(writer.revision)
-        sync = None
-        if synced:
-            sync = stack.enter_context(open_sync(log, env))
+        synced_file = log
+        if isinstance(writer, JournalingWriter):
+            synced_file = writer.begin_journal(config.journal_bytes, log)
+        sync = stack.enter_context(open_sync(synced_file, env)) if synced else None
         space.opened()
         readers: list[Reader] = []
         try:  # all that it will ever need: later there may be no descriptors
-            caches = (READ_CACHE_KIB, *[LONG_READ_CACHE_KIB] * READERS, PROBE_CACHE_KIB)
-            for place, cache in enumerate(caches):
-                readers.append(Reader(path, cache_kib=cache, maps=place == 0))
-                failed.callback(readers[-1].close)
+            if config.journal_bytes:
+                readers = [SharedReader(writer.connection)] * (2 + READERS)
+            else:
+                caches = (cache_kib, *[cache_kib // 2] * READERS, PROBE_CACHE_KIB)
+                for place, cache in enumerate(caches):
+                    readers.append(Reader(path, cache_kib=cache, maps=place == 0))
+                    failed.callback(readers[-1].close)
             copier = database.connect(path)
             failed.callback(copier.close)
         except apsw.Error as error:

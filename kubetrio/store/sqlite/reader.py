@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from kubetrio.store.errors import Compacted, FutureRevision
 from kubetrio.store.model import (
     Event,
@@ -51,6 +53,9 @@ class Reader:
             which saves a system call and a copy for each page.  A disk that fails to read a page
             ends the process then, as it ends etcd's.
     """
+
+    shared = False
+    """Whether somebody else uses the connection too."""
 
     def __init__(self, path: Path, *, cache_kib: int = 8192, maps: bool = False) -> None:
         self._connection = connect(path, cache_kib=cache_kib)
@@ -262,3 +267,43 @@ class Reader:
                     upto = revision
                     break
         return events, upto
+
+
+class SharedReader(Reader):
+    """Reads by the writing connection, while nobody writes: what it sees is what was committed.
+
+    Args:
+        connection: has an open transaction of the writer, or none.
+    """
+
+    shared = True
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def close(self) -> None:
+        """It is the writer's."""
+
+    def keep(self, keeps: bool) -> None:
+        """There are no snapshots."""
+
+    def renew(self) -> None:
+        """There are no snapshots."""
+
+    def hold(self) -> None:
+        """There are no snapshots."""
+
+    @property
+    def apart(self) -> bool:
+        """It would see what is in flight."""
+        return False
+
+    def reread(self, key: str) -> KeyValue | None:
+        """One key now; pages that hold what is not in the file yet cannot be forgotten."""
+        return self.get(key, None)
+
+    def _begin(self) -> None:
+        pass
+
+    def _one_snapshot(self) -> AbstractContextManager[object]:
+        return SNAPSHOT_KEPT

@@ -112,12 +112,17 @@ class Space:
             self._say(error, "A write failed")
         return self.full or isinstance(error, apsw.FullError)
 
-    def _begin(self) -> None:
+    def exceeded(self, quota: int) -> None:
+        """Note that the database has more bytes than it may have."""
+        if not self.full:
+            self._begin(f"The database has reached its bound of {quota} bytes")
+
+    def _begin(self, why: str = "The disk is full") -> None:
         self.full = True
         self._begun.set()
         LOG.error(
             None,
-            "The disk is full: only deletions are taken until there is room",
+            f"{why}: only deletions are taken until there is room",
             dataDir=str(self._file.parent),
         )
         self._said_at = trio.current_time()
@@ -151,14 +156,14 @@ class Space:
                 self.refill()
                 self._answer()
                 if trio.current_time() - self._said_at >= SAID_EACH_S:
-                    LOG.warning("The disk is still full", dataDir=str(self._file.parent))
+                    LOG.warning("There is still no room", dataDir=str(self._file.parent))
                     self._said_at = trio.current_time()
                 with trio.move_on_after(LOOKS_EACH_S):
                     await self._asked.wait()
             self.full = False
             self._begun = trio.Event()
             self._answer()
-            LOG.info("There is room on the disk again", dataDir=str(self._file.parent))
+            LOG.info("There is room again", dataDir=str(self._file.parent))
 
     def _taken(self) -> bool:
         """Make the reserve anew; False where that fails, for whatever reason."""

@@ -78,12 +78,17 @@ BEGIN = "BEGIN IMMEDIATE"
 BEGIN_READING = "BEGIN"
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
+# With a journal the transaction stays open, and what is committed or rolled back is a part of it.
+SAVEPOINT = "SAVEPOINT batch"
+RELEASE = "RELEASE batch"
+ROLLBACK_TO = "ROLLBACK TO batch"
 
 HEAD = "SELECT coalesce(max(rev), 0) FROM revision"
 
 # Writes: find what is there, append to the log, move `current` and `history` along.
 FIND = """SELECT c.rev, r.create_rev, c.size, r.value
     FROM current AS c JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?"""
+KEY_AND_VALUE = "SELECT key, value FROM revision WHERE rev = ?"
 APPEND = """INSERT INTO revision (rev, key, type, create_rev, prev_rev, at, value)
     VALUES (?, ?, ?, ?, ?, ?, ?)"""
 ADD_CURRENT = "INSERT INTO current (key, rev, size) VALUES (?, ?, ?)"

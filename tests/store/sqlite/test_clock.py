@@ -16,7 +16,8 @@ from kubetrio.store.model import Stamped
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.database import FILE_NAME
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
+from kubetrio.store.sqlite.revisions import SqliteStore
+from kubetrio.store.sqlite.settings import StoreConfig
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

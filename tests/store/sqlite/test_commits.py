@@ -13,9 +13,11 @@ from kubetrio.store.model import KeyValue, Stamped
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.commits import Commits
+from kubetrio.store.sqlite.recovery import open_writer
 from kubetrio.store.sqlite.reserve import Reserve
 from kubetrio.store.sqlite.space import Space
 from kubetrio.store.sqlite.sync import open_sync
+from kubetrio.store.sqlite.writer import Writer
 
 VALUE = Stamped(b"", b"x")
 MADE_READY_S = 0.001  # what a write costs before it is submitted
@@ -41,7 +43,7 @@ class SlowSync:
 
 async def write_in_turns(path: Path, clock: MockClock, *, writers: int, disk_s: float) -> Commits:
     """Let writers write 50 times each, one after the other; only they and the disk take time."""
-    writer = database.open_writer(path, now_ms=0)
+    writer = open_writer(path, Writer, now_ms=0)
     commits = Commits(
         writer,
         seeded(0),
@@ -57,7 +59,7 @@ async def write_in_turns(path: Path, clock: MockClock, *, writers: int, disk_s: 
         for number in range(50):
             clock.jump(MADE_READY_S)
             key = f"{name}/{number}"
-            await commits.submit(database.Writer.create, (key, VALUE), 1)
+            await commits.submit(Writer.create, (key, VALUE), 1)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(commits.run)
@@ -119,7 +121,7 @@ async def test_what_a_writer_began_lands_when_the_end_comes(tmp_path: Path, roun
             answers.append(StoreClosed)
 
     for attempt in range(10):
-        writer = database.open_writer(path, now_ms=0)
+        writer = open_writer(path, Writer, now_ms=0)
         first = writer.revision + 1
         with open_sync(path.with_name(path.name + "-wal"), env) as sync:
             commits = Commits(
@@ -139,7 +141,7 @@ async def test_what_a_writer_began_lands_when_the_end_comes(tmp_path: Path, roun
                     await commits.run()
 
             def create(key: str, commits: Commits = commits) -> Awaitable[KeyValue]:
-                return commits.submit(database.Writer.create, (key, VALUE), 1)
+                return commits.submit(Writer.create, (key, VALUE), 1)
 
             with trio.fail_after(5):
                 async with trio.open_nursery() as nursery:

@@ -10,10 +10,11 @@ import apsw
 import pytest
 
 from kubetrio.store.model import Range, Stamped
-from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite import database, recovery
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.sqlite.writer import Writer
 from kubetrio.testing.faults import Faults, Lack
 
 PAGE = 4096
@@ -26,17 +27,17 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def writer(path: Path) -> Iterator[database.Writer]:
+def writer(path: Path) -> Iterator[Writer]:
     writer = open_writer(path)
     yield writer
     writer.abandon()
 
 
-def open_writer(path: Path, *, now_ms: int = 1000) -> database.Writer:
-    return database.open_writer(path, now_ms=now_ms)
+def open_writer(path: Path, *, now_ms: int = 1000) -> Writer:
+    return recovery.open_writer(path, Writer, now_ms=now_ms)
 
 
-def fill(writer: database.Writer, count: int, *, now_ms: int = 1000) -> None:
+def fill(writer: Writer, count: int, *, now_ms: int = 1000) -> None:
     """Create keys in one transaction."""
     writer.begin(now_ms)
     for number in range(count):
@@ -226,14 +227,14 @@ def test_the_log_of_a_moved_database_is_not_replayed(path: Path) -> None:
     back.abandon()
 
 
-def test_times_never_go_back(path: Path, writer: database.Writer) -> None:
+def test_times_never_go_back(path: Path, writer: Writer) -> None:
     """A wall clock that is set back does not make newer revisions older."""
     for now_ms in (5000, 3000, 4000, 6000):
         fill(writer, 1, now_ms=now_ms)
     assert ask(path, "SELECT at FROM revision ORDER BY rev") == [(5000,), (5000,), (5000,), (6000,)]
 
 
-def test_the_revision_of_a_time(writer: database.Writer) -> None:
+def test_the_revision_of_a_time(writer: Writer) -> None:
     """The newest one that is as old, at least the compacted one."""
     for now_ms in (1000, 2000, 2000, 3000):
         fill(writer, 1, now_ms=now_ms)
@@ -243,7 +244,7 @@ def test_the_revision_of_a_time(writer: database.Writer) -> None:
     assert [writer.revision_before(cutoff) for cutoff in cutoffs] == [2, 2, 2, 2, 3, 3, 4, 4]
 
 
-def test_the_revision_of_a_time_finds_its_way_over_holes(writer: database.Writer) -> None:
+def test_the_revision_of_a_time_finds_its_way_over_holes(writer: Writer) -> None:
     """Revisions that compaction removed are not needed to find the next one."""
     fill(writer, 1, now_ms=1000)
     for number in range(20):

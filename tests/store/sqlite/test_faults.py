@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,8 @@ from kubetrio.store.errors import StoreClosed, StoreUnavailable
 from kubetrio.store.model import Event, KeyValue, Range, Revision, Stamped
 from kubetrio.store.sqlite.errors import DatabaseUnusable, StoreBroken
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
+from kubetrio.store.sqlite.revisions import SqliteStore
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.store.sqlite.space import LOOKS_EACH_S
 from kubetrio.supervise import FIRST_PAUSE_S
 from kubetrio.testing.faults import ENOUGH, Faults, Lack
@@ -34,6 +35,7 @@ CONFIG = StoreConfig(
     wal_limit_pages=8,
     reserve_bytes=1,  # the smallest that there is
 )
+JOURNAL = replace(CONFIG, journal_bytes=32 * 1024)
 RECOVERED_S = LOOKS_EACH_S + 2 * FIRST_PAUSE_S
 OLD = "k/old"
 SAID = {
@@ -86,9 +88,9 @@ class Witness:
         if found and await self.write(key, lambda: store.delete(key, VALUE, expected=found)):
             del self.state[key]
 
-    async def live(self, directory: Path, faults: Faults) -> None:
+    async def live(self, directory: Path, faults: Faults, config: StoreConfig) -> None:
         """A life of a store: start, work, checkpoints, compactions, end."""
-        async with open_store(directory, CONFIG, seeded(1)) as store:
+        async with open_store(directory, config, seeded(1)) as store:
             self.started, self.unharmed = True, not faults.fired
             store.on_commit(self.announced)
             for key in ("k/a", "k/b", "k/a"):
@@ -102,11 +104,11 @@ class Witness:
                 await trio.sleep(RECOVERED_S)
                 assert await self.put(store, "k/late"), "it takes writes again"
 
-    async def check(self, directory: Path, *, broken: bool) -> None:
+    async def check(self, directory: Path, config: StoreConfig, *, broken: bool) -> None:
         """The next start finds what was answered and announced, and no more."""
         newest = self.before + len(self.events)
         assert [each.revision for each in self.events] == list(range(self.before + 1, newest + 1))
-        async with open_store(directory, CONFIG, seeded(1)) as store:
+        async with open_store(directory, config, seeded(1)) as store:
             head, floor = store.revision, store.compacted
             assert head == newest or (broken and head == newest + 1)  # it met the failed sync
             found = (await store.range(KEYS, at=newest)).items if newest >= floor else ()
@@ -124,11 +126,11 @@ class Witness:
             await store.create("k/next", VALUE)
 
 
-async def template(directory: Path, begin: str) -> Witness:
+async def template(directory: Path, begin: str, config: StoreConfig) -> Witness:
     """What a life begins with: nothing, a store that was closed, or one that was killed."""
     witness = Witness()
     if begin != "new":
-        async with open_store(directory, CONFIG, seeded(1)) as store:
+        async with open_store(directory, config, seeded(1)) as store:
             await witness.put(store, OLD)
             if begin == "killed":
                 shutil.copytree(directory, killed := directory.with_name("killed"))
@@ -146,8 +148,14 @@ def open_files() -> int:
 @pytest.mark.parametrize("begin", ["new", "closed", "killed"])
 @pytest.mark.parametrize("times", [1, ENOUGH], ids=["once", "from then on"])
 @pytest.mark.parametrize("lack", Lack)
+@pytest.mark.parametrize("config", [CONFIG, JOURNAL], ids=["log", "journal"])
 async def test_a_store_outlives_whatever_fails(
-    tmp_path: Path, autojump_clock: MockClock, lack: Lack, times: int, begin: str
+    tmp_path: Path,
+    autojump_clock: MockClock,
+    config: StoreConfig,
+    lack: Lack,
+    times: int,
+    begin: str,
 ) -> None:
     """Each operation in turn fails, once or with all that follow until there is enough again.
 
@@ -156,7 +164,7 @@ async def test_a_store_outlives_whatever_fails(
     sync of the log ends it.  What was answered is there afterwards, what was announced too, each
     event once.
     """
-    begun = await template(tmp_path / "template", begin)
+    begun = await template(tmp_path / "template", begin, config)
     number = 0
     with Faults(tmp_path) as faults:
         while True:
@@ -168,7 +176,7 @@ async def test_a_store_outlives_whatever_fails(
             faults.fail(lack, number, times)
             raised: list[BaseException] = []
             try:
-                await witness.live(directory, faults)
+                await witness.live(directory, faults, config)
             except* (OSError, DatabaseUnusable, StoreBroken, StoreClosed) as group:
                 raised = list(leaves(group))
             fired = faults.fired
@@ -184,7 +192,7 @@ async def test_a_store_outlives_whatever_fails(
                 assert not raised
             else:
                 assert lack is Lack.SYNCS
-            await witness.check(directory, broken=broken)
+            await witness.check(directory, config, broken=broken)
             shutil.rmtree(directory)
             if not fired or (witness.unharmed and begin != "killed"):
                 break  # what comes behind a start is the same for all

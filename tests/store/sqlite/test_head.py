@@ -14,7 +14,7 @@ from kubetrio.store.sqlite.database import FILE_NAME
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.head import Head, Noted, left_behind
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import StoreConfig
+from kubetrio.store.sqlite.settings import StoreConfig
 
 FULL = StoreConfig()
 NORMAL = StoreConfig(durability="normal")

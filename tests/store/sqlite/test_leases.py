@@ -14,9 +14,11 @@ from kubetrio.env import Env, seeded
 from kubetrio.store.model import Event, Range, Stamped
 from kubetrio.store.sqlite import leases
 from kubetrio.store.sqlite import statements as sql
-from kubetrio.store.sqlite.database import FILE_NAME, open_writer
+from kubetrio.store.sqlite.database import FILE_NAME
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.revisions import StoreConfig
+from kubetrio.store.sqlite.recovery import open_writer
+from kubetrio.store.sqlite.settings import StoreConfig
+from kubetrio.store.sqlite.writer import Writer
 
 ALL = Range("\x01", "\U0010ffff")
 VALUE = Stamped(b"<", b">")
@@ -120,7 +122,7 @@ async def test_leases_leave_nothing(tmp_path: Path, autojump_clock: MockClock) -
 def test_a_file_of_before_is_opened(tmp_path: Path) -> None:
     """Its schema is brought to this version, and what is in it stays."""
     path = tmp_path / FILE_NAME
-    writer = open_writer(path, now_ms=1000)
+    writer = open_writer(path, Writer, now_ms=1000)
     writer.begin(1000)
     writer.create("old", VALUE)
     writer.commit()
@@ -128,7 +130,7 @@ def test_a_file_of_before_is_opened(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE lease")
         db.execute("DELETE FROM migration WHERE version > 1")
-    writer = open_writer(path, now_ms=2000)
+    writer = open_writer(path, Writer, now_ms=2000)
     writer.begin(2000)
     _, events = writer.update("old", VALUE, 1, 500)
     writer.commit()

@@ -13,8 +13,9 @@ from kubetrio.store.errors import Compacted, FutureRevision
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite import statements as sql
-from kubetrio.store.sqlite.database import Writer
 from kubetrio.store.sqlite.reader import MAPPED_BYTES, MAPPED_FROM, PAGE_PROBE, UNREAD, Reader
+from kubetrio.store.sqlite.recovery import open_writer
+from kubetrio.store.sqlite.writer import Writer
 
 VALUE = Stamped(b"", b"x" * 500)
 ALL = Range.prefix("k")
@@ -23,7 +24,7 @@ ALL = Range.prefix("k")
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
     path = tmp_path / database.FILE_NAME
-    writer = database.open_writer(path, now_ms=1000)
+    writer = open_writer(path, Writer, now_ms=1000)
     yield writer
     writer.abandon()
 
@@ -119,7 +120,7 @@ def test_a_kept_snapshot_is_what_a_checkpoint_waits_for(reader: Reader, writer: 
     reader.keep(True)
     assert reader.get("k0/0", None) is not None
     fill(writer, 1)
-    writer._connection.set_busy_timeout(0)
+    writer.connection.set_busy_timeout(0)
     assert writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE) != (0, 0)
     reader.keep(False)
     assert writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE) == (0, 0)

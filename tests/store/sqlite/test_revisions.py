@@ -37,6 +37,7 @@ from kubetrio.store.sqlite.revisions import (
     SqliteStore,
     StoreConfig,
 )
+from kubetrio.store.sqlite.upkeep import Upkeep
 from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
 
 KEYS = Range.prefix("k")
@@ -501,7 +502,7 @@ async def test_reads_that_may_see_what_is_in_flight_wait_for_it(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(store.create, "k1", value())
         await wait_all_tasks_blocked()
-        with store._nothing_kept():
+        with store._upkeep.nothing_kept():
             nursery.start_soon(answers.note, "get", store.get("k1"))
             nursery.start_soon(answers.note, "count", store.count(KEYS))
             nursery.start_soon(answers.note, "range", store.range(KEYS))
@@ -630,7 +631,7 @@ async def test_the_log_is_checkpointed_while_writing(tmp_path: Path) -> None:
         for number in range(300):
             await store.create(f"k{number}", value(4000))
             assert await store.count(KEYS) == number + 1
-        assert store.wal_bytes < 150 * 4096
+        assert store._upkeep.log_bytes < 150 * 4096
         assert await store.count(KEYS) == 300
 
 
@@ -656,14 +657,14 @@ async def test_a_log_is_looked_at_when_it_has_grown(
 ) -> None:
     """Not with each commit while somebody keeps it from being emptied."""
     config = StoreConfig(durability="normal", checkpoint_pages=20, wal_limit_pages=10_000)
-    looks, checkpoint = 0, SqliteStore._checkpoint
+    looks, checkpoint = 0, Upkeep.checkpoint
 
-    async def counted(self: SqliteStore, copier: apsw.Connection) -> None:
+    async def counted(self: Upkeep, copier: apsw.Connection) -> None:
         nonlocal looks
         looks += 1
         await checkpoint(self, copier)
 
-    monkeypatch.setattr(SqliteStore, "_checkpoint", counted)
+    monkeypatch.setattr(Upkeep, "checkpoint", counted)
     async with open_store(tmp_path, config, seeded(1)) as store:
         await store.create("k", value())
         reader = Reader(tmp_path / FILE_NAME)
@@ -671,13 +672,13 @@ async def test_a_log_is_looked_at_when_it_has_grown(
         assert reader.get("k", None) is not None
         for number in range(200):
             await store.create(f"k{number}", value(4000))
-        grown = store.wal_bytes // 4096
+        grown = store._upkeep.log_bytes // 4096
         reader.close()
         assert grown > 400
         assert grown // 40 < looks <= grown // 20
         for number in range(20):
             await store.create(f"l{number}", value(4000))
-        assert store.wal_bytes // 4096 == grown  # used again from its beginning
+        assert store._upkeep.log_bytes // 4096 == grown  # used again from its beginning
 
 
 async def test_a_full_disk_does_not_fail_the_end(

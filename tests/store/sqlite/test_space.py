@@ -15,14 +15,15 @@ from kubetrio.store.sqlite import reserve
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.reserve import FILE_NAME
-from kubetrio.store.sqlite.revisions import SqliteStore, StoreConfig
+from kubetrio.store.sqlite.revisions import SqliteStore
+from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.store.sqlite.space import LOOKS_EACH_S, SAID_EACH_S
 from kubetrio.testing.environment import Fault, FaultyDisk
 
 KEYS = Range.prefix("k")
 CONFIG = StoreConfig(durability="normal", reserve_bytes=1 << 20)
 BEGINS = "The disk is full"
-ENDS = "There is room on the disk again"
+ENDS = "There is room again"
 VALUE = Stamped(b"", b"x" * 100)
 
 
@@ -157,7 +158,7 @@ async def test_the_log_says_when_it_begins_and_ends_and_in_between(
         await trio.sleep(LOOKS_EACH_S + 1)
     said = [record.getMessage() for record in caplog.records]
     assert len([text for text in said if text.startswith(BEGINS)]) == 1
-    assert said.count("The disk is still full") == 2
+    assert said.count("There is still no room") == 2
     assert said.count(ENDS) == 1
 
 

@@ -1,0 +1,125 @@
+"""Open the database behind whatever came before: an orderly stop, a crash, power loss.
+
+Everything here is synchronous; see `store.sqlite.database`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from kubetrio.logs import Log
+from kubetrio.store.model import Revision
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite import sync
+from kubetrio.store.sqlite.database import (
+    closed_on_failure,
+    connect,
+    create,
+    damaged,
+    migrate,
+    read_header,
+    unusable,
+)
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.head import Noted
+from kubetrio.store.sqlite.journal import beside, read
+from kubetrio.store.sqlite.writer import Writer
+
+W = TypeVar("W", bound=Writer)
+
+LOG = Log("kubetrio.store")
+
+
+def open_writer(
+    path: Path, make: Callable[[Path], W], *, now_ms: int, noted: Noted | None = None
+) -> W:
+    """Open or create the database, checking it whole after an unclean stop.
+
+    What a journal has that the database lacks is written, and the journal goes.
+
+    Args:
+        path: database file.
+        make: opens the connection.
+        now_ms: wall clock.
+        noted: what the run before left when it did not end in order; None also to take the file
+            as it is.
+
+    Raises:
+        DatabaseUnusable: foreign, corrupt, newer, or without what was answered; the file is as it
+            was.
+        OSError: the directory cannot be written.
+    """
+    log = path.with_name(path.name + "-wal")
+    if not path.exists() or path.stat().st_size == 0:
+        if log.exists() and log.stat().st_size:
+            # SQLite would replay it over the new file; and it may be the rest of a moved database.
+            raise DatabaseUnusable(
+                f"{log} is the log of a database that is not there: move it away with its database"
+            )
+        _refuse_loss(path, 0, noted)
+        path.unlink(missing_ok=True)
+        try:
+            create(path, now_ms)
+        except apsw.Error as error:
+            raise unusable(path, "made", error) from error
+    read_header(path)
+    logged = log.exists()
+    try:
+        connection = connect(path)
+        with closed_on_failure(connection):
+            unclean = connection.execute(sql.GET_META, ("clean",)).get != 1
+            if unclean or noted is not None:
+                found = connection.execute("PRAGMA quick_check(5)").get
+                if found != "ok":
+                    raise damaged(path, found if isinstance(found, str) else "; ".join(found))
+            migrate(connection, now_ms)
+        connection.close()
+        writer = make(path)
+        with writer.given_up_on_failure():
+            _catch_up(path, writer, noted)
+            if unclean and not logged and noted is None:
+                LOG.warning(
+                    "The write-ahead log of an unclean stop is not there: if it held writes, they "
+                    "are lost",
+                    file=str(log),
+                )
+            with contextlib.suppress(apsw.FullError):  # then with the first write
+                writer.mark(clean=False)
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+        raise damaged(path, error) from error
+    except apsw.Error as error:
+        raise unusable(path, "opened", error) from error
+    return writer
+
+
+def _catch_up(path: Path, writer: Writer, noted: Noted | None) -> None:
+    """Write what the journal has, unless the database would lack what was answered all the same."""
+    place = beside(path)
+    journaled = read(place)
+    if journaled is None or not journaled.records:
+        _refuse_loss(path, writer.revision, noted)
+    else:
+        with writer.replaying(journaled):
+            _refuse_loss(path, writer.revision, noted)
+        with path.with_name(path.name + "-wal").open("rb") as log:
+            sync.fdatasync(log.fileno())
+        LOG.info("The journal is in the database", revision=writer.revision)
+    if journaled is not None:
+        with contextlib.suppress(OSError):  # where it stays it changes nothing
+            place.unlink()
+
+
+def _refuse_loss(path: Path, revision: Revision, noted: Noted | None) -> None:
+    """Refuse a file that lacks what was answered."""
+    if noted is None or not noted.holds or noted.revision <= revision:
+        return
+    raise DatabaseUnusable(
+        f"{path} ends at revision {revision}, and revision {noted.revision} was answered before "
+        f"the server was killed: {noted.revision - revision} revisions are lost, with {path}-wal. "
+        "Bring that file or a backup back, or go on without them with --accept-data-loss"
+    )

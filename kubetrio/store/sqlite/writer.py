@@ -1,0 +1,429 @@
+"""The one writing connection of the database.
+
+Everything here is synchronous; see `store.sqlite.database`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from math import ceil
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
+from kubetrio.store.model import (
+    Change,
+    Event,
+    EventType,
+    KeyValue,
+    Revision,
+    Stamped,
+    reopened,
+)
+from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.database import BUSY_TIMEOUT_MS, FILE_NAME, closed_on_failure, connect
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.journal import Journaled, Record
+
+T = TypeVar("T")
+Wrote = tuple[T, Sequence[Event]]  # what the writer is answered, and what happened
+
+CACHE_KIB = 16384
+
+
+class Writer:
+    """The one writing connection: applies writes to an open transaction and commits it.
+
+    A commit is not synced: ``synchronous=FULL`` is ``NORMAL`` and a sync of the write-ahead log
+    behind each commit (sqlite.org/pragma.html), and `store.sqlite.commits` does that beside the
+    event loop.
+
+    Args:
+        path: database file.
+        cache_kib: page cache, KiB.
+
+    Attributes:
+        connection: the connection.
+        revision: newest revision of the open transaction.
+        compacted: newest compacted revision.
+        newest_ms: time of the newest revision.
+        wal_pages: pages of the write-ahead log.
+    """
+
+    def __init__(self, path: Path, *, cache_kib: int = CACHE_KIB) -> None:
+        self.connection = connect(path, synchronous="NORMAL", cache_kib=cache_kib)
+        self._execute = self.connection.execute
+        self.wal_pages = 0
+        self._marked = False
+        with closed_on_failure(self.connection):
+            self.revision: Revision = self._execute(sql.HEAD).get
+            self.compacted: Revision = self._execute(sql.GET_META, ("compacted",)).get
+            self.newest_ms: int = self._execute(sql.NEWEST_AT).get or 0
+            self.connection.set_wal_hook(self._on_wal)
+
+    def _on_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self.wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def begin(self, now_ms: int) -> None:
+        """Open a transaction whose writes carry a time (`Clock`) that never goes back."""
+        self.newest_ms = max(self.newest_ms, now_ms)
+        self._enter()
+        if not self._marked:  # there was no room for it when the file was opened
+            self._execute(sql.SET_META, ("clean", 0))
+
+    def commit(self) -> None:
+        """Put the open transaction into the log."""
+        self._leave()
+        self._marked = True
+
+    def rollback(self, revision: Revision) -> None:
+        """Forget the open transaction; `revision` is the newest committed one."""
+        with contextlib.suppress(apsw.Error):  # SQLite may have rolled back by itself
+            self._undo()
+        self.revision = revision
+
+    # ------------------------------------------------------------------ what a journal changes
+
+    @property
+    def quick(self) -> bool:
+        """Whether a commit of a moderate size takes microseconds."""
+        return True
+
+    @property
+    def flush_due(self) -> bool:
+        """Whether `flush` should be called."""
+        return False
+
+    def flush(self) -> None:
+        """Commit what only a journal makes durable; without one there is nothing."""
+
+    def _enter(self) -> None:
+        """Open a transaction."""
+        self._execute(sql.BEGIN)
+
+    def _leave(self) -> None:
+        """Commit it."""
+        self._execute(sql.COMMIT)
+
+    def _undo(self) -> None:
+        """Roll it back."""
+        self._execute(sql.ROLLBACK)
+
+    def _note(
+        self,
+        done: EventType,
+        key: str,
+        value: bytes,
+        hole: int,
+        previous: tuple[Revision, bytes] = (0, b""),
+        ttl_ms: int = 0,
+    ) -> None:
+        """Called with each write: what it did, with its complete value and that before it."""
+
+    def _note_compaction(self, to: Revision) -> None:
+        """Called with each compaction."""
+
+    # ------------------------------------------------------------------ writes
+
+    def _append(
+        self,
+        key: str,
+        kind: EventType,
+        created: Revision,
+        before: tuple[Revision, int] | None,
+        stamped: bytes,
+    ) -> None:
+        """Add a row to the log, under the next revision."""
+        revision = self.revision + 1
+        previous = before[0] if before else None
+        self._execute(
+            sql.APPEND, (revision, key, int(kind), created, previous, self.newest_ms, stamped)
+        )
+        if before:
+            self._execute(sql.ADD_HISTORY, (key, before[0], revision, before[1]))
+        self.revision = revision
+
+    def create(self, key: str, value: Stamped, ttl_ms: int = 0) -> Wrote[KeyValue]:
+        """Apply a creation.
+
+        Args:
+            key: the key.
+            value: what it becomes.
+            ttl_ms: how long it stays if it is not written again; 0 for good.
+
+        Raises:
+            KeyExists: the key is there.
+        """
+        revision = self.revision + 1
+        stamped = value.at(revision)
+        try:
+            self._execute(sql.ADD_CURRENT, (key, revision, len(stamped)))
+        except apsw.ConstraintError:
+            if self._execute(sql.FIND, (key,)).fetchone() is None:
+                raise  # what is wrong is something else
+            raise KeyExists(key) from None
+        self._append(key, EventType.CREATED, revision, None, stamped)
+        self._note(EventType.CREATED, key, stamped, value.hole, ttl_ms=ttl_ms)
+        if ttl_ms:
+            self._lease(value, ttl_ms)
+        event = Event(revision, key, EventType.CREATED, stamped, None)
+        return KeyValue(key, stamped, revision, revision), (event,)
+
+    def _find(self, key: str, expected: Revision) -> tuple[Revision, int, bytes]:
+        """Create revision, size and bytes of a key that must be at `expected`."""
+        row = self._execute(sql.FIND, (key,)).fetchone()
+        if row is None:
+            raise KeyMissing(key)
+        if row[0] != expected:
+            raise RevisionMismatch(key, row[0])
+        return row[1], row[2], row[3]
+
+    def update(
+        self, key: str, value: Stamped, expected: Revision, ttl_ms: int = 0
+    ) -> Wrote[KeyValue]:
+        """Apply a replacement; what the value before had of its time to live is void.
+
+        Args:
+            key: the key.
+            value: what it becomes.
+            expected: revision it must be at.
+            ttl_ms: as of `create`.
+
+        Raises:
+            KeyMissing: the key is not there.
+            RevisionMismatch: the key is at another revision.
+        """
+        created, size, previous = self._find(key, expected)
+        revision = self.revision + 1
+        stamped = value.at(revision)
+        self._append(key, EventType.UPDATED, created, (expected, size), stamped)
+        self._execute(sql.MOVE_CURRENT, (revision, len(stamped), key))
+        self._note(EventType.UPDATED, key, stamped, value.hole, (expected, previous), ttl_ms)
+        if ttl_ms:
+            self._lease(value, ttl_ms)
+        event = Event(revision, key, EventType.UPDATED, stamped, previous)
+        return KeyValue(key, stamped, revision, created), (event,)
+
+    def delete(self, key: str, last: Stamped, expected: Revision) -> Wrote[KeyValue]:
+        """Apply a deletion; raises as `update`."""
+        created, size, previous = self._find(key, expected)
+        revision = self.revision + 1
+        stamped = last.at(revision)
+        self._append(key, EventType.DELETED, created, (expected, size), stamped)
+        self._execute(sql.DROP_CURRENT, (key,))
+        self._note(EventType.DELETED, key, stamped, last.hole, (expected, previous))
+        event = Event(revision, key, EventType.DELETED, stamped, previous)
+        return KeyValue(key, stamped, revision, created), (event,)
+
+    def write_all(self, changes: Sequence[Change]) -> Wrote[None]:
+        """Apply all changes of some keys, or none of them.
+
+        Raises:
+            KeyExists: a key that is to be created is there.
+            KeyMissing: another is not there.
+            RevisionMismatch: it is at another revision.
+        """
+        for change in changes:
+            if change.type is not EventType.CREATED:
+                self._find(change.key, change.expected)
+            elif self._execute(sql.FIND, (change.key,)).fetchone() is not None:
+                raise KeyExists(change.key)
+        events: list[Event] = []
+        for kind, key, value, expected, ttl_s in changes:
+            ttl_ms = ceil(ttl_s * 1000)
+            if kind is EventType.CREATED:
+                events += self.create(key, value, ttl_ms)[1]
+            elif kind is EventType.UPDATED:
+                events += self.update(key, value, expected, ttl_ms)[1]
+            else:
+                events += self.delete(key, value, expected)[1]
+        return None, events
+
+    @contextlib.contextmanager
+    def replaying(self, journaled: Journaled) -> Iterator[None]:
+        """Commit what a journal has and the database lacks, unless the block fails.
+
+        Raises:
+            DatabaseUnusable: it is not the journal of this database.
+        """
+        self._execute(sql.BEGIN)
+        try:
+            self.replay(journaled)
+            yield
+            self._execute(sql.COMMIT)
+        except BaseException:
+            with contextlib.suppress(apsw.Error):
+                self._execute(sql.ROLLBACK)
+            raise
+
+    def replay(self, journaled: Journaled) -> None:
+        """Make the writes of a journal again that the database does not have, in a transaction.
+
+        Raises:
+            DatabaseUnusable: they are not those of this database.
+        """
+        base, records = journaled
+        if records and base > self.revision:
+            raise DatabaseUnusable(
+                f"{FILE_NAME} ends at revision {self.revision}, its journal begins after {base}: "
+                "bring the database back that belongs to it, or move the journal away"
+            )
+        try:
+            revision = base
+            for record in records:
+                if record.type is None:
+                    if record.previous > self.compacted:
+                        self._drop_until(record.previous)
+                        self.compacted = record.previous
+                    continue
+                revision += 1
+                if revision > self.revision:
+                    self._replay(record)
+        except (StoreError, ValueError, zlib.error) as error:
+            raise DatabaseUnusable(
+                f"the journal is not that of {FILE_NAME} ({error}): bring the database back that "
+                "belongs to it, or move the journal away"
+            ) from error
+
+    def _replay(self, record: Record) -> None:
+        self.newest_ms = max(self.newest_ms, record.at_ms)
+        revision = self.revision + 1
+        if record.type is EventType.CREATED:
+            key, value = record.key_and_value()
+            self.create(key, reopened(value, record.hole, revision), record.ttl_ms)
+            return
+        key, before = self._execute(sql.KEY_AND_VALUE, (record.previous,)).get or ("", b"")
+        stamped = reopened(record.value(before), record.hole, revision)
+        if record.type is EventType.UPDATED:
+            self.update(key, stamped, record.previous, record.ttl_ms)
+        else:
+            self.delete(key, stamped, record.previous)
+
+    def _lease(self, value: Stamped, ttl_ms: int) -> None:
+        """Note until when the newest revision stays, and how its value is stamped again."""
+        self._execute(sql.ADD_LEASE, (self.newest_ms + ttl_ms, self.revision, value.hole))
+
+    def next_lease(self) -> int | None:
+        """When the first time to live is over, None when there is none; not in a transaction."""
+        at: int | None = self._execute(sql.NEXT_LEASE).get
+        return at
+
+    def expire(self, now_ms: int, most: int, max_bytes: int) -> Wrote[bool]:
+        """Apply the deletion of what has lived out its time; whether there may be more of it.
+
+        Args:
+            now_ms: the time, by `Clock`.
+            most: leases to look at.
+            max_bytes: of values that are deleted, but for the first.
+        """
+        events: list[Event] = []
+        due: list[Any] = self._execute(sql.DUE, (now_ms, most)).fetchall()
+        for at, revision, hole, key, size in due:
+            if key is not None:  # else it was written again, or deleted
+                if events and size > max_bytes:
+                    return True, events
+                max_bytes -= size
+                value = self._find(key, revision)[2]
+                events += self.delete(key, reopened(value, hole, revision), revision)[1]
+            self._execute(sql.DROP_LEASE, (at, revision))
+        return len(due) == most, events
+
+    def compact(self, to: Revision) -> None:
+        """Drop what only revisions older than `to` can see, in one transaction."""
+        self._enter()
+        try:
+            self._drop_until(to)
+            self._note_compaction(to)
+            self._leave()
+        except (apsw.Error, OSError):
+            self.rollback(self.revision)
+            raise
+        self.compacted = to
+
+    def _drop_until(self, to: Revision) -> None:
+        """Drop it in the open transaction."""
+        bounds = (self.compacted, to)
+        for statement in (sql.COMPACT_HISTORY, sql.COMPACT_REPLACED, sql.COMPACT_DELETIONS):
+            self._execute(statement, bounds)
+        self._execute(sql.SET_META, ("compacted", to))
+
+    def revision_before(self, cutoff_ms: int) -> Revision:
+        """Newest revision written at or before a time, at least the compacted one.
+
+        Times that are ahead of the newest one were made by former versions while the wall clock
+        was ahead, and are behind all that came later.
+        """
+        low, high = self.compacted, self.revision
+        while low < high:
+            middle = (low + high + 1) // 2
+            row = self._execute(sql.AGE_PROBE, (middle,)).fetchone()
+            if row is not None and (row[1] <= cutoff_ms or row[1] > self.newest_ms):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def vacuum(self, pages: int) -> int:
+        """Give back up to `pages` free pages; returns how many are still free."""
+        self.connection.pragma("incremental_vacuum", pages)
+        free: int = self.connection.pragma("freelist_count")
+        return free
+
+    def pages(self) -> int:
+        """Pages of the file, with all of the log copied into it."""
+        count: int = self.connection.pragma("page_count")
+        return count
+
+    def free_pages(self) -> int:
+        """Pages of the file that hold nothing."""
+        free: int = self.connection.pragma("freelist_count")
+        return free
+
+    def kept(self) -> int:
+        """Revisions that the log has."""
+        count: int = self._execute(sql.COUNT_REVISIONS).get
+        return count
+
+    def checkpoint(self, mode: int, *, wait: bool = True) -> tuple[int, int]:
+        """Copy the log into the file; returns (frames in the log, frames copied).
+
+        Args:
+            mode: of SQLite: ``RESTART`` for a log that begins anew, ``TRUNCATE`` for an empty one.
+            wait: for readers that hold it, within the busy time-out.
+        """
+        self.flush()
+        self.connection.set_busy_timeout(BUSY_TIMEOUT_MS if wait else 0)
+        try:
+            done = self.connection.wal_checkpoint(mode=mode)
+        except apsw.BusyError:
+            return (self.wal_pages, 0)  # readers hold it; the next round goes on
+        finally:
+            self.connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        self.wal_pages = done[0]
+        return done
+
+    def mark(self, *, clean: bool) -> None:
+        """Note whether the file is in use (a crash leaves the note) or was closed in order."""
+        self._execute(sql.SET_META, ("clean", int(clean)))
+        self._marked = True
+
+    def close(self) -> None:
+        """Close in order: note it, empty the log, close."""
+        self.flush()
+        self.mark(clean=True)
+        self.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self.connection.close()
+
+    def abandon(self) -> None:
+        """Close as a crash would, for tests and failed starts; calling it twice is fine."""
+        self.connection.close()
+
+    def given_up_on_failure(self) -> AbstractContextManager[None]:
+        """Abandon it when the block fails."""
+        return closed_on_failure(self.connection)
