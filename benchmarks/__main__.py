@@ -21,6 +21,7 @@ from benchmarks import (
     rows_audit,
     rows_custom,
     rows_elephant,
+    rows_fixture,
     rows_growth,
     rows_inside,
     rows_isolation,
@@ -29,6 +30,7 @@ from benchmarks import (
     rows_overload,
     rows_rbac,
     rows_request,
+    rows_single,
     rows_start,
     rows_stream,
     rows_watch,
@@ -55,6 +57,8 @@ ROWS = (
     + rows_rbac.ROWS
     + rows_custom.ROWS
     + rows_inside.ROWS
+    + rows_fixture.ROWS
+    + rows_single.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 
@@ -83,6 +87,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--prepared", type=Path, metavar="DIR", help="keep large data directories there for later"
     )
+    made.add_argument(
+        "--single-file",
+        type=lambda name: Path(name).absolute(),
+        metavar="FILE",
+        default=os.environ.get("KUBETRIO_SINGLE_FILE") or None,
+        help="the executable that singlefile/build.py made, for rows about it",
+    )
     made.add_argument("--json", type=Path, metavar="FILE", help="write all rounds there")
     return made
 
@@ -95,7 +106,7 @@ def subjects(options: argparse.Namespace, folder: Path) -> list[Subject]:
     """
     found: list[Subject] = []
     if not options.only_against:
-        found.append(Kubetrio(folder, options.server_flag, options.prepared))
+        found.append(Kubetrio(folder, options.server_flag, options.prepared, options.single_file))
     if options.against:
         url = urlsplit(options.against)
         if url.scheme != "https" or not url.hostname:

@@ -7,7 +7,7 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import tools
@@ -98,9 +98,12 @@ class Background:
     Args:
         command: argv.
         log: file for stdout and stderr.
+        environ: all of its variables; ours when None.
     """
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None
+    ) -> None:
         self.log = log
         self.started = perf_counter()
         with log.open("wb") as output:
@@ -110,6 +113,7 @@ class Background:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=tools.ROOT,
+                env=environ,
             )
         self.pid = self._process.pid
         self._ready = False

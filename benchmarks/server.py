@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,12 @@ class ServerProcess:
 
 
 def start(
-    data_dir: Path, flags: Sequence[str] = (), *, allowed: Sequence[str] = ()
+    data_dir: Path,
+    flags: Sequence[str] = (),
+    *,
+    allowed: Sequence[str] = (),
+    command: Sequence[str] = COMMAND,
+    environ: Mapping[str, str] | None = None,
 ) -> ServerProcess:
     """Start kubetrio on a data directory, which may be empty, and wait until it is ready.
 
@@ -50,6 +55,8 @@ def start(
         data_dir: where it keeps its data.
         flags: more flags.
         allowed: users who may do everything.
+        command: what serves, where there are no such users.
+        environ: all of its variables; ours when None.
 
     Raises:
         BenchError: it ended, or is not ready within 30 seconds.
@@ -60,7 +67,7 @@ def start(
     tokens.write_text(TOKENS)
     process = Background(
         [
-            *((*PERMISSIVE, ",".join(allowed), "serve") if allowed else COMMAND),
+            *((*PERMISSIVE, ",".join(allowed), "serve") if allowed else command),
             *("--data-dir", str(data_dir)),
             *("--bind-address", "127.0.0.1", "--secure-port", "0"),
             *("--token-auth-file", str(tokens)),
@@ -68,6 +75,7 @@ def start(
             *flags,
         ],
         beside / f"{data_dir.name}.log",
+        environ,
     )
     try:
         port = int(process.wait_for(READY_LINE))

@@ -119,51 +119,63 @@ class Kubetrio:
         folder: for data directories; its disk is what durable writes are measured on.
         flags: more flags for the server.
         prepared: where large data directories are looked for and left; None for `folder`.
+        single_file: the executable that holds the server, None where there is none.
     """
 
     label = "kubetrio"
 
     def __init__(
-        self, folder: Path, flags: Sequence[str] = (), prepared: Path | None = None
+        self,
+        folder: Path,
+        flags: Sequence[str] = (),
+        prepared: Path | None = None,
+        single_file: Path | None = None,
     ) -> None:
         self._folder = folder
         self._prepared = prepared or folder
-        self._flags = tuple(flags)
         self._numbers = itertools.count()
+        self.flags = tuple(flags)
+        self.single_file = single_file
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """A new directory for the length of a block."""
+        made = self._folder / f"server-{next(self._numbers)}"
+        made.mkdir()
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
 
     @contextlib.contextmanager
     def start_up(self) -> Iterator[ServerProcess]:
         """A start on an empty data directory."""
-        data_dir = self._folder / f"server-{next(self._numbers)}" / "data"
-        started = server.start(data_dir, self._flags)
-        try:
-            yield started
-        finally:
-            started.process.stop()
-            shutil.rmtree(data_dir.parent, ignore_errors=True)
-
-    @contextlib.contextmanager
-    def restarts(self, prepare: Callable[[Running], None]) -> Iterator[Start]:
-        """See `Subject`."""
-        data_dir = self._folder / f"server-{next(self._numbers)}" / "data"
-
-        @contextlib.contextmanager
-        def start() -> Iterator[ServerProcess]:
-            started = server.start(data_dir, self._flags)
+        with self.folder() as folder:
+            started = server.start(folder / "data", self.flags)
             try:
                 yield started
             finally:
                 started.process.stop()
 
-        try:
+    @contextlib.contextmanager
+    def restarts(self, prepare: Callable[[Running], None]) -> Iterator[Start]:
+        """See `Subject`."""
+        with self.folder() as folder:
+
+            @contextlib.contextmanager
+            def start() -> Iterator[ServerProcess]:
+                started = server.start(folder / "data", self.flags)
+                try:
+                    yield started
+                finally:
+                    started.process.stop()
+
             with start() as first:
                 run = Running(
                     endpoint=first.endpoint, pids=(first.process.pid,), namespace=NAMESPACE
                 )
                 prepare(run)
             yield start
-        finally:
-            shutil.rmtree(data_dir.parent, ignore_errors=True)
 
     @contextlib.contextmanager
     def running(
@@ -176,7 +188,7 @@ class Kubetrio:
             if kept
             else self._folder / f"server-{next(self._numbers)}" / "data"
         )
-        started = server.start(data_dir, (*self._flags, *flags), allowed=allowed)
+        started = server.start(data_dir, (*self.flags, *flags), allowed=allowed)
         try:
             run = Running(
                 endpoint=started.endpoint,
@@ -201,7 +213,7 @@ class Kubetrio:
             # Beside it, so that the rename at the end stays on one disk.
             making = self._prepared / f"making-{objects}"
             shutil.rmtree(making, ignore_errors=True)  # of a run that was interrupted
-            started = server.start(making / "data", self._flags)
+            started = server.start(making / "data", self.flags)
             try:
                 run = Running(endpoint=started.endpoint, pids=(), namespace=NAMESPACE)
                 create_namespace(run)
