@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kubetrio.auth.authenticate import HeaderAuthenticator, TokenAuthenticator
 from kubetrio.auth.background import Background
@@ -24,7 +25,6 @@ from kubetrio.auth.jwtconfig import (
     JwtAuthenticator,
     parse,
 )
-from kubetrio.auth.jwtissuers import JwtIssuers
 from kubetrio.auth.requestheaders import HeaderNames, RequestHeaders
 from kubetrio.auth.signed import ALGORITHMS
 from kubetrio.auth.strictconfig import StrictError
@@ -32,13 +32,15 @@ from kubetrio.auth.tokencache import CachedTokens, families_of
 from kubetrio.auth.tokenwebhook import VERSIONS, WebhookTokens
 from kubetrio.config import Authenticators, Config
 from kubetrio.env import Env
-from kubetrio.kinds.authentication.configuration import ConfigurationError, compiled
 from kubetrio.logs import Log
 from kubetrio.machinery.gotext import quote
 from kubetrio.metrics import Metrics
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.outgoing.target import TargetError, from_kubeconfig
 from kubetrio.reloading import Reloader
+
+if TYPE_CHECKING:
+    from kubetrio.auth.jwtissuers import JwtIssuers
 
 log = Log("kubetrio.server")
 ISSUED_S = 10.0
@@ -110,12 +112,15 @@ def methods(
         log.warning(TOO_OPEN)
         made.anonymous = Anonymous(enabled=False)
     background, caches = Background(), list[CachedTokens]()
-    try:
-        issuers = compiled(said, own)
-    except ConfigurationError as error:
-        raise MethodError(str(error)) from error
     file = chosen.authentication_config
-    if issuers or file is not None:
+    if said.jwt or file is not None:
+        from kubetrio.auth.jwtissuers import JwtIssuers
+        from kubetrio.kinds.authentication.configuration import ConfigurationError, compiled
+
+        try:
+            issuers = compiled(said, own)
+        except ConfigurationError as error:
+            raise MethodError(str(error)) from error
         algorithms: Sequence[str] = chosen.oidc_signing_algs or ("RS256",)
         jwt = JwtIssuers(
             issuers, ALGORITHMS if file is not None else algorithms, outgoing, env, server_id()

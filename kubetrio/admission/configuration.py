@@ -14,7 +14,6 @@ import orjson
 
 from kubetrio.schema.structural_shapes import Field, Shape, ShapeKind, Struct
 from kubetrio.schema.structural_strict import Walk
-from kubetrio.wire import yamlwire
 from kubetrio.wire.gojson import GoJsonError, Parsed, parse
 from kubetrio.wire.jsonwire import find_kind
 
@@ -142,12 +141,17 @@ def decode_unversioned(data: bytes, shape: Shape) -> Object:
 
 def _parsed(data: bytes) -> tuple[Parsed, str]:
     """The value, and what strict decoding says of its duplicate keys."""
-    try:
-        if data.lstrip().startswith(b"{"):
+    if data.lstrip().startswith(b"{"):
+        try:
             return parse(data), ""
+        except GoJsonError as error:
+            raise ConfigurationError(
+                f"couldn't get version/kind; json parse error: {error}"
+            ) from None
+    from kubetrio.wire import yamlwire
+
+    try:
         document = yamlwire.decode(data)
-    except GoJsonError as error:
-        raise ConfigurationError(f"couldn't get version/kind; json parse error: {error}") from None
     except yamlwire.YamlError as error:
         raise ConfigurationError(f"error converting YAML to JSON: {error}") from None
     return Parsed(document.value), document.strict_error

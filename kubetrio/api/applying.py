@@ -5,14 +5,17 @@ Source: docs "Server-Side Apply"; KEP-555.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubetrio.api import bodies
 from kubetrio.api.request import Request, truthy
 from kubetrio.machinery.status import bad_request
 from kubetrio.resources.operations import Configuration
-from kubetrio.wire import cborwire, gojson, yamlwire
+from kubetrio.wire import cborwire, gojson
 from kubetrio.wire.negotiate import APPLY_CBOR_PATCH
+
+if TYPE_CHECKING:
+    from kubetrio.wire import yamlwire
 
 Object = dict[str, Any]
 
@@ -23,6 +26,8 @@ def _configuration(request: Request) -> yamlwire.Document:
     Raises:
         ApiError: 400, not YAML or JSON, or not an object.
     """
+    from kubetrio.wire import yamlwire
+
     if request.patch_type == APPLY_CBOR_PATCH:
         try:
             return _object(yamlwire.Document(cborwire.decode(request.body)), "CBOR")

@@ -18,7 +18,6 @@ from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.names_validation import dns1123_subdomain
 from kubetrio.machinery.remember import keep
 from kubetrio.machinery.status import Cause
-from kubetrio.wire import yamlwire
 
 log = Log("kubetrio.audit")
 API_VERSION = "audit.k8s.io/v1"
@@ -268,6 +267,8 @@ def parse(data: bytes) -> Policy:
     Raises:
         PolicyError: it is no policy.
     """
+    from kubetrio.wire import yamlwire
+
     try:
         document = yamlwire.decode(data)
     except ValueError as error:

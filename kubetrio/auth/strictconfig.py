@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.machinery.gotext import quote
-from kubetrio.wire import gojson, yamlwire
+from kubetrio.wire import gojson
 
 MOST_BYTES = 3 * 1024 * 1024
 _FIND_KIND = (
@@ -89,13 +89,16 @@ def decode(
 
 def _read(data: bytes) -> tuple[Any, list[str]]:
     """The value, and what is said of repeated fields."""
-    try:
-        if data.lstrip().startswith(b"{"):
+    if data.lstrip().startswith(b"{"):
+        try:
             parsed = gojson.parse(data)
-            return parsed.value, [f"duplicate field {quote(one)}" for one in parsed.duplicates]
+        except gojson.GoJsonError as error:
+            raise StrictError(f"couldn't get version/kind; json parse error: {error}") from None
+        return parsed.value, [f"duplicate field {quote(one)}" for one in parsed.duplicates]
+    from kubetrio.wire import yamlwire
+
+    try:
         document = yamlwire.decode(data)
-    except gojson.GoJsonError as error:
-        raise StrictError(f"couldn't get version/kind; json parse error: {error}") from None
     except yamlwire.YamlError as error:
         raise StrictError(f"couldn't get version/kind; json parse error: {error}") from None
     value = _sorted(document.value)

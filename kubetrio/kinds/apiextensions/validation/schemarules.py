@@ -6,14 +6,15 @@ Source: docs "Extend the Kubernetes API with CustomResourceDefinitions" (validat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubetrio.cel.engine import NOT_INSTALLED, Missing
-from kubetrio.cel.ruleproblems import Finding, rule_problems
-from kubetrio.cel.schemas import untyped
 from kubetrio.kinds.common.checks import Json
 from kubetrio.machinery.fielderrors import forbidden, internal, invalid
 from kubetrio.machinery.status import Cause
+
+if TYPE_CHECKING:
+    from kubetrio.cel.ruleproblems import Finding
 
 _MEMBERS = {
     "rule": "",
@@ -46,6 +47,9 @@ def compile_rules(schema: Json, path: str, stored: bool) -> Sequence[Cause]:
         path: its path.
         stored: whether the schema is stored already.
     """
+    from kubetrio.cel.ruleproblems import rule_problems
+    from kubetrio.cel.schemas import untyped
+
     out: list[Cause] = []
     try:
         for place in untyped(schema):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kubetrio.kinds.core.validation.services import cluster_ips
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.machinery.status import Cause
 
@@ -37,6 +36,8 @@ def complete_families(spec: Spec, was: Spec | None, configured: Sequence[str]) -
         return []
     if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = _policy(spec, was)
+    from kubetrio.kinds.core.validation.services import cluster_ips
+
     causes: list[Cause] = []
     cluster_ips(spec, causes, (was or {}).get("clusterIPs") or ())
     if causes:
