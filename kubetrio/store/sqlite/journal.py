@@ -6,7 +6,7 @@ many writes and each of them is durable by a record here: the value, compressed 
 that it replaces.  A *flush* commits the transaction, in which a page that many writes changed
 stands once, and begins the journal anew.  After a crash the records are written again.
 
-    header   4,096 bytes: magic, generation, base revision, checksum
+    header   4,096 bytes: magic, generation, base revision, what the database had there, checksum
     frame    length, checksum, records of one batch, in order; revisions follow the base one by one
     record   what was done, the revision that was replaced, time, time to live, hole, value;
              or, for a compaction, its revision alone
@@ -37,9 +37,9 @@ from kubetrio.store.sqlite.sync import sync_directory
 
 FILE_NAME = "kubetrio.journal"
 MAGIC = b"ktjrnl01"
-HEADER = struct.Struct("<8sQQI")
+HEADER = struct.Struct("<8sQQII")
 HEADER_BYTES = 4096
-SEED = struct.Struct("<QQ")
+SEED = struct.Struct("<QQI")
 FRAME = struct.Struct("<II")
 RECORD = struct.Struct("<BQqqiI")
 MODE = 0o600
@@ -93,16 +93,23 @@ class Journaled(NamedTuple):
 
     Args:
         base: revision of the database when it began.
+        mark: what tells the database that had it from others (`mark_of`).
         records: writes, of the revisions after it one by one, and compactions between them.
     """
 
     base: Revision
+    mark: int
     records: Sequence[Record]
 
     @property
     def newest(self) -> Revision:
         """Revision of the last write."""
         return self.base + sum(record.type is not None for record in self.records)
+
+
+def mark_of(key: str, value: bytes) -> int:
+    """What tells databases of the same newest revision from each other: a sum of its row."""
+    return zlib.crc32(value, zlib.crc32(key.encode()))
 
 
 def beside(database: Path) -> Path:
@@ -132,22 +139,22 @@ def read(path: Path) -> Journaled | None:
     found = _header(header)
     if found is None:
         return None
-    generation, base = found
-    return Journaled(base, list(_records(body, _seed(generation, base))))
+    _, base, mark = found
+    return Journaled(base, mark, list(_records(body, _seed(*found))))
 
 
-def _header(header: bytes) -> tuple[int, Revision] | None:
-    """Generation and base; None where there is none, as when its first write did not get there."""
+def _header(header: bytes) -> tuple[int, Revision, int] | None:
+    """Generation, base and mark; None for what is none, as a file that was only begun."""
     if len(header) < HEADER.size:
         return None
-    magic, generation, base, checksum = HEADER.unpack_from(header)
-    if magic != MAGIC or checksum != _seed(generation, base):
+    magic, generation, base, mark, checksum = HEADER.unpack_from(header)
+    if magic != MAGIC or checksum != _seed(generation, base, mark):
         return None
-    return generation, base
+    return generation, base, mark
 
 
-def _seed(generation: int, base: Revision) -> int:
-    return zlib.crc32(SEED.pack(generation, base))
+def _seed(generation: int, base: Revision, mark: int) -> int:
+    return zlib.crc32(SEED.pack(generation, base, mark))
 
 
 def _records(body: bytes, seed: int) -> Iterator[Record]:
@@ -176,6 +183,7 @@ class Journal:
         path: where it is; made anew.
         size: bytes of its file.
         base: revision of the database.
+        mark: of it.
 
     Attributes:
         newest: revision of the newest record.
@@ -186,7 +194,7 @@ class Journal:
         OSError: it cannot be made.
     """
 
-    def __init__(self, path: Path, size: int, base: Revision) -> None:
+    def __init__(self, path: Path, size: int, base: Revision, mark: int) -> None:
         self._path = path
         self._room = size - HEADER_BYTES
         self._generation = 0
@@ -202,7 +210,7 @@ class Journal:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
         try:
             reserve.fallocate(self._fd, 0, size)
-            self.restart(base)
+            self.restart(base, mark)
             sync.fdatasync(self._fd)
             sync_directory(path.parent)
         except BaseException:
@@ -222,7 +230,7 @@ class Journal:
     @property
     def due(self) -> bool:
         """Whether the database should be brought up to date."""
-        return self.used > self._room // 2 or self.unflushed > 2 * self._room
+        return self.used > self._room // 2 or self.unflushed > self._room
 
     def note(
         self,
@@ -285,7 +293,7 @@ class Journal:
         self._pending.clear()
         self._writes = self._noted = self._values = 0
 
-    def restart(self, base: Revision) -> None:
+    def restart(self, base: Revision, mark: int) -> None:
         """Begin anew: the database has all up to a revision, and has it on the disk.
 
         Raises:
@@ -296,8 +304,8 @@ class Journal:
         self.newest = base
         self.forget()
         generation = self._generation + 1
-        seed = _seed(generation, base)
-        _write(self._fd, HEADER.pack(MAGIC, generation, base, seed), 0)
+        seed = _seed(generation, base, mark)
+        _write(self._fd, HEADER.pack(MAGIC, generation, base, mark, seed), 0)
         self._generation, self._seed = generation, seed
         self.used = self.unflushed = 0
 
@@ -307,7 +315,7 @@ class Journal:
         Raises:
             OSError: it cannot be read.
         """
-        return read(self._path) or Journaled(0, ())
+        return read(self._path) or Journaled(0, 0, ())
 
     def close(self, *, clean: bool) -> None:
         """End; the journal of a database that has everything goes.  Calling it twice is fine."""

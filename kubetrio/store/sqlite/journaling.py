@@ -44,7 +44,7 @@ class JournalingWriter(Writer):
         """
         path = beside(self._path)
         self._log = os.open(log, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._journal = Journal(path, size, self.revision)
+        self._journal = Journal(path, size, self.revision, self.identity())
         return path
 
     @property
@@ -130,7 +130,7 @@ class JournalingWriter(Writer):
         except OSError as error:
             raise StoreBroken(error) from error
         with suppress(OSError):  # a file system that wants room for it; until then all is flushed
-            journal.restart(self.revision)
+            journal.restart(self.revision, self.identity())
 
     def _recover(self, journal: Journal) -> None:
         """Open the transaction anew, as the journal has it.

@@ -28,7 +28,7 @@ from kubetrio.store.model import (
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import BUSY_TIMEOUT_MS, FILE_NAME, closed_on_failure, connect
 from kubetrio.store.sqlite.errors import DatabaseUnusable
-from kubetrio.store.sqlite.journal import Journaled, Record
+from kubetrio.store.sqlite.journal import Journaled, Record, mark_of
 
 T = TypeVar("T")
 Wrote = tuple[T, Sequence[Event]]  # what the writer is answered, and what happened
@@ -268,14 +268,15 @@ class Writer:
         Raises:
             DatabaseUnusable: they are not those of this database.
         """
-        base, records = journaled
-        if records and base > self.revision:
-            raise DatabaseUnusable(
-                f"{FILE_NAME} ends at revision {self.revision}, its journal begins after {base}: "
-                "bring the database back that belongs to it, or move the journal away"
-            )
+        revision, mark, records = journaled
+        foreign = (
+            f"the journal is not that of {FILE_NAME}, which ends at revision {self.revision}: "
+            "bring the database back that belongs to it, or move the journal away"
+        )
+        at_first = self.revision
+        if records and (revision > at_first or (revision == at_first and mark != self.identity())):
+            raise DatabaseUnusable(foreign)
         try:
-            revision = base
             for record in records:
                 if record.type is None:
                     if record.previous > self.compacted:
@@ -283,13 +284,26 @@ class Writer:
                         self.compacted = record.previous
                     continue
                 revision += 1
-                if revision > self.revision:
+                if revision > at_first:
                     self._replay(record)
+                elif revision == at_first and not self._is_newest(record):
+                    raise DatabaseUnusable(foreign)
+        except DatabaseUnusable:
+            raise
         except (StoreError, ValueError, zlib.error) as error:
-            raise DatabaseUnusable(
-                f"the journal is not that of {FILE_NAME} ({error}): bring the database back that "
-                "belongs to it, or move the journal away"
-            ) from error
+            raise DatabaseUnusable(foreign) from error
+
+    def identity(self) -> int:
+        """What tells this database from others of its newest revision."""
+        row = self._execute(sql.KEY_AND_VALUE, (self.revision,)).fetchone()
+        return mark_of(row[0], row[1]) if row is not None else 0
+
+    def _is_newest(self, record: Record) -> bool:
+        """Whether a record is the write that made the newest revision."""
+        key, kind, previous = self._execute(sql.WHAT_WAS_DONE, (self.revision,)).get
+        if record.type is EventType.CREATED and record.key_and_value()[0] != key:
+            return False
+        return kind == record.type and (previous or 0) == record.previous
 
     def _replay(self, record: Record) -> None:
         self.newest_ms = max(self.newest_ms, record.at_ms)
