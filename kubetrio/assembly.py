@@ -18,6 +18,7 @@ from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.api.aggregated import document_of_others
 from kubetrio.api.api import ApiConfig, AuditIds
+from kubetrio.api.cache import ByteCache
 from kubetrio.api.documents import GIT_VERSION, Documents
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.flowpages import FlowPages
@@ -78,7 +79,6 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 from kubetrio.store.lock import DirectoryLock
-from kubetrio.store.memory import Retention, open_memory
 from kubetrio.store.model import Store
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
@@ -103,6 +103,8 @@ async def own_store(config: Config, env: Env) -> AsyncIterator[Store]:
         StoreError: the data directory is in use, foreign or damaged.
     """
     if config.storage.in_memory:
+        from kubetrio.store.memory import Retention, open_memory
+
         kept = Retention(
             history_window_s=config.storage.history_window_s,
             compact_interval_s=config.storage.compact_interval_s,
@@ -244,6 +246,10 @@ def store_config(config: Config) -> StoreConfig:
         history_window_s=config.storage.history_window_s,
         compact_interval_s=config.storage.compact_interval_s,
         accept_data_loss=config.storage.accept_data_loss,
+        journal_bytes=config.storage.journal_bytes,
+        quota_bytes=config.storage.quota_backend_bytes,
+        recent_bytes=config.memory.recent_bytes,
+        cache_kib=config.memory.page_cache_bytes // 1024,
     )
 
 
@@ -308,7 +314,7 @@ def build_api(
     Raises:
         StartError: the token file, or the configuration of admission plugins, cannot be used.
     """
-    hub = Hub(store)
+    hub = Hub(store, window_bytes=config.memory.window_bytes)
     informers = SharedInformerFactory(store)
     metrics = Metrics()
     registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
@@ -438,6 +444,7 @@ def build_api(
             reject_redirects=config.aggregation.reject_redirects,
         ),
         backends=backends,
+        cache=ByteCache(config.memory.encoded_bytes),
     )
     documents.elsewhere = api.aggregation.documents.current
     documents.ask_others = partial(document_of_others, api)

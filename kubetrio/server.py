@@ -31,6 +31,7 @@ from kubetrio.env import Env
 from kubetrio.files import exposed
 from kubetrio.groups import ungrouped
 from kubetrio.http.heap import give_back
+from kubetrio.http.shortage import MemoryLimit
 from kubetrio.http.tls import Security, certificates
 from kubetrio.kinds.common.trust import RootBundle
 from kubetrio.listening import Listeners, opened
@@ -228,6 +229,16 @@ def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> P
     )
 
 
+def _memory_limit(limit: int, api: Pipeline, env: Env) -> MemoryLimit:
+    try:
+        api.memory = made = MemoryLimit(limit, api.cache.clear, env.run_blocking)
+    except OSError as error:
+        raise StartError(
+            f"--memory-limit: this system does not say how much is used: {error}"
+        ) from error
+    return made
+
+
 @ungrouped
 @asynccontextmanager
 async def open_server(
@@ -273,6 +284,9 @@ async def open_server(
                 nursery.start_soon(
                     persevere, partial(give_back, env.run_blocking), "heap", name="heap"
                 )
+                if config.memory.limit_bytes:
+                    limit = _memory_limit(config.memory.limit_bytes, api, env)
+                    nursery.start_soon(persevere, limit.run, "memory", name="memory")
                 address = f"{bracketed(config.serving.public_address)}:{port}"
                 lease = IdentityLease(
                     api.registry,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
 
@@ -108,6 +108,15 @@ class ApiConfig:
     inert: str = "none"
 
 
+class Shortage(Protocol):
+    """Whether there is too little memory for further requests."""
+
+    @property
+    def short(self) -> bool:
+        """There is."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True)
 class Api:
     """What the stages work with: one for each server.
@@ -146,6 +155,7 @@ class Api:
         kind_streams: watches by what they are about.
         routes: versions that other servers serve, as they are now.
         impersonation: who may be somebody else.
+        memory: says when there is too little of it; None where there is no limit.
         faults: what goes wrong on demand; None as long as nobody has asked for it.
         stages: of the pipeline, where they are others than usual.
     """
@@ -180,6 +190,7 @@ class Api:
     clock: trio.abc.Clock = field(default_factory=trio.lowlevel.current_clock)
     arrivals: Arrivals = field(default_factory=Arrivals)
     under_way: int = 0
+    memory: Shortage | None = None
     faults: Injector | None = None
     stages: tuple[Callable[..., Any], ...] = ()
     kind_streams: KindStreams = field(init=False)

@@ -48,13 +48,15 @@ from kubetrio.machinery.identity import (
     Verdict,
 )
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.status import ApiError, internal_error, timeout
+from kubetrio.machinery.status import ApiError, internal_error, timeout, too_many_requests
 from kubetrio.metrics import RequestKey
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Unreadable
 
 log = Log("kubetrio.api")
 CROWD = 4  # requests under way: fewer have nothing to gain from each other
+SHORT_OF_MEMORY = "the server is over its memory limit, please try again later"
+SHORT_RETRY_S = 1
 NO_WAIT_S = 0.001  # a shorter wait is too little to be told from none
 NO_CACHE = (b"Cache-Control", b"no-cache, private")
 
@@ -282,8 +284,21 @@ async def _become(api: Api, request: Request, wanted: UserInfo) -> Answer:
 
 
 def flow_control(api: Api, request: Request) -> Answer | Awaitable[Answer]:
-    """Wait for a seat (API Priority and Fairness)."""
+    """Wait for a seat (API Priority and Fairness).
+
+    Raises:
+        ApiError: 429, there is no memory to spare.
+    """
+    if api.memory is not None and api.memory.short and _takes_memory(request):
+        raise too_many_requests(SHORT_OF_MEMORY, SHORT_RETRY_S)
     return None if api.flow.passes(request) else _admit(api, request)
+
+
+def _takes_memory(request: Request) -> bool:
+    """Whether a request waits for better times: deletions and administrators do not."""
+    info = request.info
+    deletes = info.verb in ("delete", "deletecollection")
+    return info.is_resource and not deletes and MASTERS not in request.user.groups
 
 
 async def _admit(api: Api, request: Request) -> Response | None:

@@ -8,7 +8,9 @@ from kubetrio.config.authorization import Authorization
 from kubetrio.config.faults import Faults
 from kubetrio.config.flag import ConfigError
 from kubetrio.config.local import Local
+from kubetrio.config.memory import Memory
 from kubetrio.config.network import Kubelet, Services
+from kubetrio.config.profiles import edge
 from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.root import Config
 from kubetrio.config.serviceaccounts import ServiceAccounts
@@ -27,9 +29,11 @@ __all__ = [
     "FlowControl",
     "Kubelet",
     "Local",
+    "Memory",
     "Requests",
     "ServiceAccounts",
     "Services",
     "Serving",
     "Storage",
+    "edge",
 ]

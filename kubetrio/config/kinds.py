@@ -91,6 +91,29 @@ def duration_text(seconds: float) -> str:
     return parts
 
 
+_SIZES = {"Gi": 1 << 30, "Mi": 1 << 20, "Ki": 1 << 10, "": 1}
+
+
+def size(text: str) -> int:
+    """Bytes, such as ``64Mi`` or ``4096``.
+
+    Raises:
+        ValueError: not a size.
+    """
+    for unit, value in _SIZES.items():
+        number = text.removesuffix(unit) if unit else text
+        if text.endswith(unit) and number.isascii() and number.isdigit():
+            return int(number) * value
+    raise ValueError(f"invalid size {text!r}: write bytes, or 512Ki, 64Mi, 1Gi")
+
+
+def size_text(number: int) -> str:
+    """What `size` reads as so many bytes."""
+    if not number:
+        return "0"
+    return next(f"{number // by}{unit}" for unit, by in _SIZES.items() if number % by == 0)
+
+
 def _port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= MAX_PORT:
         return int(text)
@@ -370,6 +393,12 @@ SECONDS = Kind(
     parse=lambda text: float(_whole(text)),
     check=_is_seconds,
     show=lambda value: f"{value:g}",
+)
+SIZE = Kind(
+    placeholder="SIZE",
+    parse=size,
+    check=lambda value: "is no number of bytes of 0 or more" if _is_count(value) else "",
+    show=size_text,
 )
 COUNT = Kind(placeholder="N", parse=_whole, check=_is_count)
 INT64 = Kind(placeholder="N", parse=_int64, check=_is_int64)

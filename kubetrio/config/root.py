@@ -18,6 +18,7 @@ from kubetrio.config.faults import Faults
 from kubetrio.config.flag import Section, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.local import Local
+from kubetrio.config.memory import Memory
 from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.serviceaccounts import ServiceAccounts
@@ -36,6 +37,7 @@ class Config(Section):
         data_dir: where the database and, unless `serving.cert_dir` says otherwise, the
             certificates are.
         storage: how objects are kept.
+        memory: how much of it is used.
         encryption: how they are encrypted.
         serving: where and how the server listens.
         local: where else, on this machine alone.
@@ -65,6 +67,7 @@ class Config(Section):
         group=Storage.TITLE,
     )  # fmt: skip
     storage: Storage = field(default_factory=Storage)
+    memory: Memory = field(default_factory=Memory)
     encryption: Encryption = field(default_factory=Encryption)
     serving: Serving = field(default_factory=Serving)
     local: Local = field(default_factory=Local)

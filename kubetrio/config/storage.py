@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kubetrio.config.flag import Section, flag, section
-from kubetrio.config.kinds import BOOLEAN, DURATION, SOME_TIME, one_of
+from kubetrio.config.kinds import BOOLEAN, DURATION, SIZE, SOME_TIME, one_of
 
 GUIDE = "../how-to/tune-durability-and-history.md"
+DEVICE = "../how-to/run-on-a-device.md"
+SMALLEST_JOURNAL = 1 << 20
+
+
+def _is_journal(value: Any) -> str:
+    why = SIZE.check(value)
+    return why or ("" if not value or value >= SMALLEST_JOURNAL else "is less than 1Mi")
+
+
+JOURNAL = SIZE._replace(check=_is_journal)
 
 
 @section
@@ -33,6 +43,19 @@ class Storage(Section):
         "start although writes that were answered are missing, as when the write-ahead log was "
         "removed after a crash",
         more=f"See [lost files]({GUIDE}#lost-files).",
+    )  # fmt: skip
+    journal_bytes: int = flag(
+        "journal-size", JOURNAL, 0,
+        "write changes to a journal of this size and bring them into the database together, for "
+        "few bytes on flash; reads wait for writes then; 0 for none",
+        more=f"At least 1Mi. See [on a device]({DEVICE}#flash).",
+    )  # fmt: skip
+    quota_backend_bytes: int = flag(
+        "quota-backend-bytes", SIZE, 0,
+        "size of the database at which history goes, oldest first, and then only deletions are "
+        "taken; 0 for no bound",
+        more="As etcd's flag of that name, which has no history to drop. See "
+        f"[on a device]({DEVICE}#a-bounded-database).",
     )  # fmt: skip
     history_window_s: float = flag(
         "history-window", DURATION, 300.0, "how long old revisions stay readable"

@@ -16,9 +16,11 @@ from kubetrio import __version__
 from kubetrio.config import Config
 from kubetrio.config.flag import Row, rows
 from kubetrio.config.kinds import Kind
+from kubetrio.config.profiles import PROFILES
 from kubetrio.flags.terminal import Terminal
 
 TERMINAL = "terminal"  # the section of what is no configuration of a server
+PROFILE = f"{TERMINAL}.profile"
 FLAGS: tuple[Row, ...] = tuple(
     row for row in (*rows(Config), *rows(Terminal, TERMINAL)) if row.flag.name
 )
@@ -132,6 +134,7 @@ def made(
     """
     sections: dict[str, dict[str, Any]] = defaultdict(dict)
     given = {**(from_file or {}), **vars(options)}
+    given = {**PROFILES.get(given.get(PROFILE, ""), {}), **given}
     for row in FLAGS:
         value = given.get(row.path, row.default)
         if row.flag.kind.repeated:

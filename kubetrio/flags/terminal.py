@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from kubetrio.config.flag import Section, flag, section
 from kubetrio.config.kinds import BOOLEAN, FILE, LEVEL, SOME_TIME, one_of
+from kubetrio.config.profiles import PROFILES
 
 
 @section
@@ -19,6 +20,12 @@ class Terminal(Section):
         "config", FILE, None,
         "YAML file of flags, their names without dashes; the command line wins over it",
         more="See [the configuration file](#the-configuration-file).", group="command line",
+    )  # fmt: skip
+    profile: str = flag(
+        "profile", one_of(*PROFILES), "default",
+        "defaults for a kind of machine; edge: little memory, few bytes on flash, bounded history",
+        more="Other flags win over it. See [on a device](../how-to/run-on-a-device.md).",
+        group="command line",
     )  # fmt: skip
     print_config: bool = flag(
         "print-config", BOOLEAN, False,

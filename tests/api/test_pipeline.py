@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,29 @@ async def test_forbidden_in_kubes_words(server: InProcess) -> None:
             'configmaps "one" is forbidden: User "somebody" cannot get resource "configmaps" '
             'in API group "" in the namespace "default"'
         )
+
+
+@dataclass
+class Tight:
+    """A machine without memory to spare."""
+
+    short: bool = True
+
+
+async def test_without_memory_requests_wait_for_better_times(server: InProcess) -> None:
+    """All but deletions, what is no resource, and those of administrators."""
+    server.api.memory = memory = Tight()
+    async with server.connect(certificate=SOMEBODY) as client:
+        answer = await client.request("GET", CONFIGMAPS + "/one")
+        assert (answer.status, answer.head.get(b"retry-after")) == (429, b"1")
+        assert answer.json()["reason"] == "TooManyRequests"
+        assert (await client.request("DELETE", CONFIGMAPS + "/one")).status == 403
+        assert (await client.request("GET", "/readyz")).status == 200
+        memory.short = False
+        assert (await client.request("GET", CONFIGMAPS + "/one")).status == 403
+    memory.short = True
+    async with server.connect() as admin:
+        assert (await admin.request("GET", CONFIGMAPS)).status == 200
 
 
 async def test_authorization_comes_before_existence(server: InProcess) -> None:

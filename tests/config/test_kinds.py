@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.config.kinds import BOOLEAN, COUNT, GATES, PORT, duration, duration_text, names
+from kubetrio.config.kinds import (
+    BOOLEAN,
+    COUNT,
+    GATES,
+    PORT,
+    duration,
+    duration_text,
+    names,
+    size,
+    size_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +41,23 @@ def test_a_duration_is_shown_as_it_is_read(seconds: float, text: str) -> None:
     """In the largest units."""
     assert duration_text(seconds) == text
     assert duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("4096", 4096), ("512Ki", 1 << 19), ("64Mi", 1 << 26), ("1Gi", 1 << 30)],
+)
+def test_sizes_have_units(text: str, number: int) -> None:
+    """Those of quantities, powers of two; what is shown is read as the same."""
+    assert size(text) == number
+    assert size(size_text(number)) == number
+
+
+@pytest.mark.parametrize("text", ["", "Mi", "-1", "1.5Gi", "64M", "64 Mi", "0x10"])
+def test_other_texts_are_no_sizes(text: str) -> None:
+    """A unit that is not there might be meant as another."""
+    with pytest.raises(ValueError, match="invalid size"):
+        size(text)
 
 
 def test_gates_are_names_with_booleans() -> None:
