@@ -20,6 +20,7 @@ from benchmarks import (
     results,
     rows_audit,
     rows_custom,
+    rows_edge,
     rows_elephant,
     rows_fixture,
     rows_growth,
@@ -57,6 +58,7 @@ ROWS = (
     + rows_rbac.ROWS
     + rows_custom.ROWS
     + rows_inside.ROWS
+    + rows_edge.ROWS
     + rows_fixture.ROWS
     + rows_single.ROWS
 )

@@ -54,6 +54,20 @@ def memory_mb(pids: Sequence[int], *, peak: bool = False) -> float:
     return total * 1024 / 1e6
 
 
+def written_bytes(pids: Sequence[int]) -> int:
+    """Bytes that processes and their descendants have had sent to disks (proc_pid_io(5)).
+
+    Raises:
+        Unavailable: no process given, as for a server somewhere else.
+    """
+    total = 0
+    for pid in _some(pids):
+        lines = (PROC / str(pid) / "io").read_text().splitlines()
+        counts = {name: int(value) for name, value in (line.split(": ") for line in lines)}
+        total += counts["write_bytes"] - counts["cancelled_write_bytes"]
+    return total
+
+
 def descriptors(pids: Sequence[int]) -> int:
     """Open files of processes and their descendants.
 

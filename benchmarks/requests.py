@@ -49,8 +49,8 @@ def collection(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/configmaps"
 
 
-def body() -> str:
-    """A ConfigMap of `OBJECT_BYTES` bytes with holes for its number and a serial."""
+def body(size: int = OBJECT_BYTES) -> str:
+    """A ConfigMap of so many bytes with holes for its number and a serial."""
     front = (
         '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"'
         + NAME
@@ -60,7 +60,7 @@ def body() -> str:
     )
     back = '"}}'
     filler = "The quick brown fox jumps over the lazy dog. " * 40
-    return front + filler[: OBJECT_BYTES - len((front + back) % (0, 0))] + back
+    return front + filler[: size - len((front + back) % (0, 0))] + back
 
 
 def _request(
@@ -105,11 +105,11 @@ def get(endpoint: Endpoint, namespace: str, span: int, *, weight: int = 1, accep
     )
 
 
-def post(endpoint: Endpoint, namespace: str, first: int) -> Op:
+def post(endpoint: Endpoint, namespace: str, first: int, *, size: int = OBJECT_BYTES) -> Op:
     """POST of new objects, numbered upward from `first`."""
     return Op(
         label="post",
-        template=_request(endpoint, "POST", collection(namespace), body()),
+        template=_request(endpoint, "POST", collection(namespace), body(size)),
         slots=("key", "serial"),
         first=first,
         endless=True,
@@ -117,12 +117,14 @@ def post(endpoint: Endpoint, namespace: str, first: int) -> Op:
     )
 
 
-def put(endpoint: Endpoint, namespace: str, span: int, *, weight: int = 1) -> Op:
+def put(
+    endpoint: Endpoint, namespace: str, span: int, *, weight: int = 1, size: int = OBJECT_BYTES
+) -> Op:
     """Unconditional PUT of the first `span` objects; the serial makes each one a change."""
     path = f"{collection(namespace)}/{NAME}"
     return Op(
         label="put",
-        template=_request(endpoint, "PUT", path, body()),
+        template=_request(endpoint, "PUT", path, body(size)),
         slots=("key", "key", "serial"),
         span=span,
         weight=weight,

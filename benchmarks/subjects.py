@@ -92,11 +92,14 @@ class Subject(Protocol):
         """
         ...
 
-    def restarts(self, prepare: Callable[[Running], None]) -> AbstractContextManager[Start]:
+    def restarts(
+        self, prepare: Callable[[Running], None], flags: Sequence[str] = ()
+    ) -> AbstractContextManager[Start]:
         """Starts on a data directory that has been prepared, one after the other.
 
         Args:
             prepare: writes what is to be there.
+            flags: more flags for the server.
 
         Raises:
             Unavailable: we do not start this server.
@@ -158,13 +161,15 @@ class Kubetrio:
                 started.process.stop()
 
     @contextlib.contextmanager
-    def restarts(self, prepare: Callable[[Running], None]) -> Iterator[Start]:
+    def restarts(
+        self, prepare: Callable[[Running], None], flags: Sequence[str] = ()
+    ) -> Iterator[Start]:
         """See `Subject`."""
         with self.folder() as folder:
 
             @contextlib.contextmanager
             def start() -> Iterator[ServerProcess]:
-                started = server.start(folder / "data", self.flags)
+                started = server.start(folder / "data", (*self.flags, *flags))
                 try:
                     yield started
                 finally:
@@ -249,13 +254,15 @@ class Remote:
         """
         raise Unavailable("not started by the benchmark")
 
-    def restarts(self, prepare: Callable[[Running], None]) -> AbstractContextManager[Start]:
+    def restarts(
+        self, prepare: Callable[[Running], None], flags: Sequence[str] = ()
+    ) -> AbstractContextManager[Start]:
         """Not ours to start.
 
         Raises:
             Unavailable: always.
         """
-        del prepare
+        del prepare, flags
         raise Unavailable("not started by the benchmark")
 
     @contextlib.contextmanager
