@@ -62,7 +62,9 @@ class Connection(Protocol):
     ) -> Reply:
         """Send a request with a JSON body."""
 
-    async def watched(self, target: str, number: int) -> list[Object]:
+    async def watched(
+        self, target: str, number: int, headers: Mapping[str, str] | None = None
+    ) -> list[Object]:
         """The first events of a watch."""
 
 
@@ -383,6 +385,7 @@ class Life:
             warned = (case.expected.get("warned") or {}).get(version, "")
             assert warned in reply.header("warning")
             assert bool(warned) == bool(reply.header("warning"))
+            await self._table_in(version)
             # Written back, it is the same in the other one.
             before = await self.wants(200, "GET", case.path())
             await self.wants(200, "PUT", case.path(version), None, found)
@@ -393,6 +396,26 @@ class Life:
                 self._told.append("MODIFIED")
         for version in case.expected.get("hidden") or ():
             await self.wants(404, "GET", case.path(version))
+
+    async def _table_in(self, version: str) -> None:
+        """Rows of a version are of its own fields: of a list, of one object, and of events."""
+        case, table = self.case, {"Accept": TABLE}
+        shown = [await self.wants(200, "GET", case.collection(version), table)]
+        for field, value in (case.expected.get("chosen") or {}).get(version, {}).items():
+            chosen = f"{case.collection(version)}?fieldSelector={field}={value}"
+            shown.append(await self.wants(200, "GET", chosen, table))
+            other = await self.wants(200, "GET", f"{chosen}x")
+            assert not other["items"]
+        shown.append(await self.wants(200, "GET", case.path(version), table))
+        since = f"{case.collection(version)}?watch=1&resourceVersion={self._revision}"
+        event = (await self._watched(since, 1, table))[0]
+        assert event["type"] == "ADDED", event
+        shown.append(event["object"])
+        wanted = (case.expected.get("cells") or {}).get(version)
+        for one in shown:
+            [row] = one["rows"]
+            if wanted is not None:
+                assert row["cells"][: len(wanted)] == wanted, row
 
     async def watched(self) -> None:
         """From before the object was made, all that was written."""

@@ -53,11 +53,14 @@ class InMemory:
         """See `definition_lives.Connection`."""
         return Replied(await self.client.request(method, target, headers, json=body))
 
-    async def watched(self, target: str, number: int) -> list[Object]:
+    async def watched(
+        self, target: str, number: int, headers: Mapping[str, str] | None = None
+    ) -> list[Object]:
         """See `definition_lives.Connection`."""
         found: list[Object] = []
         async with self.server.connect() as client:
-            await client.send(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            fields = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+            await client.send(f"GET {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
             assert (await client.head()).status == 200
             with trio.fail_after(10):
                 while len(found) < number:

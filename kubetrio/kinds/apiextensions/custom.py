@@ -108,7 +108,7 @@ class CustomParts(PlainParts):
         cells = printer.cells
 
         def converted(obj: Shown, now: float) -> list[Any]:
-            return cells(kind.from_stored(dict(obj)), now)
+            return cells(_in_version(kind, obj), now)
 
         return replace(printer, cells=converted)
 
@@ -150,12 +150,17 @@ class CustomParts(PlainParts):
         )
 
 
+def _in_version(kind: Kind, obj: Shown) -> Shown:
+    """A stored object in a version; where the conversion waits it has come in it."""
+    return obj if kind.waiting is not None else kind.from_stored(dict(obj))
+
+
 def _getter(kind: Kind, name: str) -> Getter:
     """Reads a field of the version from a stored object."""
     get = at(name)
     if kind.stored is kind:
         return get
-    return lambda obj: get(kind.from_stored(dict(obj)))
+    return lambda obj: get(_in_version(kind, obj))
 
 
 def _preparing(version: Version | None, *, status: bool) -> Create:
