@@ -55,6 +55,21 @@ def test_examples_of_the_page_pass(example: str, run: Run, pytester: pytest.Pyte
     run().assert_outcomes(passed=1)
 
 
+def test_modules_of_the_server_are_not_rewritten(run: Run, pytester: pytest.Pytester) -> None:
+    """pytest marks all of a distribution that has a plugin, which costs the first session."""
+    pytester.makeconftest("import pytest\n\npytest.register_assert_rewrite('kubetrio')\n")
+    pytester.makepyfile(
+        """
+        from importlib.machinery import SourceFileLoader
+        from kubetrio import groups
+
+        def test_it():
+            assert type(groups.__spec__.loader) is SourceFileLoader
+        """
+    )
+    run("-W", "ignore::pytest.PytestAssertRewriteWarning").assert_outcomes(passed=1)
+
+
 def test_nothing_of_one_test_is_seen_in_the_next(run: Run, pytester: pytest.Pytester) -> None:
     """Whatever the order: the same assertions hold in each."""
     pytester.makepyfile(
