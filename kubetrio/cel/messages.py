@@ -209,3 +209,23 @@ def type_of(message: Any) -> str:
     """The type of an opaque value."""
     name: str = message.DESCRIPTOR.full_name
     return name
+
+
+# --- values of the language that the engine takes, within maps and lists, as messages only ---
+
+
+def timestamp(seconds: int, nanoseconds: int) -> Any:
+    """A moment, counted from 1970."""
+    return timestamp_pb2.Timestamp(seconds=seconds, nanos=nanoseconds)
+
+
+def duration(nanoseconds: int) -> Any:
+    """A span of time."""
+    sign = -1 if nanoseconds < 0 else 1
+    seconds, rest = divmod(abs(nanoseconds), 1_000_000_000)
+    return duration_pb2.Duration(seconds=sign * seconds, nanos=sign * rest)
+
+
+def octets(value: bytes) -> Any:
+    """Bytes: plain ones are taken, but cut at a NUL."""
+    return wrappers_pb2.BytesValue(value=value)

@@ -66,9 +66,13 @@ def _without_nul(value: Any) -> Any:
 
     The engine cuts texts at a NUL, so that a policy would not see what comes after it.
     """
-    if not isinstance(value, dict) or b"\\u0000" not in orjson.dumps(value):
+    if not isinstance(value, dict) or b"\\u0000" not in orjson.dumps(value, default=_no_text):
         return value
     return _replaced(value)
+
+
+def _no_text(_: Any) -> None:
+    """What is looked at of a message: it keeps its NULs."""
 
 
 def _replaced(value: Any) -> Any:
@@ -83,7 +87,7 @@ class Inputs:
     """Values that several expressions look at, converted when first looked at.
 
     Args:
-        values: by name; JSON values and opaque messages.
+        values: by name; JSON values, and messages by themselves or in them.
         ask: answers questions put to ``authorizer``.
     """
 

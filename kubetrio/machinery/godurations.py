@@ -28,10 +28,19 @@ def parse_duration(text: str) -> float:
     Raises:
         ValueError: no such duration; Go's message.
     """
+    return nanoseconds(text) / 1e9
+
+
+def nanoseconds(text: str) -> int:
+    """Nanoseconds of a duration; see `parse_duration`.
+
+    Raises:
+        ValueError: no such duration; Go's message.
+    """
     at = 1 if text[:1] in ("+", "-") else 0
     sign = -1 if text[:1] == "-" else 1
     if text[at:] == "0":
-        return 0.0
+        return 0
     if at == len(text):
         raise _invalid(text)
     total = parts = 0
@@ -56,7 +65,7 @@ def parse_duration(text: str) -> float:
         if total > _MAX_NS or parts > _MAX_PARTS:
             raise _invalid(text)
         at = found.end() if found else len(text)
-    return sign * total / 1e9
+    return sign * total
 
 
 def duration_text(seconds: float) -> str:

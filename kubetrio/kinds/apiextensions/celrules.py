@@ -6,20 +6,17 @@ KEP-2876; k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kubetrio.kinds.apiextensions.causes import NOWHERE
+from kubetrio.kinds.apiextensions.celvalues import converter
 from kubetrio.kinds.apiextensions.validation.schemapaths import find_field
 from kubetrio.kinds.apiextensions.values import Checker, Old, by_keys, keys_of, type_name
 from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
-from kubetrio.machinery.godurations import parse_duration
 from kubetrio.machinery.status import Cause
 
 if TYPE_CHECKING:
@@ -37,7 +34,6 @@ _NO_BUDGET = (
 _CALL_LIMIT = "operation cancelled: actual cost limit exceeded"
 MOST_MESSAGE = 5 * 1024  # bytes that a messageExpression may make
 _breaks = re.compile(r"\n")
-_META = ("apiVersion", "kind", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ class Place:
             for inner in (schema.get("additionalProperties"), schema.get("items"))
         )
         self.keys = schema.get("x-kubernetes-list-map-keys") or ()
-        self.converts = _converter(schema, whole=whole)
+        self.converts = converter(schema, whole=whole)
 
     def __bool__(self) -> bool:
         return bool(self.rules or self.properties or self.others or self.items)
@@ -176,110 +172,6 @@ def _normal(path: str) -> str:
     """A ``fieldPath`` as paths of fields are printed."""
     plain = re.sub(r"\['([A-Za-z_][\w-]*)'\]", r".\1", path)
     return re.sub(r"\['((?:[^'\\]|\\.)*)'\]", r"[\1]", plain).removeprefix(".")
-
-
-# --- values ---
-
-
-def _converter(schema: Mapping[str, Any], *, whole: bool = False) -> Any:
-    """What makes the values that expressions see of JSON values of a schema; None to take them."""
-    from kubetrio.cel.escaping import escaped
-
-    kind = schema.get("type") or ""
-    if schema.get("x-kubernetes-int-or-string"):
-        return _whole_or_text
-    if kind in ("number", "integer"):
-        return float if kind == "number" else int
-    if kind == "string":
-        return _TEXTS.get(schema.get("format") or "")
-    items, others = schema.get("items"), schema.get("additionalProperties")
-    if kind == "array" and isinstance(items, Mapping):
-        inner = _part(items)
-        return None if inner is None else _each(inner)
-    if isinstance(others, Mapping):
-        inner = _part(others)
-        return None if inner is None else _values(inner)
-    properties = schema.get("properties") or {}
-    members: dict[str, tuple[str, Any]] = {}
-    # Undeclared members are not seen; where they are pruned, there are none.
-    hides = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-    for name, part in properties.items():
-        inner, field = _part(part), escaped(name)
-        if hides or inner is not None or field != name:
-            members[name] = (field, inner)
-    if not hides:
-        return _members(members) if members else None
-    if whole:
-        members.update((name, (name, None)) for name in _META if name not in members)
-    return _members(members, hides=True)
-
-
-def _part(schema: Mapping[str, Any]) -> Any:
-    return _converter(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
-
-
-def _whole_or_text(value: Any) -> Any:
-    return float(value) if isinstance(value, float) else value
-
-
-def _each(inner: Any) -> Any:
-    def convert(value: Any) -> Any:
-        if type(value) is not list:
-            return value
-        return [item if item is None else inner(item) for item in value]
-
-    return convert
-
-
-def _values(inner: Any) -> Any:
-    def convert(value: Any) -> Any:
-        if type(value) is not dict:
-            return value
-        return {key: item if item is None else inner(item) for key, item in value.items()}
-
-    return convert
-
-
-def _members(members: Mapping[str, tuple[str, Any]], *, hides: bool = False) -> Any:
-    def convert(value: Any) -> Any:
-        if type(value) is not dict:
-            return value
-        made: Json = {}
-        for key, item in value.items():
-            field, inner = members.get(key, ("" if hides else key, None))
-            if field:
-                made[field] = item if inner is None or item is None else inner(item)
-        return made
-
-    return convert
-
-
-def _instant(value: Any) -> Any:
-    try:
-        return datetime.fromisoformat(value)
-    except (ValueError, TypeError):
-        return value
-
-
-def _day(value: Any) -> Any:
-    return _instant(f"{value}T00:00:00Z") if isinstance(value, str) else value
-
-
-def _span(value: Any) -> Any:
-    try:
-        return timedelta(seconds=parse_duration(value))
-    except (ValueError, TypeError):
-        return value
-
-
-def _bytes(value: Any) -> Any:
-    try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError, TypeError):
-        return value
-
-
-_TEXTS = {"date-time": _instant, "date": _day, "duration": _span, "byte": _bytes}
 
 
 # --- walking ---

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from email.utils import parseaddr
 
 from kubetrio.kinds.common.gourl import GoURLError, parse_url
-from kubetrio.machinery.godurations import parse_duration
+from kubetrio.machinery.godurations import nanoseconds
 from kubetrio.machinery.names_validation import byte_length
 
 _SHORT = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -47,10 +47,18 @@ _macs = tuple(
     )
 )
 _spans = re.compile(r"(\d+)\s*([A-Za-zµ]+)", _FLAGS)
-_UNITS = frozenset(
-    {"ns", "nano", "us", "µs", "micro", "ms", "milli", "s", "sec", "m", "min", "h", "hr", "hour"}
-    | {"d", "day", "w", "week", "wk"}
-)  # each with an "s" too
+_UNITS: Mapping[tuple[str, ...], int] = {
+    ("ns", "nano"): 1,
+    ("us", "µs", "micro"): 1_000,
+    ("ms", "milli"): 1_000_000,
+    ("s", "sec"): 1_000_000_000,
+    ("m", "min"): 60_000_000_000,
+    ("h", "hr", "hour"): 3_600_000_000_000,
+    ("d", "day"): 86_400_000_000_000,
+    ("w", "wk", "week"): 604_800_000_000_000,
+}
+"""Nanoseconds of a unit by its names: what begins with the last one is it, too."""
+_MOST_DIGITS = 19  # of a count; more is never a 64-bit integer
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MOST_NAME = 253
 _MOST_LABEL = 63
@@ -119,12 +127,39 @@ def _date_time(text: str) -> bool:
     return hours < 24 and minutes < 60 and seconds < 60
 
 
+def span(text: str) -> int:
+    """Nanoseconds of a text of the format ``duration``, such as ``1h30m`` or ``2 days``.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return nanoseconds(text)
+    except ValueError:
+        found = [(count.lstrip("0"), _unit(name.lower())) for count, name in _spans.findall(text)]
+    if not any(unit for _, unit in found) or any(not _is_count(count) for count, _ in found):
+        raise ValueError(f"unable to parse {text} as duration")
+    total = sum(int(count or "0") * unit for count, unit in found)
+    return (total + 2**63) % 2**64 - 2**63  # Go's integers wrap
+
+
+def _unit(name: str) -> int:
+    """Nanoseconds of a unit, 0 for a word that is none."""
+    for names, size in _UNITS.items():
+        if name in names or name.startswith(names[-1]):
+            return size
+    return 0
+
+
+def _is_count(digits: str) -> bool:
+    return len(digits) <= _MOST_DIGITS and int(digits or "0") < 2**63
+
+
 def _duration(text: str) -> bool:
     try:
-        parse_duration(text)
+        span(text)
     except ValueError:
-        units = [unit.lower() for _, unit in _spans.findall(text)]
-        return any(unit in _UNITS or unit.removesuffix("s") in _UNITS for unit in units)
+        return False
     return True
 
 

@@ -1,0 +1,167 @@
+"""What rules see of a custom resource: its JSON values, as its schema types them.
+
+What a schema needs is found out once: where JSON values do, they are taken as they are.
+
+Source: docs "Extend the Kubernetes API with CustomResourceDefinitions" (validation rules: types,
+escaping of names, accessible members); k8s.io/apiserver/pkg/cel/common/valuesunstructured.go.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from kubetrio.kinds.apiextensions.valueformats import span
+
+Json = dict[str, Any]
+Convert = Callable[[Any], Any]
+
+_META = ("apiVersion", "kind", "metadata")
+_moment = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
+)
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # seconds: the years 1 to 9999
+_MOST_HOURS, _MOST_MINUTES = 24, 60  # of the offset of a zone, as Go reads it
+
+
+def converter(schema: Mapping[str, Any], *, whole: bool = False) -> Convert | None:
+    """What makes the values that expressions see of JSON values of a schema; None to take them.
+
+    Args:
+        schema: a structural schema, or a part of one.
+        whole: whether it is that of a resource.
+    """
+    from kubetrio.cel.escaping import escaped
+
+    kind = schema.get("type") or ""
+    if schema.get("x-kubernetes-int-or-string"):
+        return _whole_or_text
+    if kind in ("number", "integer"):
+        return float if kind == "number" else int
+    if kind == "string":
+        return _text(schema.get("format") or "")
+    items, others = schema.get("items"), schema.get("additionalProperties")
+    if kind == "array" and isinstance(items, Mapping):
+        inner = _part(items)
+        return None if inner is None else _each(inner)
+    if isinstance(others, Mapping):
+        inner = _part(others)
+        return None if inner is None else _values(inner)
+    properties = schema.get("properties") or {}
+    members: dict[str, tuple[str, Convert | None]] = {}
+    # Undeclared members are not seen; where they are pruned, there are none.
+    hides = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    for name, part in properties.items():
+        inner, field = _part(part), escaped(name)
+        if hides or inner is not None or field != name:
+            members[name] = (field, inner)
+    if not hides:
+        return _members(members) if members else None
+    if whole:
+        members.update((name, (name, None)) for name in _META if name not in members)
+    return _members(members, hides=True)
+
+
+def _part(schema: Mapping[str, Any]) -> Convert | None:
+    return converter(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
+
+
+def _whole_or_text(value: Any) -> Any:
+    return float(value) if isinstance(value, float) else value
+
+
+def _each(inner: Convert) -> Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is not list:
+            return value
+        return [item if item is None else inner(item) for item in value]
+
+    return convert
+
+
+def _values(inner: Convert) -> Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is not dict:
+            return value
+        return {key: item if item is None else inner(item) for key, item in value.items()}
+
+    return convert
+
+
+def _members(members: Mapping[str, tuple[str, Convert | None]], *, hides: bool = False) -> Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is not dict:
+            return value
+        made: Json = {}
+        for key, item in value.items():
+            field, inner = members.get(key, ("" if hides else key, None))
+            if field:
+                made[field] = item if inner is None or item is None else inner(item)
+        return made
+
+    return convert
+
+
+# --- texts whose format makes them something else ---
+
+
+def _text(format_: str) -> Convert | None:
+    """What makes values of the texts of a format; None for formats that are but texts."""
+    if format_ not in _READS:
+        return None
+    from kubetrio.cel import messages
+
+    read, name = _READS[format_]
+    make: Callable[..., Any] = getattr(messages, name)
+
+    def convert(value: Any) -> Any:
+        # What cannot be read was stored before the schema asked for it: as in kube-apiserver, only
+        # a rule that looks at it fails, as a text is nothing that it can calculate with.
+        if type(value) is not str:
+            return value
+        try:
+            return make(*read(value))
+        except ValueError:
+            return value
+
+    return convert
+
+
+def _instant(text: str) -> tuple[int, int]:
+    found = _moment.fullmatch(text)
+    if found is None:
+        raise ValueError(f"no date-time: {text}")
+    moment, fraction, sign, hours, minutes = found.groups()
+    seconds = int(datetime.fromisoformat(f"{moment}+00:00").timestamp())
+    if sign:
+        if int(hours) > _MOST_HOURS or int(minutes) > _MOST_MINUTES:
+            raise ValueError(f"time zone offset out of range: {text}")
+        offset = (int(hours) * 60 + int(minutes)) * 60
+        seconds += offset if sign == "-" else -offset
+    if not _FIRST <= seconds <= _LAST:
+        raise ValueError(f"out of the range of the engine: {text}")
+    return seconds, int(fraction[:9].ljust(9, "0")) if fraction else 0
+
+
+def _day(text: str) -> tuple[int, int]:
+    return _instant(f"{text}T00:00:00Z")
+
+
+def _span(text: str) -> tuple[int]:
+    return (span(text),)
+
+
+def _bytes(text: str) -> tuple[bytes]:
+    return (binascii.a2b_base64(text, strict_mode=True),)
+
+
+_READS: Mapping[str, tuple[Callable[[str], tuple[Any, ...]], str]] = {
+    "date-time": (_instant, "timestamp"),
+    "date": (_day, "timestamp"),
+    "duration": (_span, "duration"),
+    "byte": (_bytes, "octets"),
+}
+"""By formats: what a value is made of, a ValueError where a text is none; and what makes it."""
