@@ -66,7 +66,11 @@ def _without_nul(value: Any) -> Any:
 
     The engine cuts texts at a NUL, so that a policy would not see what comes after it.
     """
-    if not isinstance(value, dict) or b"\\u0000" not in orjson.dumps(value, default=_no_text):
+    if isinstance(value, str):
+        return _replaced(value)
+    if not isinstance(value, dict | list) or b"\\u0000" not in orjson.dumps(
+        value, default=_no_text
+    ):
         return value
     return _replaced(value)
 

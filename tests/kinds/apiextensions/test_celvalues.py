@@ -263,6 +263,15 @@ def test_bytes_next_to_a_text_with_a_nul() -> None:
     )
 
 
+def test_texts_with_a_nul_by_themselves() -> None:
+    """Rules of a text or of a list see all of it, too."""
+    schema = {"type": "string", "x-kubernetes-validations": [{"rule": "self != 'a'"}]}
+    assert about(schema, "a\0b") == []
+    listed = {"type": "array", "items": {"type": "string"}}
+    schema = {**listed, "x-kubernetes-validations": [{"rule": "self.all(x, size(x) == 3)"}]}
+    assert about(schema, ["a\0b", "abc"]) == []
+
+
 def test_loops_have_their_limit() -> None:
     """Evaluations that loop for too long are stopped with such values, too."""
     rule = "self.times.all(a, self.times.all(b, a == b))"
