@@ -96,10 +96,17 @@ class Client:
         return {item["metadata"]["name"] for item in items} - {"kube-root-ca.crt"}
 
 
-def test_a_full_disk_from_beginning_to_end(start_server: Start, disk: Disk) -> None:
+@pytest.mark.parametrize("more", [(), ("--journal-size=1Mi",)], ids=["plain", "journal"])
+def test_a_full_disk_from_beginning_to_end(
+    start_server: Start, disk: Disk, more: tuple[str, ...]
+) -> None:
     """Deletions go, creations do not, it stops with 0, starts, survives a kill, and recovers."""
     data = disk.path / "data"
-    server = start_server(data, *UPKEEP)
+
+    def start() -> ServerProcess:
+        return start_server(data, *UPKEEP, *more)
+
+    server = start()
     client = Client(server)
     answered = {f"c{number}" for number in range(KEPT + 3 * DELETED)}
     for name in sorted(answered):
@@ -133,7 +140,7 @@ def test_a_full_disk_from_beginning_to_end(start_server: Start, disk: Disk) -> N
     assert server.stop() == 0
 
     disk.fill()
-    server = start_server(data, *UPKEEP)
+    server = start()
     assert server.log.read_text().count("The disk is full") == 1
     client = Client(server)
     assert client.names() == answered
@@ -144,7 +151,7 @@ def test_a_full_disk_from_beginning_to_end(start_server: Start, disk: Disk) -> N
     assert (data / FILE_NAME).stat().st_size >= OPENS_WITH_BYTES  # for the next start
 
     disk.fill()
-    server = start_server(data, *UPKEEP)
+    server = start()
     client = Client(server)
     assert client.names() == answered
     delete(DELETED)

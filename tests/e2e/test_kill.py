@@ -1,7 +1,7 @@
 """A server killed at any moment has every write it answered, whole, and goes on counting.
 
-This file is also the process that is killed: ``python test_kill.py DIRECTORY SEED`` opens a store,
-writes with several tasks while compacting, and prints each answered write as a line
+This file is also the process that is killed: ``python test_kill.py DIRECTORY SEED JOURNAL`` opens a
+store, writes with several tasks while compacting, and prints each answered write as a line
 ``revision key verb`` before the next one.
 """
 
@@ -30,6 +30,7 @@ ROUNDS = 50
 LIFE_S = 0.15  # longest time from the opening of the store to the kill
 ALL = Range.prefix("w")
 ENOUGH = 1 << 40
+JOURNALS = (0, 64 * 1024)  # bytes: none, and one that is flushed many times in a life
 
 
 # ---------------------------------------------------------------------- the process that is killed
@@ -61,10 +62,10 @@ async def write(store: SqliteStore, number: int, seed: int) -> None:
             live[key] = answer.revision
 
 
-async def live(directory: Path, seed: int) -> None:
+async def live(directory: Path, seed: int, journal: int) -> None:
     """Open the store, write and compact until killed."""
     os.write(1, b"begin\n")
-    config = StoreConfig(checkpoint_pages=100, wal_limit_pages=400)
+    config = StoreConfig(checkpoint_pages=100, wal_limit_pages=400, journal_bytes=journal)
     async with open_store(directory, config, Env()) as store, trio.open_nursery() as nursery:
         for number in range(WRITERS):
             nursery.start_soon(write, store, number, seed)
@@ -100,9 +101,9 @@ class Witness:
     total: int = 0
     in_flight: int = 0
 
-    def kill_one(self, seed: int, life_s: float) -> list[Answered]:
+    def kill_one(self, seed: int, life_s: float, journal: int) -> list[Answered]:
         """Start a process, kill it after a while, and return what it was answered."""
-        command = [sys.executable, __file__, str(self.directory), str(seed)]
+        command = [sys.executable, __file__, str(self.directory), str(seed), str(journal)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"begin\n"
@@ -113,10 +114,11 @@ class Witness:
         fields = [line.split() for line in lines]
         return [Answered(int(a), b.decode(), EventType(int(c))) for a, b, c in fields]
 
-    async def look(self, lines: list[Answered], clean: bool) -> None:
+    async def look(self, lines: list[Answered], clean: bool, journal: int) -> None:
         """Open the directory again and check everything."""
+        config = StoreConfig(journal_bytes=journal)
         try:
-            async with open_store(self.directory, StoreConfig(), seeded(1)) as store:
+            async with open_store(self.directory, config, seeded(1)) as store:
                 await self.check(store, lines)
                 if not clean:
                     raise Leave
@@ -191,18 +193,19 @@ def kill_and_look(directory: Path, seed: int, rounds: int) -> Witness:
     rng = seeded(seed).rng
     witness = Witness(directory)
     for number in range(rounds):
-        lines = witness.kill_one(seed * 100_000 + number, rng.uniform(0, LIFE_S))
-        trio.run(witness.look, lines, rng.random() < 0.5)
+        life_s = rng.uniform(0, LIFE_S)
+        lines = witness.kill_one(seed * 100_000 + number, life_s, rng.choice(JOURNALS))
+        trio.run(witness.look, lines, rng.random() < 0.5, rng.choice(JOURNALS))
     return witness
 
 
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_a_killed_server_keeps_what_it_answered(tmp_path: Path) -> None:
-    """Whenever it is killed, however often."""
+    """Whenever it is killed, however often, with a journal and without one by turns."""
     witness = kill_and_look(tmp_path, seed=1, rounds=ROUNDS)
     assert witness.total > ROUNDS, "the machine was too slow for the test to mean anything"
 
 
 if __name__ == "__main__":
-    trio.run(live, Path(sys.argv[1]), int(sys.argv[2]))
+    trio.run(live, Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -401,8 +401,8 @@ class Life:
         """Rows of a version are of its own fields: of a list, of one object, and of events."""
         case, table = self.case, {"Accept": TABLE}
         shown = [await self.wants(200, "GET", case.collection(version), table)]
-        for field, value in (case.expected.get("chosen") or {}).get(version, {}).items():
-            chosen = f"{case.collection(version)}?fieldSelector={field}={value}"
+        for name, value in (case.expected.get("chosen") or {}).get(version, {}).items():
+            chosen = f"{case.collection(version)}?fieldSelector={name}={value}"
             shown.append(await self.wants(200, "GET", chosen, table))
             other = await self.wants(200, "GET", f"{chosen}x")
             assert not other["items"]

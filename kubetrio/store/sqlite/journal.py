@@ -27,7 +27,6 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -153,6 +152,16 @@ def _header(header: bytes) -> tuple[int, Revision, int] | None:
     return generation, base, mark
 
 
+def _generation(path: Path, size: int) -> int:
+    """Of a file that can be written over; 0 where there is none of that size."""
+    try:
+        with path.open("rb") as file:
+            found = _header(file.read(HEADER_BYTES))
+            return found[0] if found is not None and os.fstat(file.fileno()).st_size == size else 0
+    except FileNotFoundError:
+        return 0
+
+
 def _seed(generation: int, base: Revision, mark: int) -> int:
     return zlib.crc32(SEED.pack(generation, base, mark))
 
@@ -180,7 +189,7 @@ class Journal:
     """The journal of a database in use.
 
     Args:
-        path: where it is; made anew.
+        path: where it is; a file of that size is written over.
         size: bytes of its file.
         base: revision of the database.
         mark: of it.
@@ -197,7 +206,7 @@ class Journal:
     def __init__(self, path: Path, size: int, base: Revision, mark: int) -> None:
         self._path = path
         self._room = size - HEADER_BYTES
-        self._generation = 0
+        self._generation = _generation(path, size)
         self._seed = 0
         self._pending: list[bytes] = []
         self._writes = 0  # among what is pending
@@ -206,15 +215,16 @@ class Journal:
         self.newest: Revision = base
         self.used = 0
         self.unflushed = 0
-        path.unlink(missing_ok=True)  # a fresh one is empty behind its frames
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
+        if not self._generation:
+            path.unlink(missing_ok=True)  # a fresh one is empty behind its frames
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
         try:
             reserve.fallocate(self._fd, 0, size)
             self.restart(base, mark)
             sync.fdatasync(self._fd)
             sync_directory(path.parent)
         except BaseException:
-            self.close(clean=True)
+            self.close()
             raise
 
     @property
@@ -317,14 +327,11 @@ class Journal:
         """
         return read(self._path) or Journaled(0, 0, ())
 
-    def close(self, *, clean: bool) -> None:
-        """End; the journal of a database that has everything goes.  Calling it twice is fine."""
+    def close(self) -> None:
+        """End; calling it twice is fine.  The file keeps its room for the next start."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-            if clean:
-                with suppress(OSError):
-                    self._path.unlink(missing_ok=True)
 
 
 def _write(fd: int, data: bytes, at: int) -> None:

@@ -15,10 +15,13 @@ import apsw
 from kubetrio.store.model import EventType, Revision
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite import sync
+from kubetrio.store.sqlite.database import PAGE_BYTES
 from kubetrio.store.sqlite.errors import DatabaseUnusable, StoreBroken
 from kubetrio.store.sqlite.journal import Journal, beside
 from kubetrio.store.sqlite.writer import Writer
 
+LOGGED_BYTES = PAGE_BYTES + 24
+"""Of a page in the log."""
 INLINE_BYTES = 256 * 1024
 """Room of the journal below which a batch may have to wait for a flush."""
 
@@ -31,6 +34,7 @@ class JournalingWriter(Writer):
         self._path = path
         self._journal: Journal | None = None
         self._log = -1  # descriptor of the write-ahead log
+        self._changes = 0  # rows that had been changed when the transaction was opened
 
     def begin_journal(self, size: int, log: Path) -> Path:
         """Begin one beside the database; returns where it is.
@@ -57,6 +61,13 @@ class JournalingWriter(Writer):
         """See `Writer`."""
         return self._journal is not None and self._journal.due
 
+    def open_bytes(self) -> int:
+        """See `Writer`: each row that was changed is on a page of its own, or on several."""
+        if self._journal is None or not self._in_transaction():
+            return 0
+        rows = self.connection.total_changes() - self._changes
+        return min(self.pages(), rows + self._journal.unflushed // PAGE_BYTES) * LOGGED_BYTES
+
     def _in_transaction(self) -> bool:
         return self.connection.in_transaction
 
@@ -65,8 +76,12 @@ class JournalingWriter(Writer):
             super()._enter()
             return
         if not self._in_transaction():
-            self._execute(sql.BEGIN)
+            self._begin()
         self._execute(sql.SAVEPOINT)
+
+    def _begin(self) -> None:
+        self._execute(sql.BEGIN)
+        self._changes = self.connection.total_changes()
 
     def _leave(self) -> None:
         journal = self._journal
@@ -140,7 +155,7 @@ class JournalingWriter(Writer):
         """
         self.revision = self._execute(sql.HEAD).get
         self.compacted = self._execute(sql.GET_META, ("compacted",)).get
-        self._execute(sql.BEGIN)
+        self._begin()
         self._journal = None
         try:
             self.replay(journal.held())
@@ -152,18 +167,18 @@ class JournalingWriter(Writer):
             )
 
     def close(self) -> None:
-        """See `Writer`; the journal goes, since the database has everything."""
+        """See `Writer`; the journal has nothing then that the database lacks."""
         super().close()
-        self._end(clean=True)
+        self._end()
 
     def abandon(self) -> None:
         """See `Writer`; the journal stays."""
         super().abandon()
-        self._end(clean=False)
+        self._end()
 
-    def _end(self, *, clean: bool) -> None:
+    def _end(self) -> None:
         if self._journal is not None:
-            self._journal.close(clean=clean)
+            self._journal.close()
         if self._log >= 0:
             os.close(self._log)
             self._log = -1

@@ -27,6 +27,7 @@ from kubetrio.store.sqlite.sync import open_sync
 from kubetrio.store.sqlite.writer import Writer
 
 PROBE_CACHE_KIB = 64
+FLUSHED = 4  # times the size of a journal go to the log and to the database when it is flushed
 
 
 @asynccontextmanager
@@ -69,6 +70,9 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     file = path.resolve()  # SQLite keeps the log beside what a link leads to
     log = file.with_name(file.name + "-wal")
     reserve_bytes = size_for(file.parent, config.reserve_bytes)
+    if reserve_bytes:  # on a full disk a journal has to be flushed once
+        flushed = min(config.reserve_bytes, FLUSHED * config.journal_bytes)
+        reserve_bytes = max(reserve_bytes, flushed)
     # The log is copied into the file while half of the reserve has room for all of it.
     if reserve_bytes:
         pages = min(config.checkpoint_pages, reserve_bytes // 2 // database.PAGE_BYTES)
@@ -78,10 +82,11 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     cache_kib = config.cache_kib // (1 if config.journal_bytes else 3)
     kind = JournalingWriter if config.journal_bytes else Writer
     make = partial(kind, cache_kib=cache_kib)
+    now_ms, journals = int(env.now() * 1000), config.journal_bytes > 0
     found = None if config.accept_data_loss else left_behind(directory)
     while True:
         try:
-            writer = open_writer(path, make, now_ms=int(env.now() * 1000), noted=found)
+            writer = open_writer(path, make, now_ms=now_ms, noted=found, journals=journals)
             break
         except DatabaseUnusable as error:
             no_room = isinstance(error.__cause__, apsw.FullError | apsw.IOError)

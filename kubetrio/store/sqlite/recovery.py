@@ -36,11 +36,17 @@ LOG = Log("kubetrio.store")
 
 
 def open_writer(
-    path: Path, make: Callable[[Path], W], *, now_ms: int, noted: Noted | None = None
+    path: Path,
+    make: Callable[[Path], W],
+    *,
+    now_ms: int,
+    noted: Noted | None = None,
+    journals: bool = False,
 ) -> W:
     """Open or create the database, checking it whole after an unclean stop.
 
-    What a journal has that the database lacks is written, and the journal goes.
+    What a journal has that the database lacks is written, and the journal goes, unless there is one
+    again: its room is not for others to take.
 
     Args:
         path: database file.
@@ -48,6 +54,7 @@ def open_writer(
         now_ms: wall clock.
         noted: what the run before left when it did not end in order; None also to take the file
             as it is.
+        journals: whether a journal is begun then.
 
     Raises:
         DatabaseUnusable: foreign, corrupt, newer, or without what was answered; the file is as it
@@ -81,7 +88,7 @@ def open_writer(
         connection.close()
         writer = make(path)
         with writer.given_up_on_failure():
-            _catch_up(path, writer, noted)
+            _catch_up(path, writer, noted, stays=journals)
             if unclean and not logged and noted is None:
                 LOG.warning(
                     "The write-ahead log of an unclean stop is not there: if it held writes, they "
@@ -97,7 +104,7 @@ def open_writer(
     return writer
 
 
-def _catch_up(path: Path, writer: Writer, noted: Noted | None) -> None:
+def _catch_up(path: Path, writer: Writer, noted: Noted | None, *, stays: bool) -> None:
     """Write what the journal has, unless the database would lack what was answered all the same."""
     place = beside(path)
     journaled = read(place)
@@ -109,7 +116,7 @@ def _catch_up(path: Path, writer: Writer, noted: Noted | None) -> None:
         with path.with_name(path.name + "-wal").open("rb") as log:
             sync.fdatasync(log.fileno())
         LOG.info("The journal is in the database", revision=writer.revision)
-    if journaled is not None:
+    if journaled is not None and not stays:
         with contextlib.suppress(OSError):  # where it stays it changes nothing
             place.unlink()
 

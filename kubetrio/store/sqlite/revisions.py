@@ -428,7 +428,8 @@ class SqliteStore:
         if clean:
             try:
                 if self._space.full:
-                    self._space.grow(self._writer.pages() * database.PAGE_BYTES)
+                    file_bytes = self._writer.pages() * database.PAGE_BYTES
+                    self._space.grow(file_bytes, self._writer.open_bytes())
                 self._writer.close()
             except (
                 apsw.Error,

@@ -91,14 +91,15 @@ class Space:
         """Take what was freed, before somebody else does."""
         self._reserve.take_some()
 
-    def grow(self, file_bytes: int) -> None:
+    def grow(self, file_bytes: int, open_bytes: int) -> None:
         """Give the database the room that a checkpoint needs, and the log some.
 
         Args:
             file_bytes: how long the database will be.
+            open_bytes: of log that the open transaction takes.
         """
         file, log = self._fds
-        for fd, size in ((file, file_bytes), (log, LOG_BYTES)):
+        for fd, size in ((file, file_bytes), (log, LOG_BYTES + open_bytes)):
             spare = self._reserve.held - OPENS_WITH_BYTES
             self._give(min(size - os.fstat(fd).st_size, spare), fd)
 

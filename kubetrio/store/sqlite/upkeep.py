@@ -27,13 +27,14 @@ from kubetrio.store.sqlite.database import PAGE_BYTES
 from kubetrio.store.sqlite.errors import StoreBroken
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.sqlite.settings import StoreConfig
-from kubetrio.store.sqlite.space import Space
+from kubetrio.store.sqlite.space import LOG_BYTES, Space
 from kubetrio.store.sqlite.writer import Writer
 
 LOG = Log("kubetrio.store")
 
 WAL_KEPT_BYTES = 16 * 1024 * 1024  # a log file up to this size is used again while there are writes
 SPARE = 0.25  # of the file may be free pages, where flash wears by giving them back
+LONG_LOG_BYTES = 2 * LOG_BYTES
 TRIM = 7 / 8  # of the quota from which history goes before its time
 TRIMMED = 3 / 4  # of it down to which
 
@@ -96,8 +97,11 @@ class Upkeep:
         pages = self._writer.wal_pages
         if pages < self._pages_looked_at:
             self._pages_looked_at = 0  # the log began anew
-        if self._writer.flush_due or (
-            pages >= self._pages_looked_at + self._config.checkpoint_pages
+        # On a full disk the next start has little room for what it finds in the journal.
+        if (
+            self._writer.flush_due
+            or (self._journals and self._space.full)
+            or pages >= self._pages_looked_at + self._config.checkpoint_pages
         ):
             self._checkpoint_due.set()
         if self._quota:
@@ -135,6 +139,9 @@ class Upkeep:
     async def _flush(self) -> None:
         """Bring the journal into the database, and the log into the file when it has grown."""
         try:
+            if self._space.full:
+                await self._checkpoint_for_room()
+                return
             async with self._slot:
                 await self._env.run_blocking(self._writer.flush)
                 if self._writer.wal_pages >= self._config.checkpoint_pages:
@@ -244,13 +251,16 @@ class Upkeep:
     async def _checkpoint_for_room(self) -> None:
         with self.nothing_kept():
             async with self._slot:
-                self._space.grow(self._writer.pages() * PAGE_BYTES)
+                self._space.grow(self._writer.pages() * PAGE_BYTES, self._writer.open_bytes())
                 await self._env.run_blocking(self._begin_log_for_room)
                 self._log_begins_anew()
 
     def _begin_log_for_room(self) -> None:
-        """Keep the log's room for the log, but where the reserve has none for the next start."""
-        if not self._space.low:
+        """Keep the log's room for the log, but where it is much, or the next start would have none.
+
+        It is much behind the flush of a journal.
+        """
+        if not self._space.low and self.log_bytes <= LONG_LOG_BYTES:
             self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_RESTART, wait=False)
             return
         self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE, wait=False)

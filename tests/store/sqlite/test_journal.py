@@ -177,13 +177,32 @@ async def test_a_journal_of_another_database_is_refused(tmp_path: Path) -> None:
             pass
 
 
-async def test_an_orderly_stop_leaves_no_journal(tmp_path: Path) -> None:
-    """The one file is everything."""
+async def test_an_orderly_stop_leaves_nothing_in_the_journal(tmp_path: Path) -> None:
+    """The database is everything; the file keeps its room until a start without a journal."""
     async with open_store(tmp_path, CONFIG, seeded(1)) as store:
         await fill(store)
-    assert not beside(tmp_path / FILE_NAME).exists()
+    journaled = read(beside(tmp_path / FILE_NAME))
+    assert journaled is not None
+    assert (journaled.base, journaled.records) == (5, [])
+    assert beside(tmp_path / FILE_NAME).stat().st_size == CONFIG.journal_bytes
     with inspect(tmp_path / FILE_NAME) as seen:
         assert seen.revision == 5
+    async with open_store(tmp_path, StoreConfig(reserve_bytes=0), seeded(1)):
+        assert not beside(tmp_path / FILE_NAME).exists()
+
+
+async def test_a_file_is_written_over(tmp_path: Path) -> None:
+    """What it had is not read again, also where the new one says the same of its database."""
+    path = tmp_path / "j"
+    for size in (SIZE, SIZE, 2 * SIZE):
+        journal = Journal(path, size, 7, 0)
+        assert journal.held().records == []
+        journal.note(EventType.CREATED, 5, "k", b"one", -1, (0, b""), 0)
+        journal.write()
+        journal.note(EventType.CREATED, 5, "l", b"two", -1, (0, b""), 0)
+        journal.write()
+        journal.close()
+        assert path.stat().st_size == size
 
 
 async def test_copies_have_what_the_journal_has(tmp_path: Path) -> None:
