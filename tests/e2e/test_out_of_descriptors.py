@@ -64,13 +64,18 @@ class Client:
 
     def watched(self) -> list[str]:
         """Versions that the watch told, as many as were answered."""
-        while self._seen.count(b'"type":"ADDED"') < len(self.answered):
+        while len(found := self._told()) < len(self.answered):
             part = self._watch.recv(65536)
             assert part, "the watch ended"
             self._seen += part
-        lines = self._seen.partition(b"\r\n\r\n")[2].splitlines()
-        events = [json.loads(line) for line in lines if line.startswith(b"{")]
-        return [event["object"]["metadata"]["resourceVersion"] for event in events]
+        return found
+
+    def _told(self) -> list[str]:
+        """Versions that whole lines tell, but for what a controller makes."""
+        whole = self._seen.partition(b"\r\n\r\n")[2].rpartition(b"\n")[0]
+        told = [json.loads(line) for line in whole.splitlines() if line.startswith(b"{")]
+        ours = [event["object"]["metadata"] for event in told]
+        return [one["resourceVersion"] for one in ours if one["name"] != "kube-root-ca.crt"]
 
     def reconnect(self, server: ServerProcess) -> None:
         """Go on writing on a new connection."""
