@@ -68,6 +68,7 @@ from kubetrio.metrics import (
     fault_families,
     gauge,
     object_families,
+    seat_families,
 )
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.reloading import Reloader
@@ -221,17 +222,10 @@ def _guard(config: Config, port: int) -> Guard:
     return Guard(port=port, places=frozenset(places))
 
 
-def _number(read: Callable[[], tuple[int, int]], at: int) -> int:
-    return read()[at]
-
-
 def _observe_flow(api: Pipeline) -> None:
     """Pages and metrics of flow control."""
     flow = api.flow
-    inflight, inqueue = api.metrics.inflight, api.metrics.inqueue
-    for at, kind in enumerate(("readOnly", "mutating")):
-        inflight.labels(kind).set_function(partial(_number, flow.executing, at))
-        inqueue.labels(kind).set_function(partial(_number, flow.queued, at))
+    api.metrics.gathered.add(partial(seat_families, flow.executing, flow.queued))
     if isinstance(flow, PriorityAndFairness):
         gate = flow.gate
         api.documents.flow_pages = FlowPages(gate, api.streams)
@@ -341,7 +335,7 @@ def build_api(
     first = [
         authorization.Masters(),
         *parts.authorizers,
-        authorization.kubelet_admins(builtin.load("bootstrap")),
+        authorization.kubelet_admins(builtin.parsed("bootstrap")),
     ]
     try:
         authorizers = Authorizers(

@@ -65,7 +65,7 @@ class Authorizers:
         self._followed: Followed | None = None
         if "Node" in modes:
             self._followed = Followed(informers.dispatcher, registry.current)
-            rules = rules_of(builtin.load("bootstrap")["ClusterRole system:node"])
+            rules = rules_of(builtin.parsed("bootstrap")["ClusterRole system:node"])
             made["Node"] = NodeAuthorizer(self._followed.graph, rules)
         if "RBAC" in modes:
             made["RBAC"] = rbac

@@ -13,15 +13,8 @@ from copy import copy
 from typing import NamedTuple
 
 import trio
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
+
+from kubetrio import prometheus
 
 DURATION_BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
@@ -51,19 +44,16 @@ class Gathered:
     """Gauges read when somebody asks, for numbers that exist anyway."""
 
     def __init__(self) -> None:
-        self._sources: list[Callable[[], Iterable[Metric]]] = []
+        self._sources: list[Callable[[], Iterable[prometheus.Metric]]] = []
 
-    def add(self, source: Callable[[], Iterable[Metric]]) -> None:
+    def add(self, source: Callable[[], Iterable[prometheus.Metric]]) -> None:
         """Ask one more source at each scrape."""
         self._sources.append(source)
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[prometheus.Metric]:
         """What prometheus-client calls at a scrape."""
         for source in self._sources:
             yield from source()
-
-
-_go_string: Callable[[float], str] = floatToGoString
 
 
 def go_float(value: float) -> str:
@@ -71,7 +61,7 @@ def go_float(value: float) -> str:
 
     Source: Go's ``strconv.FormatFloat`` with format ``g``; the client library adds ``.0``.
     """
-    return _go_string(value).removesuffix(".0")
+    return prometheus.go_float(value).removesuffix(".0")
 
 
 class Histogram:
@@ -149,14 +139,14 @@ def _histograms(
     times: Callable[[_Series], Histogram],
     *,
     unshown: int = 0,
-) -> Iterable[Metric]:
+) -> Iterable[prometheus.Metric]:
     """A family of histograms in parts; those with equal labels, as of several codes, become one."""
     alike: dict[tuple[str, ...], list[_Series]] = {}
     for labels, series in rows:
         alike.setdefault(labels, []).append(series)
     waiting = list(alike.items())
     for start in range(0, max(len(waiting), 1), PART_HISTOGRAMS):
-        family = HistogramMetricFamily(name, text, labels=names)
+        family = prometheus.HistogramMetricFamily(name, text, labels=names)
         for labels, each in waiting[start : start + PART_HISTOGRAMS]:
             histograms = [times(series) for series in each]
             merged = Histogram(histograms[0].bounds)
@@ -166,21 +156,21 @@ def _histograms(
         yield family
 
 
-async def exposition(registry: CollectorRegistry) -> bytes:
+async def exposition(source: Gathered) -> bytes:
     """Prometheus text format, made in steps of about a millisecond.
 
     A family may come in parts that follow each other, whose text has one heading.
 
     Args:
-        registry: what to show; it is collected on the way.
+        source: what to show; it is collected on the way.
     """
     out: list[bytes] = []
     begun = ""
-    for family in registry.collect():
+    for family in source.collect():
         for start in range(0, max(len(family.samples), 1), PART_SAMPLES):
             part = copy(family)
             part.samples = family.samples[start : start + PART_SAMPLES]
-            text = generate_latest(OneFamily(part))
+            text = text_of(part)
             if family.name == begun:
                 text = text.split(b"\n", 2)[2]  # behind help and type
             begun = family.name
@@ -189,15 +179,28 @@ async def exposition(registry: CollectorRegistry) -> bytes:
     return b"".join(out)
 
 
-class OneFamily(Collector):
-    """A collector of one family."""
+def text_of(family: prometheus.Metric) -> bytes:
+    """One family in Prometheus text format."""
+    alone = Gathered()
+    alone.add(lambda: (family,))
+    return prometheus.generate_latest(alone)
 
-    def __init__(self, family: Metric) -> None:
-        self._family = family
 
-    def collect(self) -> Iterable[Metric]:
-        """What prometheus-client asks for."""
-        return [self._family]
+class Level:
+    """A number that goes up and down."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def inc(self) -> None:
+        """One more."""
+        self.value += 1
+
+    def dec(self) -> None:
+        """One less."""
+        self.value -= 1
 
 
 class Metrics:
@@ -205,33 +208,18 @@ class Metrics:
 
     Requests are counted in plain numbers and turned into metric families when somebody scrapes:
     the client library's own counters cost more than the store's read.
+
+    Attributes:
+        gathered: all of them.
     """
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
         self._requests: dict[RequestKey, _Series] = {}
         self._terminated: dict[RequestKey, int] = {}
-        self.inflight = Gauge(
-            "apiserver_current_inflight_requests",
-            "Requests being served.",
-            ("request_kind",),
-            registry=self.registry,
-        )
-        self.inqueue = Gauge(
-            "apiserver_current_inqueue_requests",
-            "Requests waiting for a seat.",
-            ("request_kind",),
-            registry=self.registry,
-        )
-        self.longrunning = Gauge(
-            "apiserver_longrunning_requests",
-            "Watches and other requests without an end.",
-            LABELS,
-            registry=self.registry,
-        )
+        self._open: dict[tuple[str, ...], Level] = {}
         self.gathered = Gathered()
+        self.gathered.add(self._open_families)
         self.gathered.add(self._request_families)
-        self.registry.register(self.gathered)
 
     def observe(self, key: RequestKey, seconds: float, size: int) -> None:
         """Count one answered request.
@@ -270,17 +258,31 @@ class Metrics:
         """Count a request that was ended to protect the server: refused, or out of time."""
         self._terminated[key] = self._terminated.get(key, 0) + 1
 
-    def open_streams(self, key: RequestKey) -> Gauge:
+    def open_streams(self, key: RequestKey) -> Level:
         """The number of open requests of a kind that have no end of their own."""
-        return self.longrunning.labels(*_labels(key))
+        labels = _labels(key)
+        level = self._open.get(labels)
+        if level is None:
+            level = self._open[labels] = Level()
+        return level
 
-    def _request_families(self) -> Iterable[Metric]:
-        total = CounterMetricFamily(
+    def _open_families(self) -> Iterable[prometheus.Metric]:
+        family = prometheus.GaugeMetricFamily(
+            "apiserver_longrunning_requests",
+            "Watches and other requests without an end.",
+            labels=LABELS,
+        )
+        for labels, level in self._open.items():
+            family.add_metric(labels, level.value)
+        yield family
+
+    def _request_families(self) -> Iterable[prometheus.Metric]:
+        total = prometheus.CounterMetricFamily(
             "apiserver_request_total",
             "Requests by verb, resource and HTTP status code.",
             labels=(*LABELS, "dry_run", "code"),
         )
-        terminations = CounterMetricFamily(
+        terminations = prometheus.CounterMetricFamily(
             "apiserver_request_terminations_total",
             "Requests ended to protect the server.",
             labels=(*LABELS, "code"),
@@ -321,23 +323,23 @@ class Metrics:
         )
 
 
-def gauge(name: str, text: str, value: float) -> Metric:
+def gauge(name: str, text: str, value: float) -> prometheus.Metric:
     """A gauge without labels for `Gathered`."""
-    family = GaugeMetricFamily(name, text)
+    family = prometheus.GaugeMetricFamily(name, text)
     family.add_metric([], value)
     return family
 
 
-def cache_families(fills: Iterable[tuple[str, int, int | None]]) -> Iterable[Metric]:
+def cache_families(fills: Iterable[tuple[str, int, int | None]]) -> Iterable[prometheus.Metric]:
     """Caches by place; those of one module are added up.
 
     Args:
         fills: place, entries and bytes of each, the latter None where nobody can tell.
     """
-    count = GaugeMetricFamily(
+    count = prometheus.GaugeMetricFamily(
         "kubetrio_cache_entries", "Entries of caches by module.", labels=("cache",)
     )
-    size = GaugeMetricFamily(
+    size = prometheus.GaugeMetricFamily(
         "kubetrio_cache_bytes", "Bytes that clients chose of them.", labels=("cache",)
     )
     entries, sizes = Counter[str](), Counter[str]()
@@ -351,9 +353,9 @@ def cache_families(fills: Iterable[tuple[str, int, int | None]]) -> Iterable[Met
     return count, size
 
 
-def fault_families(counts: Mapping[tuple[str, str], int]) -> Iterable[Metric]:
+def fault_families(counts: Mapping[tuple[str, str], int]) -> Iterable[prometheus.Metric]:
     """Faults that were injected, by rule and fault."""
-    family = CounterMetricFamily(
+    family = prometheus.CounterMetricFamily(
         "kubetrio_faults_total", "Faults injected on demand.", labels=("rule", "fault")
     )
     for labels, count in counts.items():
@@ -361,17 +363,38 @@ def fault_families(counts: Mapping[tuple[str, str], int]) -> Iterable[Metric]:
     return (family,)
 
 
-def object_families(counts: Iterable[tuple[str, str, int]]) -> Iterable[Metric]:
+def object_families(counts: Iterable[tuple[str, str, int]]) -> Iterable[prometheus.Metric]:
     """Stored objects by kind, under the old and the new name.
 
     Args:
         counts: group, plural name and number of each.
     """
-    old = GaugeMetricFamily("apiserver_storage_objects", "The same.", labels=("resource",))
-    new = GaugeMetricFamily(
+    old = prometheus.GaugeMetricFamily(
+        "apiserver_storage_objects", "The same.", labels=("resource",)
+    )
+    new = prometheus.GaugeMetricFamily(
         "apiserver_resource_objects", "Stored objects.", labels=("group", "resource")
     )
     for group, resource, count in counts:
         old.add_metric([f"{resource}.{group}" if group else resource], count)
         new.add_metric([group, resource], count)
     yield from (new, old)
+
+
+def seat_families(
+    executing: Callable[[], tuple[int, int]], queued: Callable[[], tuple[int, int]]
+) -> Iterable[prometheus.Metric]:
+    """Requests that are served, and that wait for a seat.
+
+    Args:
+        executing: read-only and mutating ones that are served now.
+        queued: those that wait.
+    """
+    for name, text, read in (
+        ("apiserver_current_inflight_requests", "Requests being served.", executing),
+        ("apiserver_current_inqueue_requests", "Requests waiting for a seat.", queued),
+    ):
+        family = prometheus.GaugeMetricFamily(name, text, labels=("request_kind",))
+        for kind, number in zip(("readOnly", "mutating"), read(), strict=True):
+            family.add_metric((kind,), number)
+        yield family

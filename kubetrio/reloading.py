@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import trio
-from prometheus_client.core import CounterMetricFamily, Metric
 
+from kubetrio import prometheus
 from kubetrio.env import Env
 from kubetrio.logs import Log
 
@@ -114,9 +114,9 @@ class Reloader:
             self._counts[watched.name, "success"] += 1
             log.info("a changed file is used", file=watched.name, paths=files)
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """How often files were read again, as metrics."""
-        family = CounterMetricFamily(
+        family = prometheus.CounterMetricFamily(
             "kubetrio_file_reloads", "Changed files by what came of them.",
             labels=("file", "result"),
         )  # fmt: skip

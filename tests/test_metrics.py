@@ -15,6 +15,7 @@ from kubetrio.metrics import (
     gauge,
     go_float,
     object_families,
+    seat_families,
 )
 from kubetrio.schema import builtin
 
@@ -26,7 +27,7 @@ LABELS = {
 
 
 async def samples(metrics: Metrics, name: str) -> list[tuple[dict[str, str], float]]:
-    families = text_string_to_metric_families((await exposition(metrics.registry)).decode())
+    families = text_string_to_metric_families((await exposition(metrics.gathered)).decode())
     return [
         (dict(sample.labels), sample.value)
         for family in families
@@ -109,10 +110,9 @@ async def test_as_kube_apiserver_exposes_it(name: str) -> None:
     metrics.observe(GET, 0.1, 1)
     metrics.terminated(GET)
     metrics.open_streams(GET)
-    metrics.inflight.labels("readOnly")
-    metrics.inqueue.labels("readOnly")
+    metrics.gathered.add(lambda: seat_families(lambda: (1, 2), lambda: (3, 4)))
     metrics.gathered.add(lambda: object_families([("apps", "deployments", 3)]))
-    text = (await exposition(metrics.registry)).decode()
+    text = (await exposition(metrics.gathered)).decode()
     (family,) = (
         one
         for one in text_string_to_metric_families(text)
@@ -192,7 +192,7 @@ async def test_a_scrape_lets_others_run() -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(others)
-        text = (await exposition(metrics.registry)).decode()
+        text = (await exposition(metrics.gathered)).decode()
         done.set()
     assert turns > len(text.splitlines()) / PART_SAMPLES
     headings = [line for line in text.splitlines() if line.startswith("# HELP")]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
-
+from kubetrio import prometheus
 from kubetrio.admission.attributes import Operation
 from kubetrio.metrics import PART_HISTOGRAMS, Histogram
 
@@ -91,7 +90,7 @@ class Measures:
         """Count a webhook that was left out by its match conditions."""
         self._excluded[name, "webhook", kind, operation.value] += 1
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """What a scrape shows."""
         step = ("type", "operation", "rejected")
         conditions = ("name", "kind", "type", "operation")
@@ -145,20 +144,24 @@ _PREFIX = "apiserver_admission_"
 
 def _histograms(
     name: str, text: str, labels: Labels, rows: Mapping[Labels, Histogram]
-) -> Iterable[Metric]:
+) -> Iterable[prometheus.Metric]:
     waiting = [row for row in rows.items() if any(row[1].counts)]
     for start in range(0, max(len(waiting), 1), PART_HISTOGRAMS):
-        family = HistogramMetricFamily(_PREFIX + name, text, labels=labels)
+        family = prometheus.HistogramMetricFamily(_PREFIX + name, text, labels=labels)
         for values, histogram in waiting[start : start + PART_HISTOGRAMS]:
             family.add_metric(values, histogram.cumulative(), histogram.total)
         yield family
 
 
-def _counters(name: str, text: str, labels: Labels, rows: Mapping[Labels, int]) -> Iterable[Metric]:
+def _counters(
+    name: str, text: str, labels: Labels, rows: Mapping[Labels, int]
+) -> Iterable[prometheus.Metric]:
     if name.endswith("_total"):
-        family: Metric = CounterMetricFamily(_PREFIX + name, text, labels=labels)
+        family: prometheus.Metric = prometheus.CounterMetricFamily(
+            _PREFIX + name, text, labels=labels
+        )
     else:  # the client library would add ``_total`` to the name of a counter
-        family = Metric(_PREFIX + name, text, "unknown")
+        family = prometheus.Metric(_PREFIX + name, text, "unknown")
     for values, count in list(rows.items()):
         family.add_sample(_PREFIX + name, dict(zip(labels, values, strict=True)), float(count))
     yield family

@@ -30,7 +30,6 @@ from kubetrio.api.serializers import dump
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
-from kubetrio.metrics import exposition
 from kubetrio.schema import discovery, openapi
 from kubetrio.schema.elsewhere import NOWHERE, Elsewhere
 from kubetrio.schema.registry import LiveRegistry, Registry
@@ -150,7 +149,7 @@ class Documents:
         if root == "debug" and self.flow_pages is not None:
             return self.flow_pages.answer(request)
         if path == "/metrics":
-            return Response(200, await exposition(self._metrics.registry), METRICS_TYPE)
+            return Response(200, await self._pages.metrics(self._metrics.gathered), METRICS_TYPE)
         if path in ROOTS:
             return indented(
                 discovery.root_paths(self._registry.current, self._health.paths(), self.elsewhere())

@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from prometheus_client import generate_latest
-from prometheus_client.core import GaugeMetricFamily
-
-from kubetrio import __version__
+from kubetrio import __version__, prometheus
 from kubetrio.api.health import Health, result_of
 from kubetrio.api.response import JSON, Response, text_response
 from kubetrio.auth.keys import KeySet
 from kubetrio.env import RunBlocking
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.metrics import OneFamily
+from kubetrio.metrics import Gathered, exposition, text_of
 from kubetrio.wire.jsonwire import encode
 
 METRICS_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
@@ -118,12 +115,22 @@ class Pages:
         lines = "".join(f"{name}={value}\n" for name, value in sorted(self.flags.items()))
         return f"\nkubetrio flagz\n{NOT_FOR_MACHINES}\n{lines}"
 
+    async def metrics(self, source: Gathered) -> bytes:
+        """What is measured, in the text format of Prometheus."""
+        await self._library()
+        return await exposition(source)
+
+    async def _library(self) -> None:
+        if not prometheus.is_loaded():
+            await self.run_blocking(prometheus.load)
+
     async def _slis(self) -> bytes:
-        family = GaugeMetricFamily(
+        await self._library()
+        family = prometheus.GaugeMetricFamily(
             "kubernetes_healthcheck", "Result of a health check.", labels=("name", "type")
         )
         for endpoint, checks in self.health.checks.items():
             for name, check in checks.items():
                 well = await result_of(check) is None
                 family.add_metric((name, endpoint), 1.0 if well else 0.0)
-        return generate_latest(OneFamily(family))
+        return text_of(family)

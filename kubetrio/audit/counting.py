@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from prometheus_client.core import CounterMetricFamily, Metric
-
+from kubetrio import prometheus
 from kubetrio.audit.events import Event
 from kubetrio.audit.policy import LEVEL_NAMES, Level
 from kubetrio.logs import Log
@@ -46,7 +45,7 @@ class Counting:
             impacted=impacted,
         )
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """The counters as metrics."""
         yield _counter(
             "apiserver_audit_event_total",
@@ -58,14 +57,14 @@ class Counting:
             "Requests refused because the audit backend failed.",
             self.rejected,
         )
-        levels = CounterMetricFamily(
+        levels = prometheus.CounterMetricFamily(
             "apiserver_audit_level_total", "Requests by the level of the policy.", labels=["level"]
         )
         for level, count in zip(Level, self.levels, strict=True):
             if count:
                 levels.add_metric([LEVEL_NAMES[level]], count)
         yield levels
-        errors = CounterMetricFamily(
+        errors = prometheus.CounterMetricFamily(
             "apiserver_audit_error_total", "Audit events that were lost.", labels=["plugin"]
         )
         for plugin, count in self.errors.items():
@@ -73,7 +72,7 @@ class Counting:
         yield errors
 
 
-def _counter(name: str, text: str, value: float) -> Metric:
-    family = CounterMetricFamily(name, text)
+def _counter(name: str, text: str, value: float) -> prometheus.Metric:
+    family = prometheus.CounterMetricFamily(name, text)
     family.add_metric([], value)
     return family

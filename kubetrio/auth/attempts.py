@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 import trio
-from prometheus_client.core import Metric
 
+from kubetrio import prometheus
 from kubetrio.logs import Log
 
 log = Log("kubetrio.auth")
@@ -82,13 +82,15 @@ class Attempts:
         self._addresses.clear()
         self._failed = trio.Event()
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """The counts as metrics.
 
         Their names lack the ending that the client library gives to counters, so that they are
         shown without a type.
         """
-        attempts = Metric("authentication_attempts", "Authentication by its result.", "unknown")
+        attempts = prometheus.Metric(
+            "authentication_attempts", "Authentication by its result.", "unknown"
+        )
         results = {
             "error": self._errors,
             "failure": self._failures,
@@ -97,7 +99,7 @@ class Attempts:
         for result, count in results.items():
             attempts.add_sample(attempts.name, {"result": result}, count)
         text = "Authenticated requests by user name."
-        users = Metric("authenticated_user_requests", text, "unknown")
+        users = prometheus.Metric("authenticated_user_requests", text, "unknown")
         for name, count in self._users.items():
             users.add_sample(users.name, {"username": name}, count)
         return attempts, users

@@ -12,13 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NoReturn
 
 import trio
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
 
+from kubetrio import prometheus
 from kubetrio.auth.authenticate import BadCredentials
 from kubetrio.auth.background import Background
 from kubetrio.auth.claimmapping import Compiled
@@ -257,23 +252,23 @@ class JwtIssuers:
 
     # ------------------------------------------------------------------ metrics
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """What upstream counts of issuers and their file."""
-        latency = HistogramMetricFamily(
+        latency = prometheus.HistogramMetricFamily(
             "apiserver_authentication_jwt_authenticator_latency_seconds",
             "Latency of jwt authentication operations in seconds.",
             labels=("result", "jwt_issuer_hash"),
         )
         for key, histogram in sorted(self._latency.items()):
             latency.add_metric(key, histogram.cumulative(), histogram.total)
-        fetched = GaugeMetricFamily(
+        fetched = prometheus.GaugeMetricFamily(
             "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
             "Timestamp of the last successful or failed JWKS fetch.",
             labels=("result", "jwt_issuer_hash", "apiserver_id_hash"),
         )
         for (result, issuer), when in sorted(self._fetched_at.items()):
             fetched.add_metric((result, issuer, self._server), when)
-        keys = GaugeMetricFamily(
+        keys = prometheus.GaugeMetricFamily(
             "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
             "Information about the last JWKS fetched by the JWT authenticator.",
             labels=("jwt_issuer_hash", "apiserver_id_hash", "hash"),
@@ -284,14 +279,14 @@ class JwtIssuers:
         if self._config_hash:
             yield from self._file_families()
 
-    def _file_families(self) -> Iterable[Metric]:
+    def _file_families(self) -> Iterable[prometheus.Metric]:
         place = "apiserver_authentication_config_controller"
-        reloads = CounterMetricFamily(
+        reloads = prometheus.CounterMetricFamily(
             f"{place}_automatic_reloads_total",
             "Total number of automatic reloads of authentication configuration.",
             labels=("status", "apiserver_id_hash"),
         )
-        last = GaugeMetricFamily(
+        last = prometheus.GaugeMetricFamily(
             f"{place}_automatic_reload_last_timestamp_seconds",
             "Timestamp of the last automatic reload of authentication configuration.",
             labels=("status", "apiserver_id_hash"),
@@ -299,7 +294,7 @@ class JwtIssuers:
         for status, (count, when) in sorted(self._reloads.items()):
             reloads.add_metric((status, self._server), count)
             last.add_metric((status, self._server), when)
-        info = GaugeMetricFamily(
+        info = prometheus.GaugeMetricFamily(
             f"{place}_last_config_info",
             "Information about the last applied authentication configuration.",
             labels=("apiserver_id_hash", "hash"),

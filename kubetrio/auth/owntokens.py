@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from prometheus_client.core import Metric
-
+from kubetrio import prometheus
 from kubetrio.auth.authenticate import TokenAuthenticator
 from kubetrio.auth.bootstraptokens import BootstrapTokens
 from kubetrio.auth.boundobjects import bound_objects
@@ -144,7 +143,7 @@ class OwnTokens:
         if config.service_accounts.bootstrap_tokens:
             self.authenticators.append(BootstrapTokens(self._objects, registry, env, audiences))
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """How often tokens were used."""
         return self._accounts.counts.families()
 

@@ -17,13 +17,8 @@ from struct import pack
 from typing import NamedTuple
 
 import trio
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
 
+from kubetrio import prometheus
 from kubetrio.auth.authenticate import BadCredentials, TokenAuthenticator
 from kubetrio.auth.background import Background
 from kubetrio.auth.tokens import Found
@@ -224,25 +219,25 @@ class CacheStats:
         self.fetching += other.fetching
         self.blocked += other.blocked
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """The counts as metrics."""
         place = "authentication_token_cache"
-        latency = HistogramMetricFamily(
+        latency = prometheus.HistogramMetricFamily(
             f"{place}_request_duration_seconds", "Time to an answer.", labels=("status",)
         )
-        requests = CounterMetricFamily(
+        requests = prometheus.CounterMetricFamily(
             f"{place}_request_total", "Tokens that were asked for.", labels=("status",)
         )
         for hit, word in ((True, "hit"), (False, "miss")):
             histogram = self._latency[hit]
             latency.add_metric((word,), histogram.cumulative(), histogram.total)
             requests.add_metric((word,), sum(histogram.counts))
-        fetched = CounterMetricFamily(
+        fetched = prometheus.CounterMetricFamily(
             f"{place}_fetch_total", "Tokens that were looked up.", labels=("status",)
         )
         for word, count in sorted(self.fetched.items()):
             fetched.add_metric((word,), count)
-        active = GaugeMetricFamily(
+        active = prometheus.GaugeMetricFamily(
             f"{place}_active_fetch_count", "Lookups under way.", labels=("status",)
         )
         active.add_metric(("in_flight",), self.fetching)
@@ -250,7 +245,7 @@ class CacheStats:
         return latency, requests, fetched, active
 
 
-def families_of(caches: Iterable[CachedTokens]) -> Iterable[Metric]:
+def families_of(caches: Iterable[CachedTokens]) -> Iterable[prometheus.Metric]:
     """The metrics of all caches of a server together."""
     total = CacheStats()
     for cache in caches:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from prometheus_client.core import CounterMetricFamily, Metric
+from kubetrio import prometheus
 
 VALID, STALE = "valid_tokens", "stale_tokens"
 LEGACY = "legacy_tokens"
@@ -34,9 +34,9 @@ class TokenCounts:
         """A token of a sort was used."""
         self._uses[sort] += 1
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """The counts as metrics."""
         return [
-            CounterMetricFamily(f"serviceaccount_{name}", text, value=self._uses[name])
+            prometheus.CounterMetricFamily(f"serviceaccount_{name}", text, value=self._uses[name])
             for name, text in TEXTS.items()
         ]

@@ -218,7 +218,7 @@ class FlowConfig:
         """Objects of a kind by name, and whether each is mandatory."""
         resource = self._resources[kind]
         found = {}
-        for key, fact in builtin.load("bootstrap").items():
+        for key, fact in builtin.parsed("bootstrap").items():
             if not key.startswith(f"{kind} "):
                 continue
             meta = {k: fact["metadata"][k] for k in ("name", "annotations")}

@@ -109,6 +109,8 @@ class Bootstrap:
         self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
         self._port = port
         self._now = format_time(now)
+        facts = builtin.parsed("bootstrap")
+        self._own = {key: facts[key] for key in (OWN_SERVICE, *OWN_ADDRESS)}
 
     async def run(self) -> None:
         """Create what is missing, correct what names another address.
@@ -116,7 +118,7 @@ class Bootstrap:
         Raises:
             ApiError: the store takes no writes.
         """
-        objects = builtin.load("bootstrap")
+        objects = builtin.parsed("bootstrap")
         for name in NAMESPACES:
             await self._ensure(objects[f"Namespace {name}"])
         for name, description in PRIORITY_CLASSES.items():
@@ -132,8 +134,7 @@ class Bootstrap:
 
     def own_kinds(self) -> list[Kind]:
         """The kinds of the objects that lead to this server; all have one name."""
-        objects = builtin.load("bootstrap")
-        return [self._resource(objects[key]) for key in (OWN_SERVICE, *OWN_ADDRESS)]
+        return [self._resource(fact) for fact in self._own.values()]
 
     async def own_service(self) -> None:
         """Make the Service ``kubernetes`` if it is missing, and have its endpoints lead here.
@@ -141,11 +142,10 @@ class Bootstrap:
         Raises:
             ApiError: the store takes no writes.
         """
-        objects = builtin.load("bootstrap")
         await self._free_address()
-        await self._ensure(self._filled(objects[OWN_SERVICE]))
+        await self._ensure(self._filled(self._own[OWN_SERVICE]))
         for key in OWN_ADDRESS:
-            await self._ensure(self._filled(objects[key]), replaced)
+            await self._ensure(self._filled(self._own[key]), replaced)
 
     # ------------------------------------------------------------------ what stored ones become
 

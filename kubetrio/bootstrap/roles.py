@@ -63,7 +63,7 @@ class DefaultRoles:
             await self._informers.informer_for(self._kind(kind)).sync()
         await self._prime()
         async with trio.open_nursery() as nursery:
-            for fact in builtin.load("bootstrap").values():
+            for fact in builtin.parsed("bootstrap").values():
                 if fact["kind"] in KINDS:
                     nursery.start_soon(self._ensure, fact)
 

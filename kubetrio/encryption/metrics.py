@@ -13,9 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from prometheus_client import Counter, Gauge, Histogram
-from prometheus_client.core import Metric
-
+from kubetrio import prometheus
 from kubetrio.encryption.kms import digest
 from kubetrio.encryption.transformers import Report, TransformError
 from kubetrio.env import Env
@@ -44,37 +42,37 @@ class EncryptionMetrics:
         none: dict[str, Any] = {"registry": None}
         storage, envelope = "apiserver_storage_", "apiserver_envelope_encryption_"
         reload = "apiserver_encryption_config_controller_automatic_reload"
-        self._operations = Counter(
+        self._operations = prometheus.Counter(
             f"{storage}transformation_operations_total",
             "Total number of transformations. Successful transformation will have a status 'OK' "
             "and a varied status string when the transformation fails.",
             ("resource", "transformation_type", "transformer_prefix", "status"),
             **none,
         )
-        self._durations = Histogram(
+        self._durations = prometheus.Histogram(
             f"{storage}transformation_duration_seconds",
             "Latencies in seconds of value transformation operations.",
             ("transformation_type", "transformer_prefix"),
             buckets=_exponential(5e-6, 25),
             **none,
         )
-        self._misses = Counter(
+        self._misses = prometheus.Counter(
             f"{storage}envelope_transformation_cache_misses_total",
             "Total number of cache misses while accessing key decryption key(KEK).",
             **none,
         )
-        self._generations = Histogram(
+        self._generations = prometheus.Histogram(
             f"{storage}data_key_generation_duration_seconds",
             "Latencies in seconds of data encryption key(DEK) generation operations.",
             buckets=_exponential(5e-6, 14),
             **none,
         )
-        self._failures = Counter(
+        self._failures = prometheus.Counter(
             f"{storage}data_key_generation_failures_total",
             "Total number of failed data encryption key(DEK) generation operations.",
             **none,
         )
-        self._calls = Histogram(
+        self._calls = prometheus.Histogram(
             f"{envelope}kms_operations_latency_seconds",
             "KMS operation duration with gRPC error code status total.",
             ("provider_name", "method_name", "grpc_status_code"),
@@ -82,52 +80,52 @@ class EncryptionMetrics:
             **none,
         )
         keys = ("transformation_type", "provider_name", "key_id_hash", "apiserver_id_hash")
-        self._key_total = Counter(
+        self._key_total = prometheus.Counter(
             f"{envelope}key_id_hash_total",
             "Number of times a keyID is used split by transformation type, provider, and "
             "apiserver identity.",
             keys,
             **none,
         )
-        self._key_last = Gauge(
+        self._key_last = prometheus.Gauge(
             f"{envelope}key_id_hash_last_timestamp_seconds",
             "The last time in seconds when a keyID was used.",
             keys,
             **none,
         )
-        self._key_status = Gauge(
+        self._key_status = prometheus.Gauge(
             f"{envelope}key_id_hash_status_last_timestamp_seconds",
             "The last time in seconds when a keyID was returned by the Status RPC call.",
             keys[1:],
             **none,
         )
-        self._key_invalid = Counter(
+        self._key_invalid = prometheus.Counter(
             f"{envelope}invalid_key_id_from_status_total",
             "Number of times an invalid keyID is returned by the Status RPC call split by error.",
             ("provider_name", "error"),
             **none,
         )
-        self._cached = Gauge(
+        self._cached = prometheus.Gauge(
             f"{envelope}dek_source_cache_size",
             "Number of records in data encryption key (DEK) source cache.",
             ("provider_name",),
             **none,
         )
-        self._reloads = Counter(
+        self._reloads = prometheus.Counter(
             f"{reload}s_total",
             "Total number of reload successes and failures of encryption configuration split by "
             "apiserver identity.",
             ("status", "apiserver_id_hash"),
             **none,
         )
-        self._reloaded = Gauge(
+        self._reloaded = prometheus.Gauge(
             f"{reload}_last_timestamp_seconds",
             "Timestamp of the last successful or failed automatic reload of encryption "
             "configuration split by apiserver identity.",
             ("status", "apiserver_id_hash"),
             **none,
         )
-        self._info = Gauge(
+        self._info = prometheus.Gauge(
             "apiserver_encryption_config_controller_last_config_info",
             "Information about the last applied encryption configuration with hash as label, "
             "split by apiserver identity.",
@@ -135,7 +133,7 @@ class EncryptionMetrics:
             **none,
         )
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """What a scrape shows."""
         for metric in (
             self._operations, self._durations, self._misses, self._generations, self._failures,

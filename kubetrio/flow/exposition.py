@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
-
+from kubetrio import prometheus
 from kubetrio.flow.config import EXEMPT
 from kubetrio.flow.observe import Histogram, Snapshot, Tally
 from kubetrio.flow.occupancy import RatioSnapshot
@@ -51,16 +45,16 @@ _TALLIES: tuple[tuple[str, str, Callable[[Tally], Histogram]], ...] = (
 )
 
 
-def families(snapshot: Snapshot) -> Iterator[Metric]:
+def families(snapshot: Snapshot) -> Iterator[prometheus.Metric]:
     """Every metric of flow control."""
     levels = snapshot.statistics.levels
-    yield GaugeMetricFamily(
+    yield prometheus.GaugeMetricFamily(
         f"{PREFIX}seat_fair_frac",
         "Limit over target of the levels that no bound holds.",
         value=snapshot.statistics.fair_fraction,
     )
     for name, text, read in _BY_LEVEL:
-        gauge = GaugeMetricFamily(PREFIX + name, text, labels=LEVEL)
+        gauge = prometheus.GaugeMetricFamily(PREFIX + name, text, labels=LEVEL)
         for level in levels:
             gauge.add_metric([level.name], read(level))
         yield gauge
@@ -69,17 +63,17 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
     yield from _utilization(snapshot)
     yield from _requests(snapshot)
     # Progress meters here need no epochs, so this stays without samples.
-    yield CounterMetricFamily(
+    yield prometheus.CounterMetricFamily(
         f"{PREFIX}epoch_advance", "Times a meter was set back.", labels=(*LEVEL, "success")
     )
 
 
-def _bounds(levels: Sequence[LevelStatistics]) -> Iterator[Metric]:
+def _bounds(levels: Sequence[LevelStatistics]) -> Iterator[prometheus.Metric]:
     for name, text, discounted in (
         ("next_s_bounds", "Virtual starts of the next requests of queues.", False),
         ("next_discounted_s_bounds", "The same less the guessed work in progress.", True),
     ):
-        gauge = GaugeMetricFamily(PREFIX + name, text, labels=("bound", *LEVEL))
+        gauge = prometheus.GaugeMetricFamily(PREFIX + name, text, labels=("bound", *LEVEL))
         for level in levels:
             queues = level.queues
             ends = queues.next_discounted_s_bounds if discounted else queues.next_s_bounds
@@ -88,22 +82,24 @@ def _bounds(levels: Sequence[LevelStatistics]) -> Iterator[Metric]:
         yield gauge
 
 
-def _by_flow(levels: Sequence[LevelStatistics]) -> Iterator[Metric]:
+def _by_flow(levels: Sequence[LevelStatistics]) -> Iterator[prometheus.Metric]:
     rows = [
         (name, level.name, numbers)
         for level in levels
         for name, numbers in level.queues.schemas.items()
     ]
     for name, text, read in _BY_FLOW:
-        gauge = GaugeMetricFamily(PREFIX + name, text, labels=FLOW)
+        gauge = prometheus.GaugeMetricFamily(PREFIX + name, text, labels=FLOW)
         for schema, level_name, numbers in rows:
             gauge.add_metric([schema, level_name], read(numbers))
         yield gauge
-    dispatched = CounterMetricFamily(f"{PREFIX}dispatched_requests", "Requests begun.", labels=FLOW)
-    rejected = CounterMetricFamily(
+    dispatched = prometheus.CounterMetricFamily(
+        f"{PREFIX}dispatched_requests", "Requests begun.", labels=FLOW
+    )
+    rejected = prometheus.CounterMetricFamily(
         f"{PREFIX}rejected_requests", "Requests refused.", labels=(*FLOW, "reason")
     )
-    crowded_out = CounterMetricFamily(
+    crowded_out = prometheus.CounterMetricFamily(
         f"{PREFIX}request_dispatch_no_accommodation",
         "Times the next request was wider than the free seats.",
         labels=FLOW,
@@ -119,18 +115,18 @@ def _by_flow(levels: Sequence[LevelStatistics]) -> Iterator[Metric]:
     yield from (dispatched, rejected, crowded_out)
 
 
-def _utilization(snapshot: Snapshot) -> Iterator[Metric]:
-    requests = HistogramMetricFamily(
+def _utilization(snapshot: Snapshot) -> Iterator[prometheus.Metric]:
+    requests = prometheus.HistogramMetricFamily(
         f"{PREFIX}priority_level_request_utilization",
         "Requests over their limit, at the end of every nanosecond.",
         labels=("phase", *LEVEL),
     )
-    seats = HistogramMetricFamily(
+    seats = prometheus.HistogramMetricFamily(
         f"{PREFIX}priority_level_seat_utilization",
         "Seats taken over the limit, at the end of every nanosecond.",
         labels=(*LEVEL, "phase"),
     )
-    demand = HistogramMetricFamily(
+    demand = prometheus.HistogramMetricFamily(
         f"{PREFIX}demand_seats",
         "Seats taken and waited for over the nominal limit, at the end of every nanosecond.",
         labels=LEVEL,
@@ -141,7 +137,7 @@ def _utilization(snapshot: Snapshot) -> Iterator[Metric]:
         _add_ratio(requests, ["executing", level.name], queues.executing_ratio)
         _add_ratio(seats, [level.name, "executing"], queues.seat_ratio)
         _add_ratio(demand, [level.name], queues.demand_ratio)
-    kinds = HistogramMetricFamily(
+    kinds = prometheus.HistogramMetricFamily(
         f"{PREFIX}read_vs_write_current_requests",
         "Requests over their limit, at the end of every nanosecond.",
         labels=("phase", "request_kind"),
@@ -151,13 +147,13 @@ def _utilization(snapshot: Snapshot) -> Iterator[Metric]:
     yield from (requests, seats, demand, kinds)
 
 
-def _requests(snapshot: Snapshot) -> Iterator[Metric]:
-    waited = HistogramMetricFamily(
+def _requests(snapshot: Snapshot) -> Iterator[prometheus.Metric]:
+    waited = prometheus.HistogramMetricFamily(
         f"{PREFIX}request_wait_duration_seconds",
         "Time from arrival to start or refusal.",
         labels=("execute", *FLOW),
     )
-    executed = HistogramMetricFamily(
+    executed = prometheus.HistogramMetricFamily(
         f"{PREFIX}request_execution_seconds",
         "Time from start to end; of watches, until their state is sent.",
         labels=(*FLOW, "type"),
@@ -170,13 +166,13 @@ def _requests(snapshot: Snapshot) -> Iterator[Metric]:
         _add(executed, [schema, level, "watch"], tally.watched)
     yield from (waited, executed)
     for name, text, read in _TALLIES:
-        family = HistogramMetricFamily(PREFIX + name, text, labels=FLOW)
+        family = prometheus.HistogramMetricFamily(PREFIX + name, text, labels=FLOW)
         for (schema, level), tally in snapshot.tallies.items():
             _add(family, [schema, level], read(tally))
         yield family
 
 
-def _add(family: HistogramMetricFamily, labels: list[str], histogram: Histogram) -> None:
+def _add(family: prometheus.HistogramMetricFamily, labels: list[str], histogram: Histogram) -> None:
     counts = histogram.cumulative()
     if not counts[-1]:
         return
@@ -185,7 +181,9 @@ def _add(family: HistogramMetricFamily, labels: list[str], histogram: Histogram)
     family.add_metric(labels, buckets, histogram.total)
 
 
-def _add_ratio(family: HistogramMetricFamily, labels: list[str], ratio: RatioSnapshot) -> None:
+def _add_ratio(
+    family: prometheus.HistogramMetricFamily, labels: list[str], ratio: RatioSnapshot
+) -> None:
     bounds, counts = (*ratio.bounds, float("inf")), (*ratio.counts, ratio.count)
     buckets = [(go_float(b), float(c)) for b, c in zip(bounds, counts, strict=True)]
     family.add_metric(labels, buckets, ratio.total)

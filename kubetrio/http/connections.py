@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import trio
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
 
+from kubetrio import prometheus
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 
@@ -122,15 +121,17 @@ class ConnectionStatistics:
     closed: dict[str, int]
 
 
-def connection_families(listeners: Sequence[Connections]) -> Iterable[Metric]:
+def connection_families(listeners: Sequence[Connections]) -> Iterable[prometheus.Metric]:
     """Connections of all listeners as metrics."""
     numbers = [each.statistics() for each in listeners]
     text = "Open connections by whether credentials were shown on them."
-    count = GaugeMetricFamily("kubetrio_connections", text, labels=("authenticated",))
+    count = prometheus.GaugeMetricFamily("kubetrio_connections", text, labels=("authenticated",))
     count.add_metric(("false",), float(sum(each.strangers for each in numbers)))
     count.add_metric(("true",), float(sum(each.known for each in numbers)))
     text = "Connections closed to make room, by the bound that was reached."
-    closed = CounterMetricFamily("kubetrio_connections_closed_total", text, labels=("reason",))
+    closed = prometheus.CounterMetricFamily(
+        "kubetrio_connections_closed_total", text, labels=("reason",)
+    )
     for reason in REASONS:
         closed.add_metric((reason,), float(sum(each.closed.get(reason, 0) for each in numbers)))
     return count, closed

@@ -15,9 +15,7 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from prometheus_client.core import HistogramMetricFamily
-from prometheus_client.metrics_core import Metric
-
+from kubetrio import prometheus
 from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.http import openssl
 from kubetrio.logs import Log
@@ -57,9 +55,9 @@ class Trust:
             self.clients, self.proxies = clients, proxies
             self.generation = object()
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """The metric."""
-        family = HistogramMetricFamily(
+        family = prometheus.HistogramMetricFamily(
             "apiserver_client_certificate_expiration_seconds",
             "Distribution of the remaining lifetime on the certificate used to authenticate a "
             "request.",

@@ -16,13 +16,8 @@ from collections.abc import Callable, Iterable
 from math import inf
 
 import trio
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
 
+from kubetrio import prometheus
 from kubetrio.metrics import Histogram
 
 BASE_DELAY_S, MAX_DELAY_S = 0.005, 1000.0
@@ -292,17 +287,20 @@ HISTOGRAMS: tuple[tuple[str, str, Callable[[WorkQueue], Histogram]], ...] = (
 )
 
 
-def queue_families(queues: Iterable[WorkQueue]) -> Iterable[Metric]:
+def queue_families(queues: Iterable[WorkQueue]) -> Iterable[prometheus.Metric]:
     """The metrics of work queues, under client-go's names."""
     queues = tuple(queues)
-    for family_type, rows in ((GaugeMetricFamily, GAUGES), (CounterMetricFamily, COUNTERS)):
+    for family_type, rows in (
+        (prometheus.GaugeMetricFamily, GAUGES),
+        (prometheus.CounterMetricFamily, COUNTERS),
+    ):
         for name, text, number in rows:
             family = family_type(f"workqueue_{name}", text, labels=("name",))
             for queue in queues:
                 family.add_metric([queue.name], float(number(queue)))
             yield family
     for name, text, histogram in HISTOGRAMS:
-        shown = HistogramMetricFamily(f"workqueue_{name}", text, labels=("name",))
+        shown = prometheus.HistogramMetricFamily(f"workqueue_{name}", text, labels=("name",))
         for queue in queues:
             counted = histogram(queue)
             shown.add_metric([queue.name], counted.cumulative(), counted.total)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,40 +26,69 @@ def folder() -> Path:
     return installed if installed.is_dir() else package.parent / "schemas"
 
 
-@cache
-def load(name: str) -> Json:
-    """One data file by its path without ``.json``; cached for the life of the process.
+def parsed(name: str) -> Json:
+    """One data file by its path without ``.json``, parsed anew.
 
     Raises:
         FileNotFoundError: no such file.
     """
-    data: Json = orjson.loads((folder() / f"{name}.json").read_bytes())
+    data: Json = orjson.loads(_text(name))
     return data
 
 
+@cache
+def load(name: str) -> Json:
+    """The same, cached for the life of the process."""
+    return parsed(name)
+
+
+@lru_cache(maxsize=4)  # those of core/v1 and of meta/v1
+def _entries(name: str) -> bytes:
+    """A data file that has an entry a line, of which most servers need few."""
+    return _text(name)
+
+
+def _text(name: str) -> bytes:
+    return (folder() / f"{name}.json").read_bytes()
+
+
+def _entry(file: str, name: str) -> Json:
+    """One entry of such a file.
+
+    Raises:
+        KeyError: there is none.
+    """
+    try:
+        text = _entries(file)
+    except FileNotFoundError:
+        raise KeyError(name) from None
+    key = f'\n"{name}":'.encode()
+    begin = text.find(key)
+    if begin < 0:
+        raise KeyError(name)
+    begin += len(key)
+    found: Json = orjson.loads(text[begin : text.index(b"\n", begin)].rstrip(b","))
+    return found
+
+
+@cache
 def type_schema(name: str) -> Json:
     """The schema of a type by full name, such as ``io.k8s.api.core.v1.ConfigMap``.
 
     Raises:
         KeyError: no such type.
     """
-    try:
-        schema: Json = load(f"types/{name.rpartition('.')[0]}")[name]
-    except FileNotFoundError:
-        raise KeyError(name) from None
-    return schema
+    return _entry(f"types/{name.rpartition('.')[0]}", name)
 
 
+@cache
 def message(name: str) -> list[list[Any]]:
     """Rows ``[number, name, type, label, flags, json name?]`` of a protobuf message.
 
     Raises:
         KeyError: no such message.
     """
-    try:
-        fields: list[list[Any]] = load(f"protobuf/{name.rpartition('.')[0]}")[name]["fields"]
-    except FileNotFoundError:
-        raise KeyError(name) from None
+    fields: list[list[Any]] = _entry(f"protobuf/{name.rpartition('.')[0]}", name)["fields"]
     return fields
 
 

@@ -275,7 +275,7 @@ async def test_time_in_a_queue_is_counted_apart(
         monkeypatch.setattr(flow, "admit", late)
         request = Request("GET", "/api/v1/pods", "", {}, [], certificate=ADMIN)
         assert (await server.api.handle(request)).status == 200
-        text = (await exposition(server.api.metrics.registry)).decode()
+        text = (await exposition(server.api.metrics.gathered)).decode()
     sums = {
         sample.name: sample.value
         for family in text_string_to_metric_families(text)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import trio
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from kubetrio import prometheus
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError
@@ -254,16 +254,16 @@ class Availability(Controller):
         if said and known.get("status") != status:
             log.info("an API service changed", name=name, available=status, reason=reason)
 
-    def families(self) -> Iterable[Metric]:
+    def families(self) -> Iterable[prometheus.Metric]:
         """Which APIServices are unavailable, and how often they became so."""
-        now = GaugeMetricFamily(
+        now = prometheus.GaugeMetricFamily(
             "aggregator_unavailable_apiservice",
             "Gauge of APIServices which are marked as unavailable broken down by APIService name.",
             labels=("name",),
         )
         for name, unavailable in sorted(self._unavailable.items()):
             now.add_metric([name], float(unavailable))
-        ever = CounterMetricFamily(
+        ever = prometheus.CounterMetricFamily(
             "aggregator_unavailable_apiservice",
             "Counter of APIServices which are marked as unavailable broken down by APIService name "
             "and reason.",

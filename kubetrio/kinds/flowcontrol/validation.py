@@ -60,7 +60,7 @@ _NOT_NEGATIVE = "must be a non-negative integer"
 @cache
 def _mandatory(kind: str) -> Mapping[str, Json]:
     """Specs of the objects that must stay as they are, by name."""
-    objects = builtin.load("bootstrap").values()
+    objects = builtin.parsed("bootstrap").values()
     return {
         item["metadata"]["name"]: item["spec"]
         for item in objects
