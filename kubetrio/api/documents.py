@@ -208,7 +208,7 @@ class Documents:
             case ["api", version]:
                 group_version = GroupVersion("", version)
             case ["apis", group]:
-                if not group or group not in elsewhere.groups(registry):
+                if not group or group not in elsewhere.groups(registry, walked=True):
                     return None
                 return partial(_at_once, discovery.api_group, registry, group, elsewhere)
             case ["apis", group, version] if group:

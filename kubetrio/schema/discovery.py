@@ -266,7 +266,7 @@ def root_paths(
         elsewhere: what others serve.
     """
     paths = {"/api", "/apis", "/apis/", *health_checks}
-    for group, versions in elsewhere.groups(registry).items():
+    for group, versions in elsewhere.groups(registry, walked=True).items():
         root = f"/apis/{group}" if group else "/api"
         paths.add(root)
         paths.update(f"{root}/{version}" for version in versions)

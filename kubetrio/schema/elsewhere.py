@@ -42,7 +42,7 @@ class Elsewhere:
 
     Args:
         versions: by group and version; they count before what this server has itself.
-        local: priorities of what this server serves, as far as APIServices say them.
+        local: priorities of what APIServices say is of this server, whether it is served or not.
         indexed: documents of OpenAPI v3 by path, and where they are.
         swaggers: OpenAPI v2 of others, by priority.
     """
@@ -57,23 +57,27 @@ class Elsewhere:
 
         Args:
             registry: what this server has.
-            walked: as the older documents order groups of one priority: by the version that has
-                it, then by the group; otherwise by the group.
+            walked: as the older documents have them: with versions that APIServices say are of
+                this server though nothing of them is served, and groups of one priority by the
+                version that has it, then by the group; otherwise by the group.
         """
-        if not self.versions:
+        local = self.local() if self.versions or walked else {}
+        unserved = walked and not registry.by_group_version.keys() >= local.keys()
+        if not self.versions and not unserved:
             return registry.groups
-        local = self.local()
         known: dict[GroupVersion, Priorities] = {
             GroupVersion(group, version): local.get(GroupVersion(group, version), UNSAID)
             for group, versions in registry.groups.items()
             for version in versions
         }
+        if unserved:
+            known.update(local)
         known.update((version, other.priorities) for version, other in self.versions.items())
         return _ordered(known, walked=walked)
 
 
 NOWHERE: Final = Elsewhere()
-"""What there is elsewhere while no APIService names a Service."""
+"""What there is elsewhere where nobody knows of APIServices."""
 
 
 def _ordered(

@@ -28,6 +28,19 @@ def test_nobody_else() -> None:
     assert NOWHERE.groups(ours) is ours.groups
 
 
+def test_what_only_apiservices_name() -> None:
+    """It is in the older documents, by its priority."""
+    ours = registry()
+    named = {GroupVersion("a", "v1"): (20_000, 9), GroupVersion("batch", "v1"): (17_400, 15)}
+    nobody = Elsewhere(local=lambda: named)
+    assert nobody.groups(ours) is ours.groups
+    found = nobody.groups(ours, walked=True)
+    assert list(found)[:2] == ["apiregistration.k8s.io", "a"]
+    assert set(found) == {*ours.groups, "a"}
+    here = Elsewhere(local=lambda: {GroupVersion("batch", "v1"): (1, 1)})
+    assert here.groups(ours, walked=True) is ours.groups
+
+
 def test_versions_by_priority_then_by_stability() -> None:
     """As kube-apiserver prefers them."""
     others = served(v1beta1__x=(1, 9), v1__x=(1, 9), v2alpha1__x=(1, 9), v3__x=(1, 10))

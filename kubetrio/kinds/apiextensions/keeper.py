@@ -43,12 +43,15 @@ log = Log("kubetrio.definitions")
 GROUP: Final = "apiextensions.k8s.io"
 NAME: Final = "customresourcedefinitions"
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+OURS: Final = f'"{AUTOMANAGED}":"true"'.encode()  # in what is stored
 GROUP_PRIORITY: Final = 1000
 VERSION_PRIORITY: Final = 100
 LOOKED_AT: Final = 20  # objects between turns for others
 SETTLE_AGAIN_S: Final = 10.0
 SETTLE_MOST_S: Final = 600.0
 LOOK_AGAIN_S: Final = 0.5  # while objects wait for their finalizers
+LEFT_OVER: Final = ""
+"""Instead of a definition's name: APIServices of definitions that are gone."""
 _CLEANING: Said = (
     "True",
     "InstanceDeletionInProgress",
@@ -118,6 +121,7 @@ class Definitions(Controller):
             kinds += self._made(item.object)
         if kinds:
             self._registry.add(kinds)
+        self.queue.add(LEFT_OVER)
 
     def _changed(self, item: Item) -> None:
         definition = item.object
@@ -190,6 +194,9 @@ class Definitions(Controller):
 
     async def sync(self, key: str) -> None:
         """Bring a definition's names, conditions and APIServices into order."""
+        if key == LEFT_OVER:
+            await self._drop_left_over()
+            return
         definition = self._informer.lister.get(key)
         await self._register(key, definition)
         if definition is None:
@@ -347,6 +354,20 @@ class Definitions(Controller):
         if not wanted:
             self._versions.pop(key, None)
 
+    async def _drop_left_over(self) -> None:
+        """Drop APIServices that a server stopped before it did: groups would be listed for ever.
+
+        All definitions that are stored were looked at before.
+        """
+        wanted = set().union(*self._versions.values())
+        async for item in scan(self._store, Range.prefix(self._services.storage_prefix)):
+            if OURS not in item.value:
+                continue
+            spec = read(self._services, item.value)["spec"]
+            version = GroupVersion(spec["group"], spec["version"])
+            if version not in wanted:
+                await self._drop_service(version)
+
     async def _add_service(self, version: GroupVersion) -> None:
         name = f"{version.version}.{version.group}"
         body = {
@@ -369,7 +390,7 @@ class Definitions(Controller):
     async def _drop_service(self, version: GroupVersion) -> None:
         name = f"{version.version}.{version.group}"
         found = await self._store.get(self._services.key("", name))
-        if found is None or f'"{AUTOMANAGED}":"true"'.encode() not in found.value:
+        if found is None or OURS not in found.value:
             return
         try:
             await self._operations.delete(Target(self._services, "", name), DeleteOptions(), OWN)

@@ -51,7 +51,7 @@ class Aggregation:
     ) -> None:
         self.routes = routes = Routes(registry, informers)
         self.proxy = proxy
-        self.documents = OtherDocuments(routes, changed)
+        self.documents = OtherDocuments(routes, registry, changed)
         self.reject_redirects = reject_redirects
         self.availability = Availability(
             routes, proxy, registry, operations, informers.dispatcher, env

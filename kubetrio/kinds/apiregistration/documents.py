@@ -33,7 +33,8 @@ from kubetrio.kinds.common.servicelookup import Unresolved
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupVersion
-from kubetrio.schema.elsewhere import NOWHERE, Elsewhere, Other, checked, from_resource_list
+from kubetrio.schema.elsewhere import Elsewhere, Other, checked, from_resource_list
+from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.swagger_merge import part_of
 from kubetrio.wire import jsonpieces
 
@@ -78,11 +79,13 @@ class OtherDocuments:
 
     Args:
         routes: which there are.
+        registry: what is served here.
         changed: called when documents have to be made anew.
     """
 
-    def __init__(self, routes: Routes, changed: Callable[[], None]) -> None:
+    def __init__(self, routes: Routes, registry: LiveRegistry, changed: Callable[[], None]) -> None:
         self._routes = routes
+        self._registry = registry
         self._changed = changed
         self._entries: dict[str, Object] = {}
         self._indexed: dict[str, dict[str, str]] = {}
@@ -92,8 +95,6 @@ class OtherDocuments:
 
     def current(self) -> Elsewhere:
         """All of it, as it is now."""
-        if not self._routes.by_version:
-            return NOWHERE
         if self._made is None:
             routes = sorted(self._routes.all(), key=_by_priority)
             indexed: dict[str, str] = {}
@@ -147,9 +148,15 @@ class OtherDocuments:
     def _written(self, name: str) -> None:
         if self._routes.get(name) is None:
             gone = [kept.pop(name, None) for kept in (self._entries, self._indexed, self._swaggers)]
-            if not any(gone) and self._made is None and not self._routes.by_version:
+            shown = self._made is not None and self._made.versions
+            if not (any(gone) or shown or self._routes.by_version) and self._served_here(name):
                 return  # one of this server, and nobody else has any
         self._remake()
+
+    def _served_here(self, name: str) -> bool:
+        """Whether this server has what an APIService of this name is about."""
+        version, _, group = name.partition(".")
+        return GroupVersion(group, version) in self._registry.current.by_group_version
 
     def _remake(self) -> None:
         self._made = None

@@ -12,6 +12,7 @@ import trio.testing
 
 from kubetrio.client.client import Client
 from kubetrio.config import Config, Serving
+from kubetrio.kinds.apiextensions.keeper import AUTOMANAGED
 from kubetrio.machinery.status import ApiError
 from kubetrio.server import Server, open_server
 from kubetrio.testing.server import open_api
@@ -245,6 +246,65 @@ async def test_apiservices_of_versions(server: Server) -> None:
         return f"v1.{GROUP}" not in {item["metadata"]["name"] for item in left}
 
     await until(gone)
+
+
+async def test_groups_of_what_is_not_served(autojump_clock: trio.testing.MockClock) -> None:
+    """The older documents have them as long as there are APIServices, the newer one has not."""
+    path = f"/apis/{GROUP}"
+    newer = {"Accept": "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io"}
+    async with open_api(kept=True) as running, running.connect() as client:
+
+        async def listed(headers: dict[str, str] | None = None) -> bool:
+            return GROUP in (await client.request("GET", "/apis", headers)).body.decode()
+
+        await define(running.client(), definition())
+        assert await listed()
+        assert await listed(newer)
+        kind = running.client().kind(API, "CustomResourceDefinition")
+        conditions = [{"type": "Custom", "status": "True", "reason": "r", "message": "m"}]
+        await running.client().patch(
+            kind, f"beasts.{GROUP}", {"status": {"conditions": conditions}}, subresource="status"
+        )
+        while await listed(newer):  # noqa: ASYNC110  (there is no event for it)
+            await trio.sleep(0.01)
+        assert await listed()
+        shown = (await client.request("GET", path)).json()
+        assert [one["version"] for one in shown["versions"]] == ["v1"]
+        assert path in (await client.request("GET", "/")).json()["paths"]
+        answer = await client.request("GET", f"{path}/v1")
+        assert (answer.status, answer.body) == (404, b"404 page not found\n")
+        await running.client().delete(kind, f"beasts.{GROUP}")
+        while await listed():  # noqa: ASYNC110  (there is no event for it)
+            await trio.sleep(0.01)
+        assert (await client.request("GET", path)).status == 404
+
+
+async def test_apiservices_that_were_left_over(tmp_path: Path) -> None:
+    """Those of definitions that are gone go at the next start, and no others."""
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=0))
+    body: Object = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "spec": {"groupPriorityMinimum": 1000, "versionPriority": 100, "version": "v1"},
+    }
+    async with open_server(config) as server:
+        client = server.client()
+        await define(client, definition())
+        for group, labels in (("gone.example", {AUTOMANAGED: "true"}), ("mine.example", {})):
+            meta = {"name": f"v1.{group}", "labels": labels}
+            await client.create(
+                {**body, "metadata": meta, "spec": {**body["spec"], "group": group}}
+            )
+    async with open_server(config) as server:
+        client = server.client()
+        services = client.kind("apiregistration.k8s.io/v1", "APIService")
+
+        async def gone() -> bool:
+            names = {one["metadata"]["name"] for one in (await client.list(services)).items}
+            assert {f"v1.{GROUP}", "v1.mine.example", "v1.apps"} <= names
+            return "v1.gone.example" not in names
+
+        await until(gone)
 
 
 async def test_a_new_default_is_seen_in_old_objects(server: Server) -> None:

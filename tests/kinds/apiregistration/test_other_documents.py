@@ -152,6 +152,27 @@ async def test_a_server_that_is_not_there(admin: Client, other: OtherServer) -> 
     assert (await admin.request("GET", f"/apis/{GROUP}")).status == 200
 
 
+async def until_answered(client: Client, status: int) -> None:
+    """Wait for the group to be there, or to be gone."""
+    with trio.fail_after(10):
+        while (await client.request("GET", f"/apis/{GROUP}")).status != status:  # noqa: ASYNC110
+            await trio.sleep(0.02)
+
+
+async def test_what_nobody_serves(admin: Client) -> None:
+    """A group that an APIService says is of this server is in the older documents."""
+    spec = {"group": GROUP, "version": "v1", "groupPriorityMinimum": 9, "versionPriority": 9}
+    body = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "spec": spec}
+    assert (await admin.request("GET", f"/apis/{GROUP}")).status == 404
+    await post(admin, SERVICES, {**body, "metadata": {"name": NAME}})
+    await until_answered(admin, 200)
+    listed = (await admin.request("GET", "/apis")).json()["groups"]
+    assert listed[-1]["name"] == GROUP
+    assert GROUP not in await groups(admin)
+    await admin.request("DELETE", f"{SERVICES}/{NAME}")
+    await until_answered(admin, 404)
+
+
 async def test_lies(admin: Client, other: OtherServer) -> None:
     """What is no discovery document makes a version stale, and all else stays as it was."""
     other.documents[PATH] = {"resources": [{"name": ["no"], "verbs": 7}]}
