@@ -102,7 +102,14 @@ class Core:
         }
         trust = Trust(self.trusted.root, api.authorizer.authorize, api.issuer, self.trusted.signing)
         context = Context(
-            api.registry, api.operations, api.informers, api.quotas, api.env, config, trust
+            api.registry,
+            api.operations,
+            api.informers,
+            api.quotas,
+            api.env,
+            config,
+            trust,
+            api.aggregation,
         )
         controllers = [
             _repair(api),

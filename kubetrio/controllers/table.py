@@ -15,6 +15,7 @@ from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.apiregistration.aggregation import Aggregation
 from kubetrio.kinds.common.trust import Trust
 from kubetrio.kinds.core.protection import ClaimProtection, ClassProtection, VolumeProtection
 from kubetrio.kinds.core.quota.keeper import QuotaKeeper
@@ -37,6 +38,7 @@ class Context(NamedTuple):
         env: clocks.
         config: flags.
         trust: authorities, keys and opinions.
+        aggregation: what other servers serve.
     """
 
     registry: LiveRegistry
@@ -46,6 +48,7 @@ class Context(NamedTuple):
     env: Env
     config: Config
     trust: Trust
+    aggregation: Aggregation
 
 
 class Row(NamedTuple):
@@ -86,7 +89,12 @@ def _namespaces(name: str, context: Context) -> Controller:
     from kubetrio.kinds.core.termination.controller import NamespaceController
 
     return NamespaceController(
-        name, context.registry, context.operations, context.informers, context.env
+        name,
+        context.registry,
+        context.operations,
+        context.informers,
+        context.env,
+        context.aggregation,
     )
 
 

@@ -133,6 +133,7 @@ def context_of(
         api.env,
         config or server.config,
         trust or Trust(RootBundle(), api.authorizer.authorize),
+        api.aggregation,
     )
 
 

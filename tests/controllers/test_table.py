@@ -14,6 +14,7 @@ from kubetrio.config.flag import rows
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
 from kubetrio.informers.controller import Controller
 from kubetrio.kinds.common.trust import RootBundle, Trust
+from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, in_memory, open_api
 
 
@@ -69,12 +70,7 @@ def test_the_reference_names_all_controllers() -> None:
 
 async def test_controllers_have_the_names_of_the_table(server: InProcess) -> None:
     """In their metrics too."""
-    api = server.api
-    trust = Trust(RootBundle())
-    context = Context(
-        api.registry, api.operations, api.informers, api.quotas, api.env, server.config, trust
-    )
-    controllers = made(["*"], context)
+    controllers = made(["*"], context_of(server, Trust(RootBundle())))
     assert [one.name for one in controllers] == list(TABLE)
     assert [one.queue.name for one in controllers] == list(TABLE)
 

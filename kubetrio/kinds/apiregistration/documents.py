@@ -91,7 +91,12 @@ class OtherDocuments:
         self._indexed: dict[str, dict[str, str]] = {}
         self._swaggers: dict[str, Object] = {}
         self._made: Elsewhere | None = None
+        self._subscribers: list[Callable[[], None]] = []
         routes.subscribe(self._written)
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Have a function called when something of it changed; it must return at once."""
+        self._subscribers.append(changed)
 
     def current(self) -> Elsewhere:
         """All of it, as it is now."""
@@ -161,6 +166,8 @@ class OtherDocuments:
     def _remake(self) -> None:
         self._made = None
         self._changed()
+        for changed in self._subscribers:
+            changed()
 
 
 def _by_priority(route: Route) -> tuple[int, str, int, str]:

@@ -174,15 +174,21 @@ class FrontProxy:
         headers: Sequence[tuple[bytes, bytes]] = (),
         *,
         most_bytes: int,
+        method: str = "GET",
+        body: bytes = b"",
+        whole: bool = True,
     ) -> Fetched:
-        """Ask for a document.
+        """Ask for a document, or for something to be done.
 
         Args:
             route: whom to ask.
-            path: of the document.
+            path: of the document, and the query.
             user: who asks.
             headers: of the request.
             most_bytes: largest answer.
+            method: of the request.
+            body: of the request.
+            whole: whether a larger answer is refused; else the rest of it is dropped.
 
         Raises:
             Unresolved: the server is nowhere.
@@ -190,24 +196,27 @@ class FrontProxy:
             BackendError: it breaks off, or speaks no HTTP.
             TooLarge: its answer is.
             Unusable: see `connect`.
+            ApiError: 400 for what would end a line.
         """
         server = await self.find(route)
+        asking = self._asking(server, user, headers)
+        if body:
+            asking.append((b"Content-Length", b"%d" % len(body)))
+        request = encode_head(method, path, asking) + body
         transport = await self.connect(route, server)
         try:
-            exchange = Exchange(
-                transport, "GET", encode_head("GET", path, self._asking(server, user, headers))
-            )
+            exchange = Exchange(transport, method, request)
             head = await exchange.head()
-            body = bytearray()
+            answer = bytearray()
             while piece := await exchange.read():
-                body += piece
-                if len(body) > most_bytes:
+                if len(answer) + len(piece) > most_bytes and whole:
                     raise TooLarge(f"response body is larger than {most_bytes} bytes")
+                answer += piece[: most_bytes - len(answer)]
             return Fetched(
                 head.status,
                 head.get(b"content-type").decode("latin-1"),
                 head.get(b"etag").decode("latin-1"),
-                bytes(body),
+                bytes(answer),
             )
         finally:
             transport.close()

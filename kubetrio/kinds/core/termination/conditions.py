@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.names import GroupResource, GroupVersion
 
 Object = dict[str, Any]
+FINALIZERS_S = 15  # how long finalizers are expected to take
 
 
 class Said(NamedTuple):
@@ -44,19 +45,73 @@ WELL: Mapping[str, Said] = {
 """Conditions, in their order, and what they say when nothing is wrong."""
 
 
+class Left(NamedTuple):
+    """What is left of a resource in a namespace.
+
+    Args:
+        objects: how many.
+        finalizers: how many of them wait for each.
+    """
+
+    objects: int
+    finalizers: Mapping[str, int]
+
+
 @dataclass(slots=True)
 class Remains:
     """What is left of the content of a namespace.
 
     Args:
+        unknown: versions of other servers of which nobody knows what there is.
         objects: how many there are, by resource.
         finalizers: how many objects wait for each finalizer.
         failures: why something could not be deleted.
     """
 
+    unknown: Sequence[GroupVersion] = ()
     objects: dict[GroupResource, int] = field(default_factory=dict)
     finalizers: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+
+    def problems(self) -> list[str]:
+        """Why it has to be tried again."""
+        return [*self.failures, *([_undiscovered(self.unknown)] if self.unknown else ())]
+
+    def add(
+        self, left: Left, namespace: str, resource: GroupResource, version: str, wait_s: int
+    ) -> int:
+        """Count what is left of a resource.
+
+        Args:
+            left: how much.
+            namespace: where.
+            resource: of what.
+            version: in which it was looked at.
+            wait_s: how long its objects are expected to take.
+
+        Returns:
+            The same, or how long finalizers are; 0 where nothing is to be waited for.
+        """
+        if not left.objects:
+            return 0
+        self.objects[resource] = self.objects.get(resource, 0) + left.objects
+        for name, number in left.finalizers.items():
+            self.finalizers[name] = self.finalizers.get(name, 0) + number
+        if wait_s or left.finalizers:
+            return wait_s or FINALIZERS_S
+        self.failures.append(
+            f"unexpected items still remain in namespace: {namespace} "
+            f"for gvr: {resource.group}/{version}, Resource={resource.resource}"
+        )
+        return 0
+
+
+def _undiscovered(versions: Sequence[GroupVersion]) -> str:
+    """In client-go's words."""
+    failed = sorted(
+        f"{one.api_version}: stale GroupVersion discovery: {one.api_version}" for one in versions
+    )
+    return f"unable to retrieve the complete list of server APIs: {', '.join(failed)}"
 
 
 def wrong(remains: Remains) -> dict[str, Said]:
@@ -66,6 +121,12 @@ def wrong(remains: Remains) -> dict[str, Said]:
         remains: what is left.
     """
     found: dict[str, Said] = {}
+    if remains.unknown:
+        found[DISCOVERY] = Said(
+            "DiscoveryFailed",
+            f"Discovery failed for some groups, {len(remains.unknown)} failing: "
+            f"{_undiscovered(remains.unknown)}",
+        )
     if remains.failures:
         texts = ", ".join(sorted(remains.failures))
         number = len(remains.failures)

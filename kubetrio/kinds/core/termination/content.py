@@ -1,4 +1,4 @@
-"""Empties a namespace: every object of every kind, pods first.
+"""Empties a namespace: every object of every kind, pods first, here and at other servers.
 
 Source: docs "Namespaces" (automatic deletion), KEP-5080 (ordered namespace deletion);
 k8s.io/kubernetes/pkg/controller/namespace/deletion/namespaced_resources_deleter.go.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 import trio
 
 from kubetrio.kinds.common.acting import acting_as
-from kubetrio.kinds.core.termination.conditions import Remains
+from kubetrio.kinds.core.termination.conditions import Left, Remains
+from kubetrio.kinds.core.termination.others import OtherResource, OtherServers, Refused
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources import objects
 from kubetrio.resources.deletion import FOREGROUND, ORPHAN
@@ -33,21 +34,8 @@ ACCOUNT = "namespace-controller"
 AT_A_TIME = 16  # deletions under way: they share the syncs of the store
 PAGE_KEYS = 100
 STEP = 20  # objects looked at without a turn for others
-FINALIZERS_S = 15  # how long finalizers are expected to take
 POLICIES = frozenset({FOREGROUND, ORPHAN})
 DELETE = DeleteOptions(propagation="Background")
-
-
-class _Left(NamedTuple):
-    """What is left of a kind in a namespace.
-
-    Args:
-        objects: how many.
-        finalizers: how many of them wait for each.
-    """
-
-    objects: int
-    finalizers: Counter[str]
 
 
 class Content:
@@ -57,15 +45,25 @@ class Content:
         registry: what is served.
         operations: writes.
         store: where it is.
+        others: have content, too.
     """
 
-    def __init__(self, registry: LiveRegistry, operations: Operations, store: Store) -> None:
+    def __init__(
+        self,
+        registry: LiveRegistry,
+        operations: Operations,
+        store: Store,
+        others: OtherServers,
+    ) -> None:
+        self._others = others
         self._registry = registry
         self._operations = operations
         self._store = store
         self._who = acting_as(ACCOUNT)
 
-    async def delete(self, namespace: str, elapsed_s: float) -> tuple[Remains, int]:
+    async def delete(
+        self, namespace: str, elapsed_s: float, *, elsewhere: bool = True
+    ) -> tuple[Remains, int]:
         """Delete what is in a namespace.
 
         Pods go first; while some of them are there, nothing else is deleted.
@@ -73,20 +71,24 @@ class Content:
         Args:
             namespace: its name.
             elapsed_s: for how long it has been deleted, in seconds.
+            elsewhere: whether it is deleted at other servers, too.
 
         Returns:
             What is left, and in how many seconds to look again; 0 for not at all.
         """
-        remains, wait_s = Remains(), 0
+        resources, unknown = self._others.found() if elsewhere else ((), ())
+        remains, wait_s = Remains(unknown), 0
         kinds = self._kinds()
         for kind in [one for one in kinds if one.group_resource == POD_RESOURCE]:
             wait_s = await self._of_kind(kind, namespace, elapsed_s, remains)
             if remains.objects:
                 # As upstream, whose conditions do not say yet what is left.
-                return Remains(failures=remains.failures), wait_s
+                return Remains(unknown, failures=remains.failures), wait_s
         for kind in kinds:
             if kind.group_resource != POD_RESOURCE:
                 wait_s = max(wait_s, await self._of_kind(kind, namespace, elapsed_s, remains))
+        for resource in resources:
+            wait_s = max(wait_s, await self._of_other(resource, namespace, remains))
         return remains, wait_s
 
     def _kinds(self) -> Sequence[Kind]:
@@ -110,18 +112,17 @@ class Content:
         except (ApiError, StoreError) as error:
             remains.failures.append(str(error))
             return wait_s
-        if not left.objects:
+        return remains.add(left, namespace, kind.group_resource, kind.version, wait_s)
+
+    async def _of_other(self, resource: OtherResource, namespace: str, remains: Remains) -> int:
+        """The same of a resource that another server has."""
+        try:
+            left = await self._others.delete(resource, namespace)
+        except Refused as error:
+            remains.failures.append(str(error))
             return 0
-        remains.objects[kind.group_resource] = left.objects
-        for name, number in left.finalizers.items():
-            remains.finalizers[name] = remains.finalizers.get(name, 0) + number
-        if wait_s or left.finalizers:
-            return wait_s or FINALIZERS_S
-        remains.failures.append(
-            f"unexpected items still remain in namespace: {namespace} "
-            f"for gvr: {kind.group}/{kind.version}, Resource={kind.resource}"
-        )
-        return 0
+        version = resource.route.group_version.version
+        return remains.add(left, namespace, resource.group_resource, version, 0)
 
     async def _deleted(self, kind: Kind, namespace: str) -> int | None:
         """Delete all objects of a kind; the longest time one may take, None if there are none.
@@ -162,14 +163,14 @@ class Content:
             raise failures[0]
         return grace_s
 
-    async def _left(self, kind: Kind, namespace: str) -> _Left:
+    async def _left(self, kind: Kind, namespace: str) -> Left:
         number, finalizers = 0, Counter[str]()
         async for item in scan(self._store, Range.prefix(kind.prefix(namespace)), PAGE_KEYS):
             number += 1
             finalizers.update(objects.metadata(item.value).get("finalizers") or ())
             if number % STEP == 0:
                 await trio.lowlevel.checkpoint()
-        return _Left(number, finalizers)
+        return Left(number, finalizers)
 
 
 def _pods(kind: Kind) -> bool:

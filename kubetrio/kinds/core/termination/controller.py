@@ -16,9 +16,11 @@ from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
 from kubetrio.informers.workqueue import RateLimiter
+from kubetrio.kinds.apiregistration.aggregation import Aggregation
 from kubetrio.kinds.common.acting import acting_as
 from kubetrio.kinds.core.termination.conditions import Remains, updated, wrong
 from kubetrio.kinds.core.termination.content import ACCOUNT, Content
+from kubetrio.kinds.core.termination.others import OtherServers
 from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError, internal_error
 from kubetrio.machinery.timestamps import format_time, parse_time
@@ -51,6 +53,7 @@ class NamespaceController(Controller):
         operations: writes.
         informers: say which namespaces are deleted.
         env: wall clock.
+        aggregation: knows what other servers have in namespaces.
     """
 
     def __init__(
@@ -60,17 +63,21 @@ class NamespaceController(Controller):
         operations: Operations,
         informers: SharedInformerFactory,
         env: Env,
+        aggregation: Aggregation,
     ) -> None:
         self._kind = registry.resources["", "v1", NAMESPACES]
         self._operations = operations
         self._store = informers.store
         self._dispatcher = informers.dispatcher
         self._env = env
-        self._content = Content(registry, operations, informers.store)
+        others = OtherServers(aggregation, registry, ACCOUNT)
+        self._content = Content(registry, operations, informers.store, others)
         self._who = acting_as(ACCOUNT)
         # Namespaces that wait for what is in them; while there are some, all commits are looked at.
         self._waiting: set[str] = set()
         self._unsubscribe: Callable[[], None] | None = None
+        self._unknown: set[str] = set()  # namespaces that other servers may have something in
+        aggregation.documents.subscribe(self._others_changed)
         informer = informers.informer_for(self._kind)
         super().__init__(name, [informer], WORKERS)
         self.queue.limiter = RateLimiter(max_s=LONGEST_S)
@@ -103,6 +110,7 @@ class NamespaceController(Controller):
                 self._unsubscribe = self._dispatcher.subscribe("/", self._committed)
         else:
             self._waiting.discard(namespace)
+            self._unknown.discard(namespace)
             if not self._waiting and self._unsubscribe is not None:
                 self._unsubscribe()
                 self._unsubscribe = None
@@ -112,6 +120,10 @@ class NamespaceController(Controller):
             namespace = event.key.rsplit("/", 2)[1]
             if namespace in self._waiting:
                 self.queue.add_after(namespace, SETTLE_S)
+
+    def _others_changed(self) -> None:
+        for namespace in self._unknown:
+            self.queue.add(namespace)
 
     async def sync(self, key: str) -> None:
         """Delete what is in a namespace, and let it go if that is all gone.
@@ -137,11 +149,15 @@ class NamespaceController(Controller):
         deleted = parse_time(namespace["metadata"]["deletionTimestamp"])
         elapsed_s = self._env.now() - deleted
         remains, wait_s = await self._content.delete(key, elapsed_s)
+        if remains.unknown:
+            self._unknown.add(key)
+        else:
+            self._unknown.discard(key)
         if wait_s:
             self.queue.add_after(key, wait_s // 2 + 1)
         await self._tell(namespace, remains)
-        if remains.failures:
-            raise internal_error(f"cannot empty the namespace: {'; '.join(remains.failures)}")
+        if problems := remains.problems():
+            raise internal_error(f"cannot empty the namespace: {'; '.join(problems)}")
         if not wait_s:
             await self._finalize(namespace)
             self._wait(key, False)
@@ -194,7 +210,7 @@ class NamespaceController(Controller):
         """Delete what was stored in a namespace after it was found empty."""
         if await self._read(name) is not None:
             return
-        remains, wait_s = await self._content.delete(name, STRAGGLERS_S)
+        remains, wait_s = await self._content.delete(name, STRAGGLERS_S, elsewhere=False)
         if remains.failures:
             raise internal_error(f"cannot empty the namespace: {'; '.join(remains.failures)}")
         if wait_s:
