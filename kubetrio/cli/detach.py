@@ -54,7 +54,8 @@ def detached(work: Callable[[Ready], int], data_dir: Path, log: Path, wait_s: fl
         screen = answer.read().decode() if ready else ""
         if screen:
             stop = f"kubetrio stop --data-dir {shlex.quote(os.fspath(data_dir))}"
-            print(f"{screen}\n{stop}  # ends it; log: {log}", flush=True)
+            with contextlib.suppress(OSError):  # who reads has seen enough; it runs all the same
+                print(f"{screen}\n{stop}  # ends it; log: {log}", flush=True)
             return 0
         if not ready:
             status = f"kubetrio status --data-dir {shlex.quote(os.fspath(data_dir))} --wait"

@@ -76,6 +76,24 @@ def test_a_server_in_the_background_is_found_and_ended(place: Place) -> None:
     assert place.say("stop").stdout == f"kubetrio is not running on {place.directory}\n"
 
 
+def test_nobody_reads_where_the_server_is(place: Place) -> None:
+    """As with ``| true``: it runs, and nothing else is said."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [*COMMAND, "serve", "--detach", "--data-dir", str(place.directory)]
+    begun = subprocess.run(
+        [*command, "--secure-port", "0"],
+        check=False,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+    os.close(writing)
+    assert (begun.returncode, begun.stderr) == (0, "")
+    assert place.status()["state"] == "Ready"
+
+
 def test_a_killed_server_does_not_run(place: Place) -> None:
     """What it left behind is not believed, and the next one starts over it."""
     assert place.detach().returncode == 0
