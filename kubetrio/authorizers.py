@@ -5,7 +5,8 @@ A part of `assembly`, which it belongs beside: it knows all kinds of authorizers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from kubetrio.auth.abac import Policies, PolicyError, read_policies
@@ -58,8 +59,11 @@ class Authorizers:
         reloader: Reloader,
         env: Env,
     ) -> None:
-        data = b"" if chosen.config_file is None else _read(chosen.config_file)
-        settings = _settings(chosen, data)
+        from_file = chosen.config_file is not None
+        flag = "--authorization-config" if from_file else "--authorization-webhook-config-file"
+        with _about(flag):
+            data = b"" if chosen.config_file is None else _read(chosen.config_file)
+            settings = _settings(chosen, data)
         modes = {setting.mode for setting in settings}
         made: dict[str, Authorizer] = {"AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny()}
         self._followed: Followed | None = None
@@ -70,13 +74,12 @@ class Authorizers:
         if "RBAC" in modes:
             made["RBAC"] = rbac
         if ABAC in modes:
-            made[ABAC] = _policies(chosen.policy_file)
+            with _about("--authorization-policy-file"):
+                made[ABAC] = _policies(chosen.policy_file)
         self.chain = LiveChain(first, made, outgoing, env, Counts(env.new_uid()))
         self.chain.require(modes - {WEBHOOK})
-        try:
+        with _about(flag, "invalid authorization config"):
             self.chain.use(settings)
-        except ValueError as error:
-            raise ValueError(f"invalid authorization config: {error}") from error
         if chosen.config_file is not None:
             self.chain.counts.in_force(data)
             load = reloading(self.chain, chosen.config_file, env.now)
@@ -90,6 +93,19 @@ class Authorizers:
         """
         if self._followed is not None:
             await self._followed.start()
+
+
+@contextmanager
+def _about(*words: str) -> Iterator[None]:
+    """Put the flag before what is wrong with its file.
+
+    Raises:
+        ValueError: what the block raises, behind the words.
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(": ".join((*words, str(error)))) from error
 
 
 def _settings(chosen: Authorization, data: bytes) -> tuple[Setting, ...]:

@@ -142,15 +142,21 @@ async def test_policies_of_a_file(tmp_path: Path) -> None:
     [
         (
             {"modes": ("ABAC",), "policy_file": Path("/nonexistent")},
-            "invalid authorization config: open /nonexistent: no such file or directory",
+            (
+                "--authorization-policy-file: invalid authorization config: "
+                "open /nonexistent: no such file or directory"
+            ),
         ),
         (
             {"modes": ("Webhook",), "webhook_config_file": Path("/nonexistent")},
-            "invalid authorization config: stat /nonexistent: no such file or directory",
+            (
+                "--authorization-webhook-config-file: invalid authorization config: "
+                "stat /nonexistent: no such file or directory"
+            ),
         ),
         (
             {"config_file": Path("/nonexistent")},
-            "open /nonexistent: no such file or directory",
+            "--authorization-config: open /nonexistent: no such file or directory",
         ),
     ],
 )

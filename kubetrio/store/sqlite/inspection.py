@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import apsw
 
 from kubetrio.store.errors import StoreUnavailable
+from kubetrio.store.lock import holder
 from kubetrio.store.model import (
     Change,
     CommitHook,
@@ -200,12 +201,24 @@ def existing(directory: Path) -> Path:
     try:
         read_header(path)
     except FileNotFoundError:
-        raise DatabaseUnusable(
-            f"{directory} has no {FILE_NAME}: name the directory of a server with --data-dir"
-        ) from None
+        raise DatabaseUnusable(f"{directory} has no {FILE_NAME}: {_why_none(directory)}") from None
     except OSError as error:
         raise DatabaseUnusable(f"cannot read {path}: {error.strerror}") from error
     return path
+
+
+def _why_none(directory: Path) -> str:
+    """Why a data directory has no database, and what to do."""
+    try:
+        used = holder(directory) is not None
+    except OSError:  # it is not there, or not for us
+        used = False
+    if not used:
+        return "name the directory of a server with --data-dir"
+    return (
+        "the server that runs on it keeps everything in memory; read objects from it with kubectl, "
+        "or start it without --in-memory"
+    )
 
 
 @contextmanager
