@@ -260,7 +260,8 @@ class Upkeep:
 
         It is much behind the flush of a journal.
         """
-        if not self._space.low and self.log_bytes <= LONG_LOG_BYTES:
+        long = self._journals and self.log_bytes > LONG_LOG_BYTES
+        if not self._space.low and not long:
             self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_RESTART, wait=False)
             return
         self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE, wait=False)
