@@ -257,6 +257,15 @@ def entity_too_large(limit: int) -> ApiError:
     return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
+def too_large_to_store() -> ApiError:
+    """500: an object is larger than the store takes.
+
+    These are etcd's words, which are no error of the API, and so without a reason
+    (endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus).
+    """
+    return ApiError(500, "", "etcdserver: request is too large")
+
+
 def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
     """415: no decoder for the body's media type."""
     return ApiError(

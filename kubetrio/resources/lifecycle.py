@@ -34,7 +34,7 @@ from kubetrio.resources import deletion, identity, objects
 from kubetrio.resources.conversion import from_stored
 from kubetrio.resources.deletion import Outcome
 from kubetrio.resources.isolation import count_generation, isolate, unchanged
-from kubetrio.resources.objects import order_metadata, restamp, stamp, unversioned
+from kubetrio.resources.objects import check_size, order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import (
@@ -220,6 +220,7 @@ class Lifecycle:
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         value = await options.work(_finish_new, stored_type, obj, stamp)
+        check_size(value)
         ttl_s = self.time_to_live_s(stored_type)
         stored = await self._store.create(key, value, ttl_s=ttl_s)
         return Written(stored.value, created=True)
@@ -426,6 +427,7 @@ class Lifecycle:
             await self._store.delete(current.key, gone, expected=current.revision)
             await self._removed(resource, new)
             return Written(value.at(current.revision), created=False)
+        check_size(value, len(current.value))
         # Finalizers are taken out of what goes away on a full disk too; nobody makes it larger.
         size = len(value.before) + len(value.after)
         frees = "deletionTimestamp" in new["metadata"] and size <= len(current.value)

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from kubetrio.machinery.status import too_large_to_store
 from kubetrio.schema.kind import Kind
 from kubetrio.store.model import Stamped
 from kubetrio.wire.gojson import parse_printed
@@ -36,6 +37,8 @@ META_ORDER = (
     "finalizers",
     "managedFields",
 )
+MOST_BYTES = 4 * 1024 * 1024
+"""Of a stored object: what a body of 3 MiB may say, and a third more that the server adds."""
 MARK = b'"resourceVersion":"'
 _UID = b'"uid":"'
 _MANAGED = b',"managedFields":['
@@ -82,6 +85,21 @@ def stamp(obj: Object) -> Stamped:
     if not found:
         raise AssertionError("encoder lost the resourceVersion")
     return Stamped(before + found, after)
+
+
+def check_size(value: Stamped, before: int = 0) -> None:
+    """Refuse what is too large to be stored.
+
+    Args:
+        value: what would be stored.
+        before: bytes of what it replaces; what is too large already may become smaller.
+
+    Raises:
+        ApiError: 500, in etcd's words.
+    """
+    size = len(value.before) + len(value.after)
+    if size > MOST_BYTES and size > before:
+        raise too_large_to_store()
 
 
 def restamp(value: bytes) -> Stamped:

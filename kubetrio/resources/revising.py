@@ -10,7 +10,7 @@ import trio
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import OBJECT_MODIFIED, conflict, not_found
 from kubetrio.resources import objects
-from kubetrio.resources.objects import order_metadata, stamp
+from kubetrio.resources.objects import check_size, order_metadata, stamp
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import RevisionMismatch, StoreError
@@ -78,7 +78,7 @@ async def revise(
         The object as stored.
 
     Raises:
-        ApiError: 404, 409, and what `change` raises.
+        ApiError: 404, 409, 500 for what is too large, and what `change` raises.
     """
     key = resource.key(namespace, name)
     for _ in range(ATTEMPTS):
@@ -90,8 +90,10 @@ async def revise(
         if dry_run or (new == old and not current.stale):
             return new
         new = {**new, "metadata": order_metadata(new["metadata"])}
+        value = stamp(new)
+        check_size(value, len(current.value))
         try:
-            stored = await store.update(key, stamp(new), expected=current.revision)
+            stored = await store.update(key, value, expected=current.revision)
         except RevisionMismatch:
             await trio.lowlevel.checkpoint()
             continue

@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.kinds.builtin import registry
+from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import (
     META_ORDER,
+    MOST_BYTES,
     canonical,
+    check_size,
     head,
     metadata,
     order_metadata,
@@ -21,6 +24,7 @@ from kubetrio.resources.objects import (
     uid,
     unversioned,
 )
+from kubetrio.store.model import Stamped
 
 # Texts that look like the mark a stored object is cut at.
 TEXTS = st.sampled_from(["", "a", '"resourceVersion":"', '\\"', "é\0<>", '":"7"']) | st.text(
@@ -123,3 +127,31 @@ def test_the_uid_is_found(obj: dict[str, Any], number: object) -> None:
     """Before everything that looks like one."""
     obj["metadata"] |= {"uid": str(number), "annotations": {"uid": "no", '"uid":"': '"uid":"no"'}}
     assert uid(stamp(obj).at(7)) == str(number)
+
+
+@pytest.mark.parametrize(
+    ("size", "before", "fits"),
+    [
+        (MOST_BYTES, 0, True),
+        (MOST_BYTES + 1, 0, False),
+        (MOST_BYTES + 1, MOST_BYTES, False),
+        (MOST_BYTES + 2, MOST_BYTES + 2, True),
+        (MOST_BYTES + 2, MOST_BYTES + 1, False),
+    ],
+)
+def test_what_is_too_large_is_refused(size: int, before: int, *, fits: bool) -> None:
+    """In etcd's words; what is so already may become smaller, to go away for one."""
+    value = Stamped(b"x" * (size - 10), b"y" * 10)
+    if fits:
+        check_size(value, before)
+        return
+    with pytest.raises(ApiError) as caught:
+        check_size(value, before)
+    assert caught.value.status() == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "etcdserver: request is too large",
+        "code": 500,
+    }
