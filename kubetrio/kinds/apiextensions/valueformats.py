@@ -46,7 +46,7 @@ _macs = tuple(
         r"[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){9}",
     )
 )
-_spans = re.compile(r"(\d+)\s*([A-Za-zµ]+)", _FLAGS)
+_spans = re.compile(r"(?<!\d)(\d+)\s*([A-Za-zµ]+)", _FLAGS)  # digits are looked at once
 _UNITS: Mapping[tuple[str, ...], int] = {
     ("ns", "nano"): 1,
     ("us", "µs", "micro"): 1_000,
@@ -60,6 +60,7 @@ _UNITS: Mapping[tuple[str, ...], int] = {
 """Nanoseconds of a unit by its names: what begins with the last one is it, too."""
 _MOST_DIGITS = 19  # of a count; more is never a 64-bit integer
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MOST_COMMENTS = 50
 _MOST_NAME = 253
 _MOST_LABEL = 63
 _MOST_HOST = 255
@@ -164,6 +165,8 @@ def _duration(text: str) -> bool:
 
 
 def _email(text: str) -> bool:
+    if text.count("(") > _MOST_COMMENTS:  # Python recurses into them
+        return False
     _, address = parseaddr(text)
     user, at, host = address.rpartition("@")
     return bool(at and user and host) and not any(char.isspace() for char in address)
