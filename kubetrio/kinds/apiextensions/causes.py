@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.machinery.status import Cause
 
@@ -20,15 +21,18 @@ class Out(list[Cause]):
 
     Args:
         prefix: path of what is checked, empty for a whole object.
+        effort: of the check, None for a new one.
     """
 
-    def __init__(self, prefix: str = "") -> None:
+    def __init__(self, prefix: str = "", effort: Effort | None = None) -> None:
         super().__init__()
         self.prefix = prefix
+        self.effort = Effort() if effort is None else effort
         self._text = 0  # characters of all messages
 
     def append(self, cause: Cause) -> None:
         """Something is wrong."""
+        self.effort.spend(5 + (len(cause.message) >> 6))
         self._text += len(cause.message)
         super().append(cause)
 

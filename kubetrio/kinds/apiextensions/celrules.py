@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from kubetrio.kinds.apiextensions.causes import NOWHERE
 from kubetrio.kinds.apiextensions.celvalues import converter
 from kubetrio.kinds.apiextensions.validation.schemapaths import find_field
-from kubetrio.kinds.apiextensions.values import Checker, Old, by_keys, keys_of, type_name
+from kubetrio.kinds.apiextensions.values import (
+    Checker,
+    Old,
+    by_keys,
+    keys_of,
+    steps_of,
+    type_name,
+)
+from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
 from kubetrio.machinery.status import Cause
 
@@ -28,6 +36,8 @@ Json = dict[str, Any]
 BUDGET = 100_000
 """How many rules are looked at for one object; those with loops count as many."""
 LOOP_WEIGHT = 100
+RULE_STEPS = 10
+"""What the weight of one takes of the effort for an object."""
 _NO_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
@@ -184,8 +194,9 @@ class Exhausted(Exception):
 class _Walk:
     """One object against the rules of its schema."""
 
-    def __init__(self, out: list[Cause]) -> None:
+    def __init__(self, out: list[Cause], effort: Effort) -> None:
         self._out = out
+        self._effort = effort
         self._left = BUDGET
         self.spared: list[str] = []  # what was wrong before, and did not change
 
@@ -245,6 +256,7 @@ class _Walk:
     ) -> None:
         from kubetrio.cel.programs import Inputs
 
+        self._effort.spend(steps_of(value) + steps_of(before))  # they are turned into the engine's
         shown = value if place.converts is None else place.converts(value)
         was = before if before is None or place.converts is None else place.converts(before)
         inputs = Inputs({"self": shown, "oldSelf": was})
@@ -257,6 +269,7 @@ class _Walk:
             if self._left < 0:
                 self._out.append(invalid(path or NOWHERE, kind, _NO_BUDGET))
                 raise Exhausted
+            self._effort.spend(RULE_STEPS * rule.weight)
             outcome = rule.program.evaluate(inputs)
             if outcome.error:
                 self._failed(rule, outcome, path or NOWHERE, kind)
@@ -329,6 +342,7 @@ def check_rules(
     *,
     path: str = "",
     ratchets: bool = True,
+    effort: Effort | None = None,
 ) -> list[str]:
     """Look at an object by the rules of its schema.
 
@@ -340,12 +354,17 @@ def check_rules(
         out: receives causes.
         path: of the object, where it is part of another.
         ratchets: whether what was wrong before and did not change is let be.
+        effort: of the check, None for a new one.
 
     Returns:
         What was let be, as warnings.
+
+    Raises:
+        kubetrio.machinery.effort.Exhausted: it takes too much effort.
     """
-    old = Old(schema, before) if ratchets and before is not None else None
-    walk = _Walk(out)
+    effort = Effort() if effort is None else effort
+    old = Old(schema, before, effort) if ratchets and before is not None else None
+    walk = _Walk(out, effort)
     try:
         walk.check(place, value, path, before, old, None)
     except Exhausted:

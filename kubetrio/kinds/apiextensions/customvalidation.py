@@ -14,7 +14,9 @@ from kubetrio.kinds.apiextensions.causes import NOWHERE, Out
 from kubetrio.kinds.apiextensions.customtype import Version
 from kubetrio.kinds.apiextensions.listtypes import check_embedded, check_lists
 from kubetrio.kinds.apiextensions.values import Checker, Old
+from kubetrio.machinery.effort import Exhausted
 from kubetrio.machinery.fielderrors import forbidden
+from kubetrio.machinery.jsonvalues import same_json
 from kubetrio.machinery.status import Cause
 from kubetrio.schema.rules import Causes, Json, Validation
 
@@ -66,45 +68,60 @@ class ObjectChecks:
 
     def _create(self, obj: Any, _: str, causes: Causes) -> None:
         found = Out()
-        self._version.checker.check(obj, "", None, found)
-        if self._scale.create is not None:
-            self._scale.create(obj, "", found)
-        check_embedded(self._version.node, obj, "", found)
-        check_lists(self._version.checker, obj, "", found)
-        self._rules(obj, None, found)
+        try:
+            self._version.checker.check(obj, "", None, found)
+            if self._scale.create is not None:
+                self._scale.create(obj, "", found)
+            check_embedded(self._version.node, obj, "", found)
+            check_lists(self._version.checker, obj, "", found, found.effort)
+            self._rules(obj, None, found)
+        except Exhausted as error:
+            causes.append(_too_much(error))
+            return
         causes += found
 
     def _update(self, new: Json, old: Json, causes: Causes) -> None:
         found, checker = Out(), self._version.checker
-        checker.check(new, "", Old(checker, old), found)
-        if self._scale.create is not None:
-            self._scale.create(new, "", found)
-        self._changed(new, old, found)
+        try:
+            checker.check(new, "", Old(checker, old, found.effort), found)
+            if self._scale.create is not None:
+                self._scale.create(new, "", found)
+            self._changed(new, old, found)
+        except Exhausted as error:
+            if not _same_but_metadata(new, old):
+                causes.append(_too_much(error))
+            return
         causes += found
 
-    def _changed(self, new: Json, old: Json, found: Causes) -> None:
+    def _changed(self, new: Json, old: Json, found: Out) -> None:
         """What is looked at for every update, whatever was written."""
         checker = self._version.checker
         check_embedded(self._version.node, new, "", found)
         before: Causes = []
-        check_lists(checker, old, "", before)
+        check_lists(checker, old, "", before, found.effort)
         if not before:
-            check_lists(checker, new, "", found)
+            check_lists(checker, new, "", found, found.effort)
         self._rules(new, old, found)
 
     def _status(self, new: Json, old: Json, causes: Causes) -> None:
         checker = self._version.checker.properties.get("status") or _ANYTHING
         found = Out()
-        if "status" in new:
-            inner = Out("status")
-            checker.check(new["status"], "", Old(checker, old.get("status")), inner)
-            found += inner
-        if (check := self._scale.subresources.get("status")) is not None:
-            check(new, old, found)
-        self._changed(new, old, found)
+        try:
+            if "status" in new:
+                inner = Out("status", found.effort)
+                before = Old(checker, old.get("status"), found.effort)
+                checker.check(new["status"], "", before, inner)
+                found += inner
+            if (check := self._scale.subresources.get("status")) is not None:
+                check(new, old, found)
+            self._changed(new, old, found)
+        except Exhausted as error:
+            if not _same_but_metadata(new, old):
+                causes.append(_too_much(error))
+            return
         causes += found
 
-    def _rules(self, new: Json, old: Json | None, found: Causes) -> None:
+    def _rules(self, new: Json, old: Json | None, found: Out) -> None:
         try:
             rules = self._version.rules
         except Missing:
@@ -118,10 +135,22 @@ class ObjectChecks:
             return
         from kubetrio.kinds.apiextensions.celrules import check_rules
 
-        self._spared = check_rules(rules, new, old, self._version.checker, found)
+        self._spared = check_rules(
+            rules, new, old, self._version.checker, found, effort=found.effort
+        )
 
 
 _ANYTHING = Checker({})
+
+
+def _too_much(error: Exhausted) -> Cause:
+    return forbidden(NOWHERE, f"checking the object by its schema {error}")
+
+
+def _same_but_metadata(new: Json, old: Json) -> bool:
+    """Whether what takes too long to check was there before: finalizers can be taken off it."""
+    one, two = ({**obj, "metadata": None} for obj in (new, old))
+    return same_json(one, two)
 
 
 def _blocked(found: Sequence[Cause]) -> bool:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from kubetrio.kinds.apiextensions.structure import METADATA, Node
-from kubetrio.kinds.apiextensions.values import Checker, canonical
+from kubetrio.kinds.apiextensions.values import Checker, canonical, steps_of
+from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import duplicate, invalid, required
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.names_validation import dns1035_label, path_segment
@@ -20,7 +21,9 @@ from kubetrio.schema.structural import Report
 Causes = list[Cause]
 
 
-def check_lists(schema: Checker, value: Any, path: str, out: Causes) -> None:
+def check_lists(
+    schema: Checker, value: Any, path: str, out: Causes, effort: Effort | None = None
+) -> None:
     """Check that items of sets are different, and keys of maps.
 
     Args:
@@ -28,25 +31,36 @@ def check_lists(schema: Checker, value: Any, path: str, out: Causes) -> None:
         value: a JSON value.
         path: its path.
         out: receives causes.
+        effort: of the check, None for a new one.
+
+    Raises:
+        Exhausted: it takes too much effort.
     """
-    if not schema.lists:
+    if schema.lists:
+        _check_lists(schema, value, path, out, Effort() if effort is None else effort)
+
+
+def _check_lists(schema: Checker, value: Any, path: str, out: Causes, effort: Effort) -> None:
+    if not schema.lists or type(value) not in (dict, list):
         return
+    effort.spend(len(value))
     if type(value) is dict:
         for key, item in value.items():
             known = schema.properties.get(key)
             if known is not None:
-                check_lists(known, item, f"{path}.{key}" if path else key, out)
+                _check_lists(known, item, f"{path}.{key}" if path else key, out, effort)
             elif schema.others is not None:
-                check_lists(schema.others, item, f"{path}[{key}]", out)
-    elif type(value) is list:
+                _check_lists(schema.others, item, f"{path}[{key}]", out, effort)
+    else:
         kind = schema.schema.get("x-kubernetes-list-type")
         if kind == "set":
+            effort.spend(steps_of(value))  # sets may be in sets
             out += [duplicate(f"{path}[{at}]", value[at]) for at in _repeated(value)]
         elif kind == "map":
             _check_map(schema, value, path, out)
         if schema.items is not None:
             for index, item in enumerate(value):
-                check_lists(schema.items, item, f"{path}[{index}]", out)
+                _check_lists(schema.items, item, f"{path}[{index}]", out, effort)
 
 
 def _repeated(values: list[Any]) -> list[int]:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from kubetrio.kinds.common.goregexp import is_found
+from kubetrio.machinery.effort import Effort
 
 MOST_TEXT = 4096  # characters that are matched without RE2
 _SHORT_TEXT = 256
@@ -30,34 +31,43 @@ def _re2() -> Any:
         return None
 
 
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a text has what a pattern describes somewhere; the pattern is compiled when used.
+class Matcher:
+    """Tells whether a text has what a pattern describes somewhere; it is compiled when used.
 
     Args:
         pattern: a regular expression as Go reads it.
     """
-    compiled: Any = None
 
-    def matches(text: str) -> bool:
-        nonlocal compiled
-        if compiled is None:
-            compiled = _compiled(pattern)
-        return bool(compiled(text))
+    __slots__ = ("_matches", "_size", "pattern")
 
-    return matches
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._matches: Callable[[str], bool] | None = None
+        self._size = 0
+
+    def __call__(self, text: str, effort: Effort) -> bool:
+        """Whether a text has it."""
+        if self._matches is None:
+            self._matches, self._size = _compiled(self.pattern)
+        # RE2 looks at each character with each instruction at the worst, in 10 ns each.
+        effort.left -= 3 + (len(text) * self._size >> 7)
+        if effort.left < 0:
+            effort.look_up()
+        return self._matches(text)
 
 
-def _compiled(pattern: str) -> Callable[[str], bool]:
+def _compiled(pattern: str) -> tuple[Callable[[str], bool], int]:
+    """What matches a pattern, and of how many instructions that is made."""
     engine = _re2()
     if engine is not None:
         try:
             found = engine.compile(pattern)
         except engine.error:
-            return lambda _: True
-        return _quick(pattern, lambda text: found.search(text) is not None)
+            return lambda _: True, 0
+        return _quick(pattern, lambda text: found.search(text) is not None), found.programsize
     # A dollar is the end of the text in Go, and may stand before a last newline in Python.
     ends = re.sub(r"(?<!\\)\$", r"\\Z", pattern)
-    return lambda text: is_found(ends, text[:MOST_TEXT])
+    return lambda text: is_found(ends, text[:MOST_TEXT]), len(pattern)
 
 
 def _quick(pattern: str, matches: Callable[[str], bool]) -> Callable[[str], bool]:

@@ -16,11 +16,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from kubetrio.kinds.apiextensions.causes import Out
-from kubetrio.kinds.apiextensions.patterns import matcher
+from kubetrio.kinds.apiextensions.patterns import Matcher
 from kubetrio.kinds.apiextensions.structure import META_FIELDS
 from kubetrio.kinds.apiextensions.validation.formats import is_known
 from kubetrio.kinds.apiextensions.valueformats import FORMATS
 from kubetrio.kinds.apiextensions.valuenumbers import FRACTIONS, is_whole, number_checks
+from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import (
     invalid,
     not_supported,
@@ -36,6 +37,8 @@ from kubetrio.wire.jsonwire import encode
 
 Json = dict[str, Any]
 _NUMBERS = frozenset({int, float, Float})
+_CONTAINERS = frozenset({dict, list})
+_ALTERNATIVE = 3  # steps
 _NAMES: Mapping[type, str] = {
     str: "string",
     bool: "boolean",
@@ -60,13 +63,15 @@ class Old:
     Args:
         schema: that both are of.
         value: the old one.
+        effort: of the check, None for a new one.
     """
 
-    __slots__ = ("_by_keys", "_same", "schema", "value")
+    __slots__ = ("_by_keys", "_effort", "_same", "schema", "value")
 
-    def __init__(self, schema: Checker, value: Any) -> None:
+    def __init__(self, schema: Checker, value: Any, effort: Effort | None = None) -> None:
         self.schema = schema
         self.value = value
+        self._effort = Effort() if effort is None else effort
         self._by_keys: dict[Any, Any] | None = None
         self._same: tuple[Any, bool] | None = None
 
@@ -76,7 +81,7 @@ class Old:
         if type(old) is not dict or type(new) is not dict or name not in old or name not in new:
             return None
         inner = self.schema.child(name)
-        return None if inner is None else Old(inner, old[name])
+        return None if inner is None else Old(inner, old[name], self._effort)
 
     def item(self, new: Any, index: int) -> Old | None:
         """The same for an item of a list with keys; None of other lists."""
@@ -87,9 +92,10 @@ class Old:
         if mine is None:
             return None
         if self._by_keys is None:
+            self._effort.spend(len(self.value))
             self._by_keys = by_keys(schema.keys, self.value)
         found = self._by_keys.get(mine)
-        return None if found is None else Old(schema.items, found)
+        return None if found is None else Old(schema.items, found, self._effort)
 
     def equals(self, new: Any) -> bool:
         """Whether nothing changed, as far as the schema can tell; the last answer is kept."""
@@ -104,6 +110,7 @@ class Old:
         if type(new) is dict:
             if len(old) != len(new):
                 return False
+            self._effort.spend(len(new))
             for name, item in new.items():
                 inner = self.key(new, name)
                 if inner is None or not inner.equals(item):
@@ -112,7 +119,9 @@ class Old:
         if type(new) is list:
             if len(old) != len(new):
                 return False
+            self._effort.spend(len(new))
             if not self.schema.keys:
+                self._effort.spend(steps_of(new))
                 return deep_equal(old, new)
             for index, item in enumerate(new):
                 inner = self.item(new, index)
@@ -120,6 +129,11 @@ class Old:
                     return False
             return True
         return bool(old == new)
+
+
+def steps_of(value: Any) -> int:
+    """How many steps it takes to look at all of a JSON value, by its size."""
+    return len(encode([value])) >> 3 if type(value) in _CONTAINERS else 1
 
 
 def canonical(value: Any) -> bytes:
@@ -177,6 +191,7 @@ class Checker:
         "_number",
         "_one",
         "_pattern",
+        "_plain",
         "items",
         "keys",
         "lists",
@@ -209,7 +224,7 @@ class Checker:
             *(get(key) for key in ("maxProperties", "minProperties")),
         )
         pattern = get("pattern")
-        self._pattern = (pattern, matcher(pattern)) if pattern else None
+        self._pattern = Matcher(pattern) if pattern else None
         self.properties = {
             key: Checker(it, loose=loose) for key, it in (get("properties") or {}).items()
         }
@@ -225,6 +240,7 @@ class Checker:
         self._all = [Checker(it, loose=loose) for it in get("allOf") or ()]
         inner = get("not")
         self._not = None if inner is None else Checker(inner, loose=loose)
+        self._plain = not (self._any or self._one or self._all or self._not)
         listed = get("x-kubernetes-list-type") in ("set", "map")
         below = [*self.properties.values(), *filter(None, (self.others, self.items))]
         self.lists = listed or any(one.lists for one in below)
@@ -244,6 +260,9 @@ class Checker:
 
         Returns:
             How much was looked at, for the choice between alternatives.
+
+        Raises:
+            kubetrio.machinery.effort.Exhausted: it takes more steps than `out` has.
         """
         count = 0
         if self.types or self._format:
@@ -253,12 +272,13 @@ class Checker:
                 self._enum.check(value, name, out)
             return count
         count += bool(self.types or self._format)
-        count += self._junctors(value, name, old, out) + 1
+        count += 2 if self._plain else self._junctors(value, name, old, out) + 1
         kind = type(value)
         if kind is str:
             self._text(value, name, out)
             count += 1
             if self._is_format is not None:
+                out.effort.spend(2 + (len(value) >> 2))
                 count += 1
                 if not self._is_format(value):
                     _type_error(self._format, value, name, out)
@@ -313,6 +333,7 @@ class Checker:
             count += self._one_of(value, name, old, out)
         if self._all:
             good = 0
+            out.effort.spend(len(self._all))
             for one in self._all:
                 before = len(out)
                 count += one.check(value, name, old, out)
@@ -321,7 +342,8 @@ class Checker:
                 none = "" if good else ". None validated"
                 out.plain(f"{quote(name)} must validate all the schemas (allOf){none}")
         if self._not is not None:
-            inner = Out(out.prefix)
+            out.effort.spend(_ALTERNATIVE)
+            inner = Out(out.prefix, out.effort)
             self._not.check(value, name, old, inner)
             if not inner:
                 out.plain(f"{quote(name)} must not validate the schema (not)")
@@ -329,15 +351,19 @@ class Checker:
 
     def _any_of(self, value: Any, name: str, old: Old | None, out: Out) -> int:
         best: tuple[int, Out] | None = None
+        effort = out.effort
         for one in self._any:
-            inner = Out(out.prefix)
+            effort.left -= _ALTERNATIVE
+            if effort.left < 0:
+                effort.look_up()
+            inner = Out(out.prefix, effort)
             count = one.check(value, name, old, inner)
             if not inner:
                 return count
             if best is None or count > best[0]:
                 best = count, inner
         out.plain(f"{quote(name)} must validate at least one schema (anyOf)")
-        count, causes = best or (0, Out())
+        count, causes = best or (0, Out(effort=out.effort))
         out.merge(causes)
         return count
 
@@ -345,7 +371,8 @@ class Checker:
         best: tuple[int, Out] | None = None
         good, first = 0, 0
         for one in self._one:
-            inner = Out(out.prefix)
+            out.effort.spend(_ALTERNATIVE)
+            inner = Out(out.prefix, out.effort)
             count = one.check(value, name, old, inner)
             if not inner:
                 good += 1
@@ -371,13 +398,14 @@ class Checker:
         elif limits.min_length is not None and len(value) < limits.min_length:
             detail = f"{name} in body should be at least {limits.min_length} chars long"
             out.append(invalid(out.path(name), value, detail))
-        elif self._pattern is not None and not self._pattern[1](value):
-            detail = f"{name} in body should match '{self._pattern[0]}'"
+        elif self._pattern is not None and not self._pattern(value, out.effort):
+            detail = f"{name} in body should match '{self._pattern.pattern}'"
             out.append(invalid(out.path(name), value, detail))
 
     def _list(self, value: list[Any], name: str, old: Old | None, out: Out) -> int:
         count, limits = 0, self._limits
         if self.items is not None:
+            out.effort.spend(len(value) * (1 + (len(name) >> 10)))
             for index, item in enumerate(value):
                 was = None if old is None else old.item(value, index)
                 count += _ratcheted(self.items, item, f"{name}[{index}]", was, out)
@@ -396,6 +424,11 @@ class Checker:
         if limits.max_properties is not None and len(value) > limits.max_properties:
             out.append(too_many(out.path(name), len(value), limits.max_properties))
         others, properties = self.others, self.properties
+        effort = out.effort
+        # A path is made of that of what it is in.
+        effort.left -= len(value) * (2 + (len(name) >> 10)) + (len(self.required) >> 3)
+        if effort.left < 0:
+            effort.look_up()
         for key, item in value.items():
             inner = properties.get(key)
             if inner is not None:
@@ -454,6 +487,8 @@ class _Enum:
         return ", ".join(map(quote, shown))
 
     def check(self, value: Any, name: str, out: Out) -> None:
+        if type(value) in _CONTAINERS:
+            out.effort.spend(steps_of(value))
         if _hashable(value) not in self._allowed:
             if out.full:  # of what is said of each value, the list may be most of the schema
                 return

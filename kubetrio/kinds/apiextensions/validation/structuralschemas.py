@@ -11,9 +11,10 @@ from typing import Any
 from kubetrio.kinds.apiextensions.causes import Out
 from kubetrio.kinds.apiextensions.listtypes import check_embedded
 from kubetrio.kinds.apiextensions.structure import Node, prune_part
-from kubetrio.kinds.apiextensions.values import Checker
+from kubetrio.kinds.apiextensions.values import Checker, steps_of
 from kubetrio.kinds.common.checks import Causes, Json
 from kubetrio.kinds.common.goregexp import regexp_error
+from kubetrio.machinery.effort import Effort, Exhausted
 from kubetrio.machinery.fielderrors import forbidden, invalid, required
 from kubetrio.machinery.jsonvalues import copy_json
 
@@ -253,20 +254,29 @@ def defaults(schema: Mapping[str, Any], path: str, out: Causes) -> None:
         path: its path.
         out: receives causes.
     """
-    _defaults(schema, path, out, whole=True)
+    try:
+        _defaults(schema, path, out, Effort(), whole=True)
+    except Exhausted as error:
+        out.append(forbidden(path, f"checking its defaults {error}"))
 
 
-def _defaults(schema: Mapping[str, Any], path: str, out: Causes, *, whole: bool = False) -> None:
+def _defaults(
+    schema: Mapping[str, Any], path: str, out: Causes, effort: Effort, *, whole: bool = False
+) -> None:
     value = schema.get("default")
     if value is not None:
-        _default(schema, value, f"{path}.default", out, whole=whole)
+        # Defaults may be inside of each other: each is checked, and by all of the schema there.
+        effort.spend(4 * steps_of(schema) + steps_of(value))
+        _default(schema, value, f"{path}.default", out, effort, whole=whole)
     for inner, where in children(schema, path):
         # defaults under additionalProperties are refused elsewhere
         if where != f"{path}.additionalProperties":
-            _defaults(inner, where, out)
+            _defaults(inner, where, out, effort)
 
 
-def _default(schema: Mapping[str, Any], value: Any, path: str, out: Causes, *, whole: bool) -> None:
+def _default(
+    schema: Mapping[str, Any], value: Any, path: str, out: Causes, effort: Effort, *, whole: bool
+) -> None:
     node = Node({**schema, EMBEDDED: True} if whole else schema)
     trial = [copy_json(value)]
     if prune_part(node, trial[0]):
@@ -274,17 +284,17 @@ def _default(schema: Mapping[str, Any], value: Any, path: str, out: Causes, *, w
     found: Causes = []
     check_embedded(node, value, path, found, root=False)
     if not found:
-        inner = Out(path)
+        inner = Out(path, effort)
         checker = Checker(schema, loose=True)
         checker.check(value, "", None, inner)
         found += inner
         if not found and schema.get("x-kubernetes-validations"):
-            _check_rules(schema, value, path, found, whole=whole)
+            _check_rules(schema, value, path, found, effort, whole=whole)
     out += found
 
 
 def _check_rules(
-    schema: Mapping[str, Any], value: Any, path: str, out: Causes, *, whole: bool
+    schema: Mapping[str, Any], value: Any, path: str, out: Causes, effort: Effort, *, whole: bool
 ) -> None:
     from kubetrio.cel.engine import available
     from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
@@ -293,4 +303,6 @@ def _check_rules(
         return  # refused for that
     place = compiled(schema, whole=whole)
     if place is not None:
-        check_rules(place, value, value, Checker(schema), out, path=path, ratchets=False)
+        check_rules(
+            place, value, value, Checker(schema), out, path=path, ratchets=False, effort=effort
+        )
