@@ -423,7 +423,7 @@ def build_api(
         documents=documents,
         metrics=metrics,
         audit_ids=AuditIds(env),
-        off_loop=OffLoop(env.run_bodies),
+        off_loop=OffLoop(env.run_bodies, config.requests.request_timeout_s),
         outgoing=outgoing,
         reloader=reloader,
         authorizers=authorizers.start,

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 import outcome
 import trio
+import trio.from_thread
 import trio.to_thread  # noqa: TID251  (this is the one place)
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class RunBlocking(Protocol):
     """Runs a blocking call without stalling the event loop."""
 
     async def __call__(self, fn: Callable[[*Args], T], *args: *Args) -> T:
-        """Call `fn(*args)`; not cancellable once started."""
+        """Call `fn(*args)`; not cancellable once started, see `end_if_cancelled`."""
         ...
 
 
@@ -43,6 +44,17 @@ def _threaded(limit: int) -> RunBlocking:
         return await trio.to_thread.run_sync(fn, *args, limiter=limiter)  # noqa: TID251
 
     return run
+
+
+def end_if_cancelled() -> None:
+    """Raise `trio.Cancelled` in a thread whose caller is cancelled; elsewhere, do nothing.
+
+    For long calls of `RunBlocking`, which nobody can cancel from outside.
+    """
+    try:
+        trio.from_thread.check_cancelled()
+    except RuntimeError:
+        return  # it runs in place
 
 
 class Worker(Protocol):

@@ -8,12 +8,17 @@ turns at the interpreter, and its users take turns too: somebody with a hundred 
 way delays another user's by one of them, not by a hundred.  Each of them keeps its seat (API
 Priority and Fairness) until it is answered.
 
+Some small bodies are much work, since a schema says so: work that counts its steps is begun in
+place, and done again in the thread when it turns out to take longer.  In the thread it ends soon
+after its request has, by its time limit or because its client left.
+
 What is made of a body takes up to thirty times its size, and is held while its request waits for
 the next turn.  So few bodies are begun at a time: the others wait as they came.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
@@ -21,7 +26,9 @@ from typing import TypeVar, TypeVarTuple
 import trio
 
 from kubetrio.api.request import Request
-from kubetrio.env import RunBlocking
+from kubetrio.env import RunBlocking, end_if_cancelled
+from kubetrio.machinery.effort import Looking
+from kubetrio.machinery.status import timeout
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -30,8 +37,20 @@ INLINE_BYTES = 16 * 1024
 """Bodies up to this size are worked over in place: at the worst some 20 ms."""
 INLINE_OBJECT_BYTES = 64 * 1024
 """And so are changes of stored objects up to this size."""
+TOO_LATE = "request did not complete within the allotted timeout"
 BEGUN_BYTES = 4 * 1024 * 1024
 """Of all bodies that are worked over: one of the largest, or many smaller ones."""
+
+UNKNOWN_BYTES = 1024 * 1024
+"""Taken for the size of a small body that turns out to be much work."""
+
+
+class _Elsewhere(Exception):
+    """Work in place takes too long for that."""
+
+
+def _not_here() -> None:
+    raise _Elsewhere
 
 
 class OffLoop:
@@ -39,10 +58,12 @@ class OffLoop:
 
     Args:
         thread: runs a blocking call without stalling the event loop.
+        limit_s: how long work for a write may take that came as a whole, and so has no timer.
     """
 
-    def __init__(self, thread: RunBlocking) -> None:
+    def __init__(self, thread: RunBlocking, limit_s: float = math.inf) -> None:
         self._thread = thread
+        self._limit_s = limit_s
         self._busy = False
         self._waiting: dict[str, deque[trio.Event]] = {}
         """By user, the one whose turn is next first."""
@@ -104,14 +125,31 @@ class OffLoop:
 
         Args:
             request: the request.
-            fn: touches nothing that another task might change.
+            fn: touches nothing that another task might change; is called again elsewhere if it
+                takes many steps (`effort`), and must not mind.
             args: what it is called with.
+
+        Raises:
+            ApiError: 504, and what the function raises.
         """
         if not request.heavy:
-            return fn(*args)
+            try:
+                with Looking(_not_here):
+                    return fn(*args)
+            except _Elsewhere:
+                request.heavy = True
+                await self.begin(request, UNKNOWN_BYTES)
+        if request.timer is not None or request.method == "GET":
+            return await self._beside(request, fn, *args)
+        with trio.move_on_after(self._limit_s):
+            return await self._beside(request, fn, *args)
+        raise timeout(TOO_LATE)
+
+    async def _beside(self, request: Request, fn: Callable[[*Args], T], *args: *Args) -> T:
         await self._take_turn(request.user.name)
         try:
-            return await self._thread(fn, *args)
+            with Looking(end_if_cancelled):
+                return await self._thread(fn, *args)
         finally:
             self._pass_turn()
 
@@ -164,8 +202,6 @@ class ForOne:
 
     async def work(self, fn: Callable[[*Args], T], *args: *Args) -> T:
         """See `OffLoop.run`."""
-        if not self._request.heavy:
-            return fn(*args)
         return await self._off_loop.run(self._request, fn, *args)
 
     def weigh(self, size: int) -> None:

@@ -23,6 +23,7 @@ from kubetrio.api.bodies import decode_body
 from kubetrio.api.compress import compress, compresses
 from kubetrio.api.encoders import accept_error
 from kubetrio.api.flowcontrol import held_by_stream, keep_seat
+from kubetrio.api.offloop import TOO_LATE
 from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
     AnyResponse,
@@ -141,7 +142,7 @@ class Pipeline(Api):
         with trio.move_on_after(limit if named is None else min(named, limit)) as request.timer:
             return await self._walk(request)
         self.metrics.terminated(request_key(request, 504))
-        raise timeout("request did not complete within the allotted timeout")
+        raise timeout(TOO_LATE)
 
     async def _walk(self, request: Request) -> AnyResponse:
         for stage in self.stages or STAGES:

@@ -181,7 +181,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A new object."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "CreateOptions")
-    if request.heavy:
+    if request.heavy or not resource.builtin:
         chosen = _working(api, request, chosen)
     target = _target(request, resource)
     written = await api.operations.create(target, request.body, chosen)

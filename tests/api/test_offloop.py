@@ -14,8 +14,10 @@ import trio.testing
 from kubetrio.api.bodies import MAX_REVIEW_BYTES
 from kubetrio.api.offloop import BEGUN_BYTES, INLINE_BYTES, INLINE_OBJECT_BYTES, OffLoop
 from kubetrio.api.request import Request
-from kubetrio.env import run_inline, seeded
+from kubetrio.env import Env, run_inline, seeded
+from kubetrio.machinery.effort import STRIDE, Effort
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.machinery.status import ApiError
 from kubetrio.testing.server import InProcess, open_api
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -52,6 +54,50 @@ async def test_small_bodies_stay_here() -> None:
     thread = Thread()
     assert await OffLoop(thread).run(request_of("a", heavy=False), len, "abc") == 3
     assert thread.called == []
+
+
+def long_work(steps: int) -> int:
+    """Work that counts its steps."""
+    effort = Effort()
+    for _ in range(steps):
+        effort.spend(1)
+    return steps
+
+
+async def test_small_bodies_that_are_much_work_go_there() -> None:
+    """Where it turns out that they are."""
+    thread, request = Thread(), request_of("a", heavy=False)
+    off_loop = OffLoop(thread)
+    assert await off_loop.of(request).work(long_work, STRIDE) == STRIDE
+    assert thread.called == []
+    assert await off_loop.of(request).work(long_work, STRIDE + 1) == STRIDE + 1
+    assert (thread.called, request.heavy) == (["long_work"], True)
+    off_loop.end(request)
+
+
+async def test_work_ends_when_nobody_waits_for_it() -> None:
+    """In its thread, too, which then is free for others."""
+    ended: list[int] = []
+
+    def endless() -> None:
+        effort = Effort(10**12)
+        try:
+            while True:
+                effort.spend(1)
+        finally:
+            ended.append(1)
+
+    off_loop = OffLoop(Env().run_bodies, 0.01)
+    with pytest.raises(ApiError) as caught:
+        await off_loop.run(request_of("a"), endless)
+    assert (caught.value.code, caught.value.reason) == (504, "Timeout")
+    assert len(ended) == 1
+    with trio.move_on_after(0.01) as scope:
+        request = request_of("a")
+        request.timer = scope
+        await off_loop.run(request, endless)
+    assert len(ended) == 2
+    assert await off_loop.run(request_of("a"), len, "abc") == 3
 
 
 async def test_users_take_turns() -> None:
