@@ -16,6 +16,8 @@ from kubetrio.kinds.apiextensions.structure import METADATA, Node
 from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.machinery.jsonvalues import copy_json, is_deeper
 from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import too_large_to_store
+from kubetrio.resources.objects import MOST_BYTES
 from kubetrio.schema.kind import Conversion, Kind, WaitingConvert
 from kubetrio.schema.objecttype import OpenType
 from kubetrio.schema.structural import MAX_DEPTH, Report
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from kubetrio.kinds.apiextensions.celrules import Place
 
 Json = dict[str, Any]
+READ_BYTES = 16 * 1024 * 1024
+"""Of defaults that objects get which are read together, a hundred or so."""
 _NOTHING_REPEATED: Mapping[int, Pairs] = {}
 
 
@@ -85,9 +89,16 @@ class Version:
         return compiled(self.schema)
 
     def fill_in(self, obj: Json) -> None:
-        """Fill in defaults, in place."""
+        """Fill in defaults, in place.
+
+        Raises:
+            ApiError: 500, with them it would be too large to be stored.
+        """
         if self.node.defaults:
-            structure.fill_in(self.node, obj)
+            try:
+                structure.fill_in(self.node, obj)
+            except structure.TooLarge:
+                raise too_large_to_store() from None
 
     def keep_known(self, obj: Json) -> list[str]:
         """Drop what the schema does not know, in place; returns the paths of what went."""
@@ -99,11 +110,27 @@ class Version:
 
     def settled(self, obj: Json) -> Json:
         """A stored object of this version as it is read: pruned, with defaults; a copy."""
-        found: Json = copy_json(obj)
-        self.keep_known(found)
-        structure.coerce(self.node, found, drop=True)
-        self.fill_in(found)
-        return found
+        return self.settled_within(obj, MOST_BYTES)[0]
+
+    def settled_within(self, obj: Json, room: int) -> tuple[Json, int]:
+        """The same; without its defaults if there is no room for them, so that it can be read.
+
+        Args:
+            obj: the object.
+            room: bytes that its defaults may take.
+
+        Returns:
+            The object, and how much room is left.
+        """
+        found = self.turned(obj, obj["apiVersion"])
+        if not self.node.defaults:
+            return found, room
+        may = structure.Room(min(room, MOST_BYTES))
+        try:
+            structure.fill_in(self.node, found, may)
+        except structure.TooLarge:
+            return self.turned(obj, obj["apiVersion"]), room
+        return found, room - (min(room, MOST_BYTES) - may.left)
 
     def turned(self, obj: Json, api_version: str) -> Json:
         """An object of another version in this one, whose only difference is its schema."""
@@ -142,7 +169,10 @@ class Settling:
 
     async def __call__(self, objects: Sequence[Json], to: Kind) -> Sequence[Json]:
         """See `WaitingConvert`."""
-        found = [settled(self._shared, obj) for obj in objects]
+        found, room = [], READ_BYTES
+        for obj in objects:
+            one, room = _settled(self._shared, obj, room)
+            found.append(one)
         wanted = to.api_version
         if self._waiting is None:
             version = self._shared.versions[to.version]
@@ -159,8 +189,12 @@ class Settling:
 
 def settled(shared: Shared, obj: Json) -> Json:
     """A stored object as it would be written today in its version."""
+    return _settled(shared, obj, MOST_BYTES)[0]
+
+
+def _settled(shared: Shared, obj: Json, room: int) -> tuple[Json, int]:
     version = shared.versions.get(obj["apiVersion"].rpartition("/")[2])
-    return obj if version is None else version.settled(obj)
+    return (obj, room) if version is None else version.settled_within(obj, room)
 
 
 def _has_rules(schema: Any) -> bool:

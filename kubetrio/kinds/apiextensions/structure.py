@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.status import Cause
+from kubetrio.resources.objects import MOST_BYTES
 from kubetrio.schema.objecttype import BuiltinType
 from kubetrio.schema.structural import Report
 from kubetrio.schema.structural_values import double
 from kubetrio.wire.gojson import Float
+from kubetrio.wire.jsonwire import encode
 
 Json = dict[str, Any]
 
@@ -35,6 +38,8 @@ class Node:
 
     Attributes:
         defaults: whether anything here or below has a default.
+        fills: the properties that have one.
+        size: bytes of the default.
         embeds: whether there are resources inside of what is here.
     """
 
@@ -43,6 +48,7 @@ class Node:
         "defaults",
         "embedded",
         "embeds",
+        "fills",
         "has_others",
         "items",
         "nullable",
@@ -50,6 +56,7 @@ class Node:
         "preserve",
         "properties",
         "schema",
+        "size",
     )
 
     defaults: bool
@@ -62,7 +69,9 @@ class Node:
         self.preserve = bool(get("x-kubernetes-preserve-unknown-fields"))
         self.nullable = bool(get("nullable"))
         self.default = get("default")
+        self.size = 0 if self.default is None else len(encode([self.default]))
         self.properties = {name: Node(inner) for name, inner in (get("properties") or {}).items()}
+        self.fills = [(name, it) for name, it in self.properties.items() if it.default is not None]
         others, items = get("additionalProperties"), get("items")
         self.has_others = others is not None
         self.others = Node(others) if isinstance(others, Mapping) else None
@@ -80,6 +89,9 @@ class Node:
 
 # --- pruning ---
 
+MOST_PATHS = 1000
+"""Of what was dropped: a hundred are told, and each is made anew on each level above it."""
+
 
 def prune(node: Node | None, obj: Json) -> list[str]:
     """Drop what a schema does not know, in place.
@@ -89,7 +101,7 @@ def prune(node: Node | None, obj: Json) -> list[str]:
         obj: the object; its own metadata stay.
 
     Returns:
-        Paths of what was dropped, sorted.
+        Paths of what was dropped, sorted; of very much some.
     """
     found = _prune(node or _NOTHING, obj, root=True)
     return sorted(found) if found else []
@@ -116,7 +128,7 @@ def _prune(node: Node | None, value: Any, *, root: bool = False) -> list[str] | 
         inner = _skip(items, item) if skip else _prune(items, item)
         if inner:
             found = found if found is not None else []
-            found += [f"[{index}]{_joined(path)}" for path in inner]
+            found += [f"[{index}]{_joined(path)}" for path in inner[: MOST_PATHS - len(found)]]
     return found
 
 
@@ -128,7 +140,8 @@ def _skip(node: Node | None, value: Any) -> list[str] | None:
         return _prune_object(node, value, False, keep=True)
     found: list[str] = []
     for index, item in enumerate(value):
-        found += [f"[{index}]{_joined(path)}" for path in _skip(node.items, item) or ()]
+        inner = _skip(node.items, item) or []
+        found += [f"[{index}]{_joined(path)}" for path in inner[: MOST_PATHS - len(found)]]
     return found
 
 
@@ -152,7 +165,8 @@ def _prune_object(
                 below = _prune(inner or node.others, item)
                 if below:
                     found = found if found is not None else []
-                    found += [f"{key}{_joined(path)}" for path in below]
+                    some = below[: MOST_PATHS - len(found)]
+                    found += [f"{key}{_joined(path)}" for path in some]
         elif not keep:
             gone.append(key)
     for key in gone:
@@ -161,7 +175,7 @@ def _prune_object(
         if root:
             gone = [key for key in gone if key not in META_FIELDS]
         found = gone if found is None else found + gone
-    return found
+    return None if found is None else found[:MOST_PATHS]
 
 
 _CONTAINERS = frozenset({dict, list})
@@ -199,38 +213,82 @@ def drop_nulls(node: Node, value: Any) -> None:
 # --- defaulting ---
 
 
-def fill_in(node: Node | None, value: Any) -> None:
-    """Fill in defaults, in place; twice is as once."""
+class TooLarge(Exception):
+    """Defaults would make an object larger than they may."""
+
+
+class Room:
+    """What defaults may add to objects.
+
+    Args:
+        size: bytes of JSON.
+
+    Attributes:
+        left: how much of that is left.
+    """
+
+    __slots__ = ("_effort", "left")
+
+    def __init__(self, size: int = MOST_BYTES) -> None:
+        self.left = size
+        self._effort = Effort()
+
+    def default_of(self, node: Node) -> Any:
+        """A copy of a default.
+
+        Raises:
+            TooLarge: there is no room for it.
+        """
+        self.left -= node.size
+        if self.left < 0:
+            raise TooLarge
+        self._effort.spend(1 + (node.size >> 3))
+        return copy_json(node.default)
+
+
+def fill_in(node: Node | None, value: Any, room: Room | None = None) -> None:
+    """Fill in defaults, in place; twice is as once.
+
+    Args:
+        node: the schema, None for none.
+        value: a JSON value.
+        room: for defaults; None for as much as may be stored.
+
+    Raises:
+        TooLarge: there is not enough room; some are filled in.
+    """
+    _fill_in(node, value, Room() if room is None else room)
+
+
+def _fill_in(node: Node | None, value: Any, room: Room) -> None:
     if node is None or not node.defaults:
         return
     kind = type(value)
     if kind is dict:
-        _fill_object(node, value)
+        _fill_object(node, value, room)
     elif kind is list and node.items is not None and node.items.defaults:
         items = node.items
         for index, item in enumerate(value):
             if item is None and not items.nullable:
-                value[index] = copy_json(items.default)
-            fill_in(items, value[index])
+                value[index] = room.default_of(items)
+            _fill_in(items, value[index], room)
 
 
-def _fill_object(node: Node, value: Json) -> None:
+def _fill_object(node: Node, value: Json, room: Room) -> None:
     properties = node.properties
-    for key, inner in properties.items():
-        if inner.default is None:
-            continue
+    for key, inner in node.fills:
         if key not in value or (value[key] is None and not inner.nullable):
-            value[key] = copy_json(inner.default)
+            value[key] = room.default_of(inner)
     others = node.others if node.others is not None and node.others.defaults else None
     for key in value:
         known = properties.get(key)
         if known is not None:
             if known.defaults:
-                fill_in(known, value[key])
+                _fill_in(known, value[key], room)
         elif others is not None:
             if value[key] is None and not others.nullable:
-                value[key] = copy_json(others.default)
-            fill_in(others, value[key])
+                value[key] = room.default_of(others)
+            _fill_in(others, value[key], room)
 
 
 # --- resources inside ---

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from kubetrio.client.client import Client
-from kubetrio.config import Config, Serving
+from kubetrio.config import Config, Requests, Serving
 from kubetrio.kinds.apiextensions.keeper import AUTOMANAGED
 from kubetrio.machinery.status import ApiError
 from kubetrio.server import Server, open_server
@@ -141,6 +141,85 @@ async def test_objects_that_are_not_valid(server: Server) -> None:
     assert caught.value.code == 422
     assert "spec.legs in body should be greater than or equal to 0" in caught.value.message
     assert 'spec.tags[1]: Duplicate value: "x"' in caught.value.message
+
+
+async def test_defaults_that_make_an_object_too_large(server: Server) -> None:
+    """They are refused in etcd's words, and soon; what fits is stored."""
+    client = server.client()
+    pad = {"type": "object", "properties": {"pad": {"type": "string", "default": "x" * 100_000}}}
+    spec = {"type": "object", "properties": {"many": {"type": "array", "items": pad}}}
+    await define(client, definition("beasts", "Beast", version(schema=schema(spec))))
+    for many in ([{"pad": "y" * 150_000}, *[{}] * 41], [{}] * 20_000):
+        with pytest.raises(ApiError) as caught:
+            await client.create(beast("a", many=many))
+        assert caught.value.status() == {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": "etcdserver: request is too large",
+            "code": 500,
+        }
+    made = await client.create(beast("a", many=[{}] * 30))
+    assert len(made["spec"]["many"][29]["pad"]) == 100_000
+    made["spec"]["many"] += [{}] * 12
+    with pytest.raises(ApiError, match="request is too large"):
+        await client.update(made)
+
+
+SLOW: Object = {
+    "type": "object",
+    "properties": {
+        "many": {
+            "type": "array",
+            "items": {"type": "integer", "anyOf": [{"minimum": at} for at in range(1, 1000)]},
+        }
+    },
+}
+
+
+async def test_objects_that_are_too_much_work(server: Server) -> None:
+    """422, from a thread: others are served meanwhile."""
+    client = server.client()
+    await define(client, definition("beasts", "Beast", version(schema=schema(SLOW))))
+    latest = 0.0
+
+    async def watch() -> None:
+        nonlocal latest
+        while True:
+            began = trio.current_time()
+            await trio.sleep(0.001)
+            latest = max(latest, trio.current_time() - began)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        with pytest.raises(ApiError) as caught:
+            await client.create(beast("a", many=[0] * 1000))
+        nursery.cancel_scope.cancel()
+    assert caught.value.message == (
+        'Beast.zoo.example.com "a" is invalid: <nil>: Forbidden: '
+        "checking the object by its schema takes more than 3000000 steps"
+    )
+    assert latest < 0.5
+
+
+async def test_work_ends_with_the_time_of_its_request(tmp_path: Path) -> None:
+    """And makes room for that of others."""
+    config = Config(
+        data_dir=tmp_path,
+        serving=Serving(secure_port=0),
+        requests=Requests(request_timeout_s=0.1),
+    )
+    async with open_server(config) as server:
+        client = server.client()
+        await define(client, definition("beasts", "Beast", version(schema=schema(SLOW))))
+        began = trio.current_time()
+        for _ in range(3):
+            with pytest.raises(ApiError) as caught:
+                await client.create(beast("a", many=[0] * 1000))
+            assert (caught.value.code, caught.value.reason) == (504, "Timeout")
+        assert trio.current_time() - began < 1.5
+        await client.create(beast("a", many=[1] * 10))
 
 
 async def test_objects_that_are_too_deep(server: Server) -> None:
