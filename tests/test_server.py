@@ -364,7 +364,7 @@ async def test_a_clock_that_is_set_while_it_starts_runs_or_ends_is_outlived(
     complete = await keys_of(config, replace(seeded(1), now=wall.now, clients_now=None))
     looks = -1 - wall.left
     assert looks > 100
-    for number in range(1, looks, 17):
+    for number in range(1, looks, 31):
         each = replace(config, data_dir=config.data_dir / str(number))
         wall = Wall(number, by)
         assert await keys_of(each, replace(seeded(1), now=wall.now, clients_now=None)) == complete

@@ -26,7 +26,7 @@ from kubetrio.store.sqlite.settings import StoreConfig
 WRITERS = 6
 KEYS_EACH = 20
 KEPT = 300  # revisions that compaction leaves
-ROUNDS = 50
+ROUNDS = 30
 LIFE_S = 0.15  # longest time from the opening of the store to the kill
 ALL = Range.prefix("w")
 ENOUGH = 1 << 40
