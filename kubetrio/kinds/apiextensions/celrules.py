@@ -237,15 +237,18 @@ class _Walk:
     def _object(
         self, place: Place, value: Json, path: str, before: Any, old: Old | None, parent: Any
     ) -> None:
+        if not (place.properties or place.others):
+            return
         known = before if type(before) is dict and not place.loose else {}
         above = parent if old is None else (old, value)
         for key, item in value.items():
             inner = place.properties.get(key)
-            where = f"{path}.{key}" if path else key
-            if inner is None:
-                if not place.others or key in (place.schema.get("properties") or ()):
-                    continue
+            if inner is not None:
+                where = f"{path}.{key}" if path else key
+            elif place.others and key not in (place.schema.get("properties") or ()):
                 inner, where = place.others, f"{path}[{key}]"
+            else:
+                continue
             was = None if old is None else old.key(value, key)
             if not path and key in ("apiVersion", "kind"):
                 was = None

@@ -194,14 +194,15 @@ def drop_nulls(node: Node, value: Any) -> None:
     if kind is dict:
         gone = []
         for key, item in value.items():
+            if item is not None and type(item) not in _CONTAINERS:
+                continue
             inner = node.child(key)
             if inner is None:
                 continue
-            if item is None:
-                if not inner.nullable and inner.default is None:
-                    gone.append(key)
-            elif type(item) in _CONTAINERS:
+            if item is not None:
                 drop_nulls(inner, item)
+            elif not inner.nullable and inner.default is None:
+                gone.append(key)
         for key in gone:
             del value[key]
     elif kind is list and node.items is not None:

@@ -10,6 +10,7 @@ schema object.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -39,6 +40,8 @@ Json = dict[str, Any]
 _NUMBERS = frozenset({int, float, Float})
 _CONTAINERS = frozenset({dict, list})
 _ALTERNATIVE = 3  # steps
+_GOOD_TEXT = 7
+"""What is looked at of a text of which only a length is asked, as `Checker.check` counts it."""
 _NAMES: Mapping[type, str] = {
     str: "string",
     bool: "boolean",
@@ -178,6 +181,9 @@ class Checker:
     Args:
         schema: ``JSONSchemaProps`` as JSON.
         loose: whether ``x-kubernetes-int-or-string`` says nothing, as it does for defaults.
+
+    Attributes:
+        text: the least and the most characters of a text, where nothing else is asked of it.
     """
 
     __slots__ = (
@@ -200,10 +206,12 @@ class Checker:
         "properties",
         "required",
         "schema",
+        "text",
         "types",
     )
 
     lists: bool
+    text: tuple[int, int] | None
 
     def __init__(self, schema: Mapping[str, Any], *, loose: bool = False) -> None:
         get = schema.get
@@ -241,6 +249,10 @@ class Checker:
         inner = get("not")
         self._not = None if inner is None else Checker(inner, loose=loose)
         self._plain = not (self._any or self._one or self._all or self._not)
+        self.text = None
+        if self.types == ("string",) and self._plain and not (name or pattern or allowed):
+            shortest, longest = self._limits.min_length, self._limits.max_length
+            self.text = (shortest or 0, sys.maxsize if longest is None else longest)
         listed = get("x-kubernetes-list-type") in ("set", "map")
         below = [*self.properties.values(), *filter(None, (self.others, self.items))]
         self.lists = listed or any(one.lists for one in below)
@@ -432,6 +444,10 @@ class Checker:
         for key, item in value.items():
             inner = properties.get(key)
             if inner is not None:
+                text = inner.text
+                if text is not None and type(item) is str and text[0] <= len(item) <= text[1]:
+                    count += _GOOD_TEXT
+                    continue
                 where = f"{name}.{key}" if name else key
             elif others is not None:
                 inner, where = others, f"{name}.{key}"
