@@ -32,7 +32,7 @@ def test_names_are_unique():
 
 @pytest.mark.e2e
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["idle", "h2-version", "watches-h2", "mixed"])
+@pytest.mark.parametrize("name", ["idle", "watches-h2", "mixed"])
 def test_an_attack_is_measured(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """It attacks, and the honest user is answered throughout."""
     result = tmp_path / "result.json"

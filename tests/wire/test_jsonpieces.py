@@ -61,7 +61,7 @@ def test_a_text_says_the_same_in_pieces(
 @example([], 1, [(1, ",")])
 @example([[]], 1, [(3, ",")])
 @example({}, 1, [(1, ",")])
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_what_is_not_json_is_not_read_in_pieces(
     value: Any, size: int, changes: list[tuple[int, str]]
 ) -> None:
