@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,13 +75,12 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 def ask(server: ServerProcess, method: str, path: str, body: object = None) -> tuple[int, str]:
     """Status and body of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1")
-    connection.sock = server.connect()
-    connection.request(method, path, None if body is None else json.dumps(body))
-    answer = connection.getresponse()
-    found = answer.status, answer.read().decode()
-    connection.close()
-    return found
+    with closing(server.connect()) as sock:
+        connection = http.client.HTTPConnection("127.0.0.1")
+        connection.sock = sock
+        connection.request(method, path, None if body is None else json.dumps(body))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
 
 
 @pytest.mark.parametrize("flags", [(), ("--profile=edge",)], ids=["default", "edge"])
