@@ -77,6 +77,8 @@ class Authorizers:
             with _about("--authorization-policy-file"):
                 made[ABAC] = _policies(chosen.policy_file)
         self.chain = LiveChain(first, made, outgoing, env, Counts(env.new_uid()))
+        if WEBHOOK in modes:
+            self.chain.counts.expect()
         self.chain.require(modes - {WEBHOOK})
         with _about(flag, "invalid authorization config"):
             self.chain.use(settings)
