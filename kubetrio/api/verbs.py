@@ -6,13 +6,13 @@ Which path takes which verb is decided in `routing`; what happens to objects in 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import orjson
 
 from kubetrio.api import options, patching
-from kubetrio.api.api import Api
+from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.applying import configuration_of
 from kubetrio.api.encoders import AnyEncoder, encoder_for, offered
 from kubetrio.api.largeanswers import encoded, finished, written_list
@@ -20,6 +20,7 @@ from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
 from kubetrio.kinds.inert import inert
+from kubetrio.machinery.asking import Client
 from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.resources.operations import check_named
 from kubetrio.resources.paging import RestOfList
@@ -183,6 +184,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     chosen = options.write_options(request, "CreateOptions")
     if request.heavy or not resource.builtin:
         chosen = _working(api, request, chosen)
+    chosen = for_client(api, request, chosen)
     target = _target(request, resource)
     written = await api.operations.create(target, request.body, chosen)
     return await _written(api, request, resource, encoder, written)
@@ -193,7 +195,7 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object replaced."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.write_options(request, "UpdateOptions")
-    chosen = _working(api, request, chosen)
+    chosen = for_client(api, request, _working(api, request, chosen))
     info = request.info
     target = Target(resource, object_namespace(request, resource), info.name, info.subresource)
     check_named(target, request.body)  # whichever name it is: this is told first
@@ -207,13 +209,26 @@ async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object changed in part."""
     encoder = _encoder(api, request, resource, OBJECT)
     chosen = options.patch_options(request)
-    target, chosen = _target(request, resource), _working(api, request, chosen)
+    target = _target(request, resource)
+    chosen = for_client(api, request, _working(api, request, chosen))
     if request.patch_type in APPLIES:
         wanted = configuration_of(request)
         written = await api.operations.apply(target, wanted, chosen)
     else:
         written = await api.operations.patch(target, patching.maker(request, resource), chosen)
     return await _written(api, request, resource, encoder, written)
+
+
+def for_client(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
+    """Options of a write by a client, whose rights are asked for where the verb does not say all.
+
+    Args:
+        api: the server.
+        request: the request.
+        chosen: the options of the client.
+    """
+    client = Client(api.authorizer.authorize, partial(attributes_of, request))
+    return chosen._replace(client=client)
 
 
 def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:

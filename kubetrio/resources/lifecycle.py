@@ -32,6 +32,7 @@ from kubetrio.machinery.status import (
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, identity, objects
 from kubetrio.resources.conversion import from_stored
+from kubetrio.resources.creating import check_may_create
 from kubetrio.resources.deletion import Outcome
 from kubetrio.resources.isolation import count_generation, isolate, unchanged
 from kubetrio.resources.objects import check_size, order_metadata, restamp, stamp, unversioned
@@ -210,6 +211,8 @@ class Lifecycle:
         if advice := await options.work(self._check_new, target, obj, causes):
             options.warn(advice)  # before those of admission, and of a write it refuses too
         attributes.name = meta["name"]
+        if options.client is not None:
+            await check_may_create(options.client)
         await self._admission.validate(attributes)
         key = resource.key(target.namespace, meta["name"])
         if options.dry_run:

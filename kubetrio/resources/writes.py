@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
 from kubetrio.admission.attributes import NOTHING_SAID, unheard
+from kubetrio.machinery.asking import Client
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, invalid
@@ -68,6 +69,8 @@ class WriteOptions(NamedTuple):
         warn: takes texts for ``Warning`` headers, whatever the answer will be.
         own: the server writes about itself: its address may be a loopback one, which the rules
             for everybody else's endpoints refuse, and what users configure is not asked.
+        client: whose rights count for what the write does beside its verb; None for the server's
+            own writers, which are not asked.
         work: calls functions that work over the object, elsewhere if that takes long.
         weigh: told how many bytes the object has that is there already.
         said: the members of ``CreateOptions`` and the like as the client gave them.
@@ -81,6 +84,7 @@ class WriteOptions(NamedTuple):
     field_manager: str = ""
     warn: Callable[[Iterable[str]], None] = unheard
     own: bool = False
+    client: Client | None = None
     work: Work = at_once
     weigh: Callable[[int], None] = unweighed
     said: Mapping[str, Any] = NOTHING_SAID

@@ -1,0 +1,128 @@
+"""Writes that create although they were let in for another verb: who may only change, may not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from kubetrio.machinery.identity import UserInfo
+from kubetrio.testing.client import Client
+from kubetrio.testing.server import InProcess
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+DEFAULT = "/api/v1/namespaces/default"
+WRITER = UserInfo("writer", groups=("devs",))
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+SERVICE = {
+    "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+    "spec": {"ports": [{"port": 80}]},
+}  # fmt: skip
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}}
+LEASE = {
+    "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "mine"},
+}  # fmt: skip
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+@asynccontextmanager
+async def writer(server: InProcess, *rules: dict[str, Any]) -> AsyncIterator[Client]:
+    """A connection of somebody who has these rules, and no others."""
+    async with server.connect() as admin:
+        role = {"metadata": {"name": "writer"}, "rules": list(rules)}
+        binding = {
+            "metadata": {"name": "writer"},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "writer",
+            },
+            "subjects": [{"kind": "User", "name": WRITER.name}],
+        }  # fmt: skip
+        assert (await admin.request("POST", RBAC + "/clusterroles", json=role)).status == 201
+        made = await admin.request("POST", RBAC + "/clusterrolebindings", json=binding)
+        assert made.status == 201
+    async with server.connect(certificate=WRITER) as client:
+        yield client
+
+
+def rule(*verbs: str, names: tuple[str, ...] = ()) -> dict[str, Any]:
+    found: dict[str, Any] = {"apiGroups": ["*"], "resources": ["*"], "verbs": list(verbs)}
+    if names:
+        found["resourceNames"] = list(names)
+    return found
+
+
+async def apply(client: Client, path: str, obj: dict[str, Any], query: str = "") -> Any:
+    target = f"{path}?fieldManager=test{query}"
+    return await client.request("PATCH", target, headers=APPLY, body=orjson.dumps(obj))
+
+
+def refusal(resource: str, name: str, group: str = "") -> str:
+    full = f"{resource}.{group}" if group else resource
+    return (
+        f'{full} "{name}" is forbidden: User "writer" cannot create resource "{resource}" '
+        f'in API group "{group}" in the namespace "default"'
+    )
+
+
+@pytest.mark.parametrize("dry", ["", "&dryRun=All"])
+async def test_an_apply_that_creates_needs_create(server: InProcess, dry: str) -> None:
+    """With `patch` alone it is refused, in a dry run too, and nothing is there afterwards."""
+    async with writer(server, rule("patch", "get")) as client:
+        answer = await apply(client, DEFAULT + "/secrets/keys", SECRET, dry)
+        assert (answer.status, answer.json()["message"]) == (403, refusal("secrets", "keys"))
+        assert answer.json()["details"] == {"name": "keys", "kind": "secrets"}
+        assert (await client.request("GET", DEFAULT + "/secrets/keys")).status == 404
+
+
+@pytest.mark.parametrize("dry", ["", "?dryRun=All"])
+async def test_a_put_that_creates_needs_create(server: InProcess, dry: str) -> None:
+    """With `update` alone it is refused, in a dry run too."""
+    async with writer(server, rule("update", "get")) as client:
+        for path, obj, words in (
+            (DEFAULT + "/services/web", SERVICE, refusal("services", "web")),
+            (LEASES + "/mine", LEASE, refusal("leases", "mine", "coordination.k8s.io")),
+        ):
+            answer = await client.request("PUT", path + dry, json=obj)
+            assert (answer.status, answer.json()["message"]) == (403, words)
+            assert (await client.request("GET", path)).status == 404
+
+
+async def test_what_is_there_is_changed_without_it(server: InProcess) -> None:
+    """The right to create is asked for where an object is made, and nowhere else."""
+    async with server.connect() as admin:
+        await admin.request("POST", DEFAULT + "/services", json=SERVICE)
+        await admin.request("POST", DEFAULT + "/secrets", json=SECRET)
+    async with writer(server, rule("patch", "update")) as client:
+        labelled = {**SECRET, "metadata": {"name": "keys", "labels": {"a": "b"}}}
+        assert (await apply(client, DEFAULT + "/secrets/keys", labelled)).status == 200
+        again = {**SERVICE, "metadata": {"name": "web", "labels": {"a": "b"}}}
+        assert (await client.request("PUT", DEFAULT + "/services/web", json=again)).status == 200
+
+
+async def test_the_right_to_create_may_be_one_to_a_name(server: InProcess) -> None:
+    """Unlike with POST, the name is known: `resourceNames` count."""
+    async with writer(server, rule("patch"), rule("create", names=("keys",))) as client:
+        assert (await apply(client, DEFAULT + "/secrets/keys", SECRET)).status == 201
+        other = {**SECRET, "metadata": {"name": "other"}}
+        answer = await apply(client, DEFAULT + "/secrets/other", other)
+        assert (answer.status, answer.json()["message"]) == (403, refusal("secrets", "other"))
+
+
+async def test_what_is_not_valid_is_told_first(server: InProcess) -> None:
+    """As in kube-apiserver, which asks when the object is complete."""
+    async with writer(server, rule("update")) as client:
+        wrong = {**SERVICE, "spec": {"ports": [{"port": 0}]}}
+        answer = await client.request("PUT", DEFAULT + "/services/web", json=wrong)
+        assert answer.status == 422
+
+
+async def test_who_may_create_and_not_change_is_refused_before(server: InProcess) -> None:
+    """The verb of the request is asked for all the same."""
+    async with writer(server, rule("create")) as client:
+        answer = await client.request("PUT", DEFAULT + "/services/web", json=SERVICE)
+        assert "cannot update resource" in answer.json()["message"]
+        answer = await apply(client, DEFAULT + "/secrets/keys", SECRET)
+        assert "cannot patch resource" in answer.json()["message"]
