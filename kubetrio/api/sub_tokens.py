@@ -96,7 +96,10 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
     Raises:
         ApiError: 400, 404 or 409.
     """
-    group, version = GroupVersion.parse(reference.get("apiVersion") or "")
+    try:
+        group, version = GroupVersion.parse(reference.get("apiVersion") or "")
+    except ValueError:
+        group, version = "", ""  # so upstream (schema.FromAPIVersionAndKind)
     kind, name = reference.get("kind") or "", reference.get("name") or ""
     info = request.info
     if group or kind not in BINDABLE:
@@ -169,7 +172,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     spec["audiences"] = audiences
     shown["spec"] = ordered(SPEC, spec)
     reference = spec.get("boundObjectRef")
-    bound = await _bound(api, request, reference) if reference else {}
+    bound = await _bound(api, request, reference) if reference is not None else {}
     longest = api.config.longest_token_s
     if longest and seconds > longest:
         request.warn([f"requested expiration of {seconds} seconds shortened to {longest} seconds"])

@@ -87,6 +87,25 @@ async def test_a_token_opens_the_server_that_made_it(issuing: InProcess) -> None
         assert (await user_of(issuing, token)).status == 401
 
 
+@pytest.mark.parametrize(
+    ("reference", "status", "words"),
+    [
+        ({}, 400, "cannot bind token to object of type /, Kind="),
+        ({"apiVersion": "v1"}, 400, "cannot bind token to object of type /v1, Kind="),
+        ({"name": "a"}, 400, "cannot bind token to object of type /, Kind="),
+        ({"kind": "Secret"}, 400, "Name parameter required."),
+        ({"apiVersion": "a/b/c", "kind": "Pod", "name": "x"}, 404, 'pods "x" not found'),
+    ],
+)
+async def test_a_reference_to_nothing_is_refused(
+    issuing: InProcess, reference: dict[str, str], status: int, words: str
+) -> None:
+    """Who asks for a token that is bound does not get one that is not."""
+    async with issuing.connect() as client:
+        answer = await made(client, boundObjectRef=reference)
+        assert (answer.status, answer.json()["message"]) == (status, words)
+
+
 async def test_the_audit_log_can_follow_a_token(issuing: InProcess) -> None:
     """Its id is noted where it is made, and is told of whoever uses it."""
     noted: list[dict[str, str]] = []
