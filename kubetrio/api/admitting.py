@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
-from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.attributes import NOTHING_SAID, Attributes, Operation
 from kubetrio.api.api import Api
 from kubetrio.api.request import Request
 from kubetrio.schema.kind import Kind
 
+Object = dict[str, Any]
 
-async def admit(
+
+@asynccontextmanager
+async def admitted(
     api: Api,
     request: Request,
     resource: Kind,
-    obj: dict[str, Any],
+    obj: Object,
     *,
     operation: Operation = Operation.CREATE,
     name: str = "",
     dry_run: bool = False,
-) -> None:
-    """Ask admission about a request.
+    said: Mapping[str, Any] = NOTHING_SAID,
+) -> AsyncIterator[Object]:
+    """Admit a request: the block has what mutating plugins made of the object, and checks it.
+
+    What the block changes, validating plugins see when it ends; nothing is done before they have
+    let it pass.
 
     Args:
         api: the server.
@@ -30,23 +39,27 @@ async def admit(
         operation: what it is to them.
         name: of the object, if the path does not say it.
         dry_run: whether nothing will come of it.
+        said: members of the options, as the client gave them.
 
     Raises:
         ApiError: the first refusal.
     """
     info = request.info
-    await api.lifecycle.admit(
-        Attributes(
-            operation=operation,
-            resource=resource,
-            subresource=info.subresource,
-            namespace=info.namespace,
-            name=name or info.name,
-            user=request.user,
-            obj=obj,
-            old=None,
-            dry_run=dry_run,
-            warn=request.warn,
-            annotations=request.annotations,
-        )
+    attributes = Attributes(
+        operation=operation,
+        resource=resource,
+        subresource=info.subresource,
+        namespace=info.namespace,
+        name=name or info.name,
+        user=request.user,
+        obj=obj,
+        old=None,
+        dry_run=dry_run,
+        options=said,
+        warn=request.warn,
+        annotations=request.annotations,
+        body_annotations=request.body_annotations,
     )
+    await api.lifecycle.mutate(attributes)
+    yield attributes.obj or {}
+    await api.lifecycle.validate(attributes)

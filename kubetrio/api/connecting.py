@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from kubetrio.admission.attributes import Operation
 from kubetrio.api import translating
-from kubetrio.api.admitting import admit
+from kubetrio.api.admitting import admitted
 from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.containers import container_of
 from kubetrio.api.podlogs import log
@@ -70,7 +70,8 @@ def connect_options(request: Request, resource: Kind) -> dict[str, Any]:
 
 async def _admit(api: Api, request: Request, resource: Kind) -> None:
     wanted = connect_options(request, resource)
-    await admit(api, request, resource, wanted, operation=Operation.CONNECT)
+    async with admitted(api, request, resource, wanted, operation=Operation.CONNECT):
+        pass
 
 
 # ---------------------------------------------------------------------- streams

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kubetrio.api import options
-from kubetrio.api.admitting import admit
+from kubetrio.api.admitting import admitted
 from kubetrio.api.api import Api
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
@@ -53,8 +53,10 @@ async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
     chosen = options.write_options(request, "CreateOptions")
     check_namespace(request)
     name = request.info.name or request.body["metadata"].get("name", "")
-    await admit(api, request, resource, request.body, name=name, dry_run=chosen.dry_run)
-    binding.check_binding(request.body, name)
+    async with admitted(
+        api, request, resource, request.body, name=name, dry_run=chosen.dry_run, said=chosen.said
+    ) as body:
+        binding.check_binding(body, name)
     now = format_time(api.env.now())
     pods, namespace = _pods(api), request.info.namespace
 
@@ -63,9 +65,9 @@ async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
             pods.group_resource,
             told_key(pods.key(namespace, name), dry_run=chosen.dry_run),
             pod["metadata"],
-            request.body["metadata"],
+            body["metadata"],
         )
-        return binding.bound(pod, request.body, now)
+        return binding.bound(pod, body, now)
 
     await revising.revise(api.store, pods, namespace, name, bound, dry_run=chosen.dry_run)
     return _created(api, request)
@@ -73,13 +75,16 @@ async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
 
 async def evict(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A pod deleted, if the disruption budgets allow it."""
-    options.write_options(request, "CreateOptions")
+    how = options.write_options(request, "CreateOptions")
     check_namespace(request)
     info = request.info
-    eviction.check_eviction(request.body, info.name)
-    raw = eviction.delete_options_of(request.body, request.query_list("dryRun"))
+    async with admitted(
+        api, request, resource, request.body, dry_run=how.dry_run, said=how.said
+    ) as body:
+        # A kubelet that may not evict the pod is told so first.
+        eviction.check_eviction(body, info.name)
+        raw = eviction.delete_options_of(body, request.query_list("dryRun"))
     chosen = delete_options(raw)
-    await admit(api, request, resource, request.body, dry_run=chosen.dry_run)
     for _ in range(PDB_ATTEMPTS):
         pod = await revising.read(api.store, resource, info.namespace, info.name)
         if not eviction.ends_anyway(pod):

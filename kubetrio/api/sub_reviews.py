@@ -6,11 +6,12 @@ API reference of authentication.k8s.io and authorization.k8s.io.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from kubetrio.api import options
-from kubetrio.api.admitting import admit
+from kubetrio.api.admitting import admitted
 from kubetrio.api.api import Api
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
@@ -54,8 +55,9 @@ async def _answer(
     return Response(201, encoder.object(jsonwire.encode(shown)), encoder.content_type)
 
 
-async def _admit(api: Api, request: Request, resource: Kind) -> Object:
-    """The body of a review past admission, with its owners, as every created object has them.
+@asynccontextmanager
+async def _admitted(api: Api, request: Request, resource: Kind) -> AsyncIterator[Object]:
+    """Admit a review with its owners, as every created object has them; the block checks it.
 
     Raises:
         ApiError: 400, 403, 404 or 422.
@@ -67,13 +69,16 @@ async def _admit(api: Api, request: Request, resource: Kind) -> Object:
     now = format_time(api.env.now())
     FieldManager(resource, chosen.field_manager, now).created(body)
     name = body["metadata"].get("name") or ""
-    await admit(api, request, resource, body, name=name, dry_run=chosen.dry_run)
-    return body
+    async with admitted(
+        api, request, resource, body, name=name, dry_run=chosen.dry_run, said=chosen.said
+    ) as changed:
+        yield changed
 
 
 async def self_subject(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Who am I."""
-    await _admit(api, request, resource)
+    async with _admitted(api, request, resource):
+        pass
     meta = {"creationTimestamp": format_time(api.env.now())}
     status = {"userInfo": user_info(request.user)}
     return await _answer(api, request, resource, {"metadata": meta}, status)
@@ -81,11 +86,11 @@ async def self_subject(api: Api, request: Request, resource: Kind) -> AnyRespons
 
 async def token(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Whose token is this."""
-    body = await _admit(api, request, resource)
-    spec = body.get("spec") or {}
-    text = spec.get("token") or ""
-    if not text:
-        raise bad_request("token is required for TokenReview in authentication")
+    async with _admitted(api, request, resource) as body:
+        spec = body.get("spec") or {}
+        text = spec.get("token") or ""
+        if not text:
+            raise bad_request("token is required for TokenReview in authentication")
     audiences = tuple(spec.get("audiences") or api.config.audiences)
     # What would be read of a header with it is asked about, and nothing for one of blanks.
     sent = parse_bearer(b"Bearer " + text.encode("utf-8", "surrogatepass")).token
@@ -242,32 +247,30 @@ def _metadata_causes(meta: Object, allowed: str = "") -> list[Cause]:
 
 async def self_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """May I."""
-    body = await _admit(api, request, resource)
-    spec = body.get("spec") or {}
-    causes = spec_causes(spec, subject=False)
-    causes += _metadata_causes(body["metadata"])
-    _check(causes)
+    async with _admitted(api, request, resource) as body:
+        spec = body.get("spec") or {}
+        causes = spec_causes(spec, subject=False)
+        causes += _metadata_causes(body["metadata"])
+        _check(causes)
     return await _answer(api, request, resource, body, await verdict(api, spec, request.user))
 
 
 async def subject_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """May somebody."""
-    body = await _admit(api, request, resource)
-    spec = body.get("spec") or {}
-    causes = spec_causes(spec, subject=True)
-    causes += _metadata_causes(body["metadata"])
-    _check(causes)
+    async with _admitted(api, request, resource) as body:
+        spec = body.get("spec") or {}
+        causes = spec_causes(spec, subject=True)
+        causes += _metadata_causes(body["metadata"])
+        _check(causes)
     return await _answer(api, request, resource, body, await verdict(api, spec, subject_of(spec)))
 
 
-async def local_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
-    """May somebody, in this namespace."""
-    body = await _admit(api, request, resource)
-    spec = body.get("spec") or {}
+def _local_causes(body: Object, spec: Object, namespace: str) -> list[Cause]:
+    """What is wrong with a review that is about one namespace."""
     causes = spec_causes(spec, subject=True)
     causes += _metadata_causes(body["metadata"], "namespace")
     asked = spec.get("resourceAttributes")
-    if asked is not None and (asked.get("namespace") or "") != request.info.namespace:
+    if asked is not None and (asked.get("namespace") or "") != namespace:
         detail = "must match metadata.namespace"
         path = "spec.resourceAttributes.namespace"
         causes.append(invalid_value(path, asked.get("namespace") or "", detail))
@@ -275,16 +278,23 @@ async def local_access(api: Api, request: Request, resource: Kind) -> AnyRespons
     if path_asked is not None:
         detail = "disallowed on this kind of request"
         causes.append(invalid_value("spec.nonResourceAttributes", _go_path(path_asked), detail))
-    _check(causes)
+    return causes
+
+
+async def local_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
+    """May somebody, in this namespace."""
+    async with _admitted(api, request, resource) as body:
+        spec = body.get("spec") or {}
+        _check(_local_causes(body, spec, request.info.namespace))
     return await _answer(api, request, resource, body, await verdict(api, spec, subject_of(spec)))
 
 
 async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """What may I do."""
-    body = await _admit(api, request, resource)
-    namespace = (body.get("spec") or {}).get("namespace") or ""
-    if not namespace:
-        raise bad_request("no namespace on request")
+    async with _admitted(api, request, resource) as body:
+        namespace = (body.get("spec") or {}).get("namespace") or ""
+        if not namespace:
+            raise bad_request("no namespace on request")
     rules = api.authorizer.rules_for(request.user, namespace)
     if not isinstance(rules, Rules):
         rules = await rules

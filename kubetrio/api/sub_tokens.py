@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.api import options
-from kubetrio.api.admitting import admit
+from kubetrio.api.admitting import admitted
 from kubetrio.api.api import Api
 from kubetrio.api.encoders import encoder_for
 from kubetrio.api.request import Request
@@ -151,26 +151,27 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         body["spec"]["expirationSeconds"] = DEFAULT_LIFE_S
     manager = FieldManager(TOKEN_REQUEST, chosen.field_manager, format_time(now), info.subresource)
     manager.created(body)
-    meta, spec = dict(body["metadata"]), dict(body["spec"])
-    check_name(meta, info.name)
-    account = await revising.read(api.store, resource, info.namespace, info.name)
-    uid = account["metadata"]["uid"]
-    check_uid(meta, info.name, uid)
-    audiences = list(spec.get("audiences") or api.config.audiences)
-    seconds = spec["expirationSeconds"]
-    meta.update(name=info.name, namespace=info.namespace, uid=uid)
-    meta["creationTimestamp"] = format_time(now)
-    check_life(seconds)
     shown = {
         "kind": TOKEN_REQUEST.kind,
         "apiVersion": TOKEN_REQUEST.api_version,
-        "metadata": ordered(META, meta),
-        "spec": ordered(SPEC, spec),
+        "metadata": ordered(META, body["metadata"]),
+        "spec": ordered(SPEC, body["spec"]),
     }
-    # What a request leaves open is filled in behind admission: for kubelets it makes a difference.
-    await admit(api, request, resource, shown, dry_run=chosen.dry_run)
-    spec["audiences"] = audiences
-    shown["spec"] = ordered(SPEC, spec)
+    async with admitted(
+        api, request, resource, shown, dry_run=chosen.dry_run, said=chosen.said
+    ) as shown:
+        # What a request leaves open is filled in here: for kubelets it makes a difference.
+        meta, spec = dict(shown.get("metadata") or {}), dict(shown.get("spec") or {})
+        check_name(meta, info.name)
+        account = await revising.read(api.store, resource, info.namespace, info.name)
+        uid = account["metadata"]["uid"]
+        check_uid(meta, info.name, uid)
+        spec["audiences"] = audiences = list(spec.get("audiences") or api.config.audiences)
+        seconds = spec.get("expirationSeconds") or 0
+        meta.update(name=info.name, namespace=info.namespace, uid=uid)
+        meta["creationTimestamp"] = format_time(now)
+        check_life(seconds)
+        shown.update(metadata=ordered(META, meta), spec=ordered(SPEC, spec))
     reference = spec.get("boundObjectRef")
     bound = await _bound(api, request, reference) if reference is not None else {}
     longest = api.config.longest_token_s

@@ -111,13 +111,20 @@ class Lifecycle:
         self._allow_privileged = allow_privileged
         self._times_to_live = dict(times_to_live or {})
 
-    async def admit(self, attributes: Attributes) -> None:
-        """Ask admission about a request that stores no object of its own.
+    async def mutate(self, attributes: Attributes) -> None:
+        """Let admission change what a request without an object of its own says.
 
         Raises:
             ApiError: the first refusal.
         """
         await self._admission.mutate(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Ask admission about what was changed and checked.
+
+        Raises:
+            ApiError: the first refusal.
+        """
         await self._admission.validate(attributes)
 
     def _allocator(self, resource: Kind) -> Allocator | None:
@@ -489,7 +496,9 @@ class Lifecycle:
             deletion.check_preconditions(resource, obj, options)
             if who is not None:
                 place, how = target._replace(subresource=""), who._replace(dry_run=options.dry_run)
-                await self.admit(_attributes(Operation.DELETE, place, how, new=None, old=obj))
+                asked = _attributes(Operation.DELETE, place, how, new=None, old=obj)
+                await self.mutate(asked)
+                await self.validate(asked)
             outcome, last = deletion.plan(resource, obj, strategy, options, self._env.now())
             if outcome is Outcome.NOTHING or options.dry_run:
                 return last, outcome is Outcome.REMOVE

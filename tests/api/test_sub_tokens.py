@@ -11,9 +11,12 @@ from typing import Any
 import orjson
 import pytest
 
+from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.plugin import Base
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.sub_tokens import ISSUED
+from kubetrio.assembly import Parts
 from kubetrio.auth.issuing import EXTENSION_S, TokenIssuer
 from kubetrio.auth.serviceaccounts import CREDENTIAL_ID
 from kubetrio.config import Config, ServiceAccounts
@@ -104,6 +107,35 @@ async def test_a_reference_to_nothing_is_refused(
     async with issuing.connect() as client:
         answer = await made(client, boundObjectRef=reference)
         assert (answer.status, answer.json()["message"]) == (status, words)
+
+
+class Audiences(Base):
+    """Notes the audiences that plugins see."""
+
+    name = "Audiences"
+    operations = frozenset({Operation.CREATE})
+
+    def __init__(self) -> None:
+        self.seen: list[list[str] | None] = []
+
+    async def mutate(self, attributes: Attributes) -> None:
+        if attributes.subresource == "token":
+            self.seen.append((attributes.obj or {})["spec"].get("audiences"))
+
+    async def validate(self, attributes: Attributes) -> None:
+        await self.mutate(attributes)
+
+
+async def test_what_plugins_see_of_a_request(tmp_path: Path, certificates: Pki) -> None:
+    """Mutating ones what was sent, validating ones what is filled in, and nothing that is wrong."""
+    noted = Audiences()
+    config, parts = configured(tmp_path, certificates), Parts(admission=[noted])
+    async with open_api(config=config, parts=parts) as server, server.connect() as client:
+        server.api.issuer = TokenIssuer(certificates.sa_key)
+        assert (await made(client)).status == 201
+        assert (await made(client, expirationSeconds=1)).status == 422
+    unsaid, filled = None, ["https://kubernetes.default.svc"]
+    assert noted.seen == [unsaid, filled, unsaid]
 
 
 async def test_the_audit_log_can_follow_a_token(issuing: InProcess) -> None:
