@@ -25,6 +25,7 @@ from kubetrio.kinds.admissionregistration.policies.plugins import (
     MutatingAdmissionPolicy,
     ValidatingAdmissionPolicy,
 )
+from kubetrio.kinds.admissionregistration.policies.rights import ParameterRights
 from kubetrio.kinds.admissionregistration.policies.surroundings import (
     BINDINGS,
     Surroundings,
@@ -278,8 +279,9 @@ def admission(server: Server, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
             for name, plugin in zip(names, plugins, strict=True)
         ]
     )
-    # No plugin, and so never switched off: a storage of kube-apiserver does this.
-    return Chain([*there, EscalationCheck(rbac, server.authorize)], measures)
+    # No plugins, and so never switched off: storages of kube-apiserver do this.
+    first = ParameterRights(lookup, server.authorize, server.registry)
+    return Chain([first, *there, EscalationCheck(rbac, server.authorize)], measures)
 
 
 def _made(row: Row, around: Around) -> Plugin | None:

@@ -11,9 +11,9 @@ import pytest
 
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.testing.client import Client
+from kubetrio.testing.rights import grant, rule
 from kubetrio.testing.server import InProcess
 
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 DEFAULT = "/api/v1/namespaces/default"
 WRITER = UserInfo("writer", groups=("devs",))
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
@@ -31,27 +31,9 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 @asynccontextmanager
 async def writer(server: InProcess, *rules: dict[str, Any]) -> AsyncIterator[Client]:
     """A connection of somebody who has these rules, and no others."""
-    async with server.connect() as admin:
-        role = {"metadata": {"name": "writer"}, "rules": list(rules)}
-        binding = {
-            "metadata": {"name": "writer"},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "writer",
-            },
-            "subjects": [{"kind": "User", "name": WRITER.name}],
-        }  # fmt: skip
-        assert (await admin.request("POST", RBAC + "/clusterroles", json=role)).status == 201
-        made = await admin.request("POST", RBAC + "/clusterrolebindings", json=binding)
-        assert made.status == 201
+    await grant(server, WRITER, *rules)
     async with server.connect(certificate=WRITER) as client:
         yield client
-
-
-def rule(*verbs: str, names: tuple[str, ...] = ()) -> dict[str, Any]:
-    found: dict[str, Any] = {"apiGroups": ["*"], "resources": ["*"], "verbs": list(verbs)}
-    if names:
-        found["resourceNames"] = list(names)
-    return found
 
 
 async def apply(client: Client, path: str, obj: dict[str, Any], query: str = "") -> Any:
