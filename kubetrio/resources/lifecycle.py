@@ -214,7 +214,7 @@ class Lifecycle:
         """Validate and store what `_create_once` prepared."""
         resource, meta = target.resource, obj["metadata"]
         stored_type = resource.stored
-        causes = None if options.own else await self._looked_up(target, obj, None)
+        causes = None if options.own else await self._looked_up(target, obj, None, options)
         if advice := await options.work(self._check_new, target, obj, causes):
             options.warn(advice)  # before those of admission, and of a write it refuses too
         attributes.name = meta["name"]
@@ -263,12 +263,17 @@ class Lifecycle:
             error.message = f"object is being deleted: {error.message}"
         return error
 
-    async def _looked_up(self, target: Target, new: Object, old: Object | None) -> list[Cause]:
-        """What is wrong by what else is stored, for the few kinds that look."""
-        look = target.resource.stored.rules.look_up
-        if look is None:
-            return []
-        return await look(self._read, target.namespace, target.subresource, new, old)
+    async def _looked_up(
+        self, target: Target, new: Object, old: Object | None, options: WriteOptions
+    ) -> list[Cause]:
+        """What is wrong by what else is stored and by rights, for the few kinds that look."""
+        rules, below = target.resource.stored.rules, target.subresource
+        causes: list[Cause] = []
+        if rules.look_up is not None:
+            causes += await rules.look_up(self._read, target.namespace, below, new, old)
+        if rules.rights is not None and options.client is not None:
+            causes += await rules.rights(options.client, below, new, old)
+        return causes
 
     async def _read(self, key: str) -> Object | None:
         found = await self._store.get(key)
@@ -418,7 +423,7 @@ class Lifecycle:
         """Validate and store what `_update_once` prepared."""
         resource, old = target.resource, attributes.old or {}
         stored_type = resource.stored
-        causes = None if options.own else await self._looked_up(target, new, old)
+        causes = None if options.own else await self._looked_up(target, new, old, options)
         if advice := await options.work(
             self._check_changed, target, new, old, causes, options.warn
         ):

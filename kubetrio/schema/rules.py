@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kubetrio.machinery.asking import Client
 from kubetrio.machinery.identity import ANONYMOUS, UserInfo
 from kubetrio.machinery.names_validation import NameCheck
 from kubetrio.machinery.ownership import FieldFilter
@@ -131,6 +132,9 @@ GetObject = Callable[[str], Awaitable[Json | None]]
 LookUp = Callable[[GetObject, str, str, Json, Json | None], Awaitable[list[Cause]]]
 """What is wrong by what else is stored: (reads, namespace, subresource, new object, old one)."""
 
+RightsCheck = Callable[[Client, str, Json, Json | None], Awaitable[list[Cause]]]
+"""What a client may not write of what it wrote: (client, subresource, new object, old one)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
@@ -145,6 +149,7 @@ class Rules:
         keep: by subresource, empty for the object itself: which of the written fields can be owned
             there; other fields are put back by the kind (``reset fields``).
         look_up: what is checked of other objects, where that is anything.
+        rights: which rights parts of the object need beside the verb, where that is any.
         pod_spec: dotted path of the pod spec that the object holds, or empty.
         marked: what the first deletion makes of an object, where that always waits for a
             finalizer of the kind's own; None for others.
@@ -157,6 +162,7 @@ class Rules:
     metadata: MetadataChecks = USUAL
     keep: Mapping[str, FieldFilter] = field(default_factory=dict)
     look_up: LookUp | None = None
+    rights: RightsCheck | None = None
     pod_spec: str = ""
     marked: Marked | None = None
 

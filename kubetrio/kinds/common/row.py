@@ -22,6 +22,7 @@ from kubetrio.schema.rules import (
     LookUp,
     Marked,
     MetadataChecks,
+    RightsCheck,
     Rules,
     Update,
     Validation,
@@ -48,6 +49,7 @@ class Row:
         undo_status_metadata: for kinds for which writes of the status cannot change metadata: what
             undoes the change, from (new object, old one).
         look_up: what is checked of other objects.
+        rights: which rights parts of it need beside the verb.
         pod_spec: dotted path of the pod spec that it holds, or empty.
         off: fields of features that are off, see ``features``.
         off_below: whether subresources drop them too.
@@ -63,6 +65,7 @@ class Row:
     status_given: bool = False
     undo_status_metadata: Callable[[Json, Json], None] | None = None
     look_up: LookUp | None = None
+    rights: RightsCheck | None = None
     pod_spec: str = ""
     off: tuple[Fields, ...] = ()
     off_below: bool = False
@@ -86,6 +89,7 @@ def rules_of(kind: Kind, row: Row, defaults: Defaults | None) -> Rules:
         metadata=row.metadata,
         keep=_keep(kind, row),
         look_up=row.look_up,
+        rights=row.rights,
         pod_spec=row.pod_spec,
         marked=row.marked,
     )

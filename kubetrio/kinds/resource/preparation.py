@@ -18,14 +18,14 @@ def update_resource_slice(new: Json, _old: Json, context: Context, _: str) -> No
     create_resource_slice(new, context)
 
 
-def _devices_of(results: list[Json] | None) -> set[tuple[str, str, str]]:
-    return {
-        (item.get("driver") or "", item.get("pool") or "", item.get("device") or "")
-        for item in results or ()
-    }
+_DEVICE = ("driver", "pool", "device", "shareID")
 
 
-def _allocated(claim: Json) -> set[tuple[str, str, str]]:
+def _devices_of(results: list[Json] | None) -> set[tuple[str, ...]]:
+    return {tuple(item.get(member) or "" for member in _DEVICE) for item in results or ()}
+
+
+def _allocated(claim: Json) -> set[tuple[str, ...]]:
     allocation = (claim.get("status") or {}).get("allocation") or {}
     return _devices_of((allocation.get("devices") or {}).get("results"))
 

@@ -12,6 +12,7 @@ from kubetrio.kinds.common.metadata import (
 from kubetrio.kinds.common.row import STATUS_ONLY, Row
 from kubetrio.kinds.resource import preparation
 from kubetrio.kinds.resource.adminaccess import claim_access, template_access
+from kubetrio.kinds.resource.statusrights import status_rights
 from kubetrio.kinds.resource.validation import devices
 from kubetrio.machinery.names_validation import long_name
 from kubetrio.schema.rules import MetadataChecks
@@ -24,6 +25,7 @@ RULES: Mapping[str, Row] = {
     "resourceclaims": Row(
         validation=devices.TABLES["resourceclaims"],
         look_up=claim_access,
+        rights=status_rights,
         update=preparation.update_resource_claim,
         undo_status_metadata=keep_metadata_of_stored,
         keep={"status": STATUS_ONLY},
