@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from kubetrio.kinds.resource.preparation import update_resource_claim
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.schema.rules import Context
 from kubetrio.testing.client import Answer, Client
 from kubetrio.testing.rights import grant, rule
 from kubetrio.testing.server import InProcess
@@ -130,12 +132,13 @@ async def test_a_driver_tells_of_its_devices(
             verbs = [f"{prefix}-node:patch" for prefix in ("associated", "arbitrary")]
             shown = " ".join(verbs if there else verbs[1:])
             first = verbs[0] if there else verbs[1]
-            assert found == [
+            words = (
                 'status.devices: Forbidden: changing status.devices requires resource="resource'
                 f'claims/driver", verb="[{shown}]" permission: resourceclaims.resource.k8s.io '
                 f'"d.io" is forbidden: User "{who.name}" cannot {first} resource "resourceclaims/'
                 'driver" in API group "resource.k8s.io" in the namespace "default"'
-            ]
+            )
+            assert found == [words]
         other = [*([DEVICE] if allowed else []), {**DEVICE, "driver": "e.io"}]
         assert any(
             '"e.io" is forbidden' in one for one in causes(await write(client, devices=other))
@@ -153,3 +156,16 @@ async def test_devices_that_change_in_any_way(server: InProcess, admin: Client) 
         assert causes(await write(bob, devices=[{**DEVICE, "conditions": []}])) == []
         (cause,) = causes(await write(bob, allocation=None))
         assert cause.startswith("status.allocation: Forbidden")
+
+
+def test_what_is_told_of_a_share_goes_with_it() -> None:
+    """Two shares of one device are allocated and taken back each for itself."""
+    one, two = ({**DEVICE, "shareID": share} for share in "ab")
+
+    def claim(*results: dict[str, str]) -> dict[str, Any]:
+        allocation = {"devices": {"results": list(results)}}
+        return {"status": {"allocation": allocation, "devices": [one, two]}}
+
+    new = claim(two)
+    update_resource_claim(new, claim(one, two), Context(now=""), "status")
+    assert new["status"]["devices"] == [two]
