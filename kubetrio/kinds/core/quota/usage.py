@@ -20,6 +20,7 @@ ONE, ZERO = quantity.parse("1"), quantity.parse("0")
 PODS = GroupResource("", "pods")
 SERVICES = GroupResource("", "services")
 CLAIMS = GroupResource("", "persistentvolumeclaims")
+DEVICE_CLAIMS = GroupResource("resource.k8s.io", "resourceclaims")
 # Counted under their plain name too, as they were before every resource could be.
 PLAIN = frozenset(
     {
@@ -37,6 +38,8 @@ EXPLICIT = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
 STORAGE_CLASS = ".storageclass.storage.k8s.io/"
+DEVICES = ".deviceclass.resource.k8s.io/devices"
+MOST_DEVICES = 32  # that can be allocated to one request: what asks for all may get as many
 OLD_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -101,6 +104,30 @@ def _claim(claim: Object) -> Amounts:
     return used
 
 
+def _device_claim(claim: Object) -> Amounts:
+    """Devices by class; of alternatives the most that each class may have to give."""
+    used = {count_name(DEVICE_CLAIMS): ONE}
+    for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
+        most: dict[str, int] = {}
+        exactly = request.get("exactly")
+        for one in request.get("firstAvailable") or ([] if exactly is None else [exactly]):
+            name = f"{one.get('deviceClassName') or ''}{DEVICES}"
+            most[name] = max(most.get(name, 0), _devices(one))
+        for name, count in most.items():
+            used[name] = used.get(name, ZERO) + quantity.parse(str(count))
+    return used
+
+
+def _devices(request: Object) -> int:
+    """How many devices a request may get; none in a mode that nobody knows."""
+    match request.get("allocationMode"):
+        case "ExactCount":
+            return int(request.get("count") or 0)
+        case "All":
+            return MOST_DEVICES
+    return 0
+
+
 def _storage(claim: Object) -> Quantity | None:
     """What a claim asks for, or what it was given already if that is more; whole bytes."""
     spec, status = claim.get("spec") or {}, claim.get("status") or {}
@@ -132,6 +159,8 @@ def usage(resource: GroupResource, obj: Object) -> Amounts:
         return _service(obj)
     if resource == CLAIMS:
         return _claim(obj)
+    if resource == DEVICE_CLAIMS:
+        return _device_claim(obj)
     used = {count_name(resource): ONE}
     if not resource.group and resource.resource in PLAIN:
         used[resource.resource] = ONE
@@ -158,6 +187,8 @@ def resource_of(name: str) -> GroupResource | None:
         return SERVICES
     if name == "requests.storage" or STORAGE_CLASS in name:
         return CLAIMS
+    if name.endswith(DEVICES):
+        return DEVICE_CLAIMS
     plain = name.removeprefix("requests.").removeprefix("limits.")
     known = plain in COMPUTE or plain.startswith("hugepages-") or name.startswith("requests.")
     return PODS if known else None

@@ -56,6 +56,29 @@ async def test_a_quota_is_charged_and_refuses(server: InProcess, client: Client)
     )
 
 
+async def test_devices_of_a_class_are_limited(server: InProcess, client: Client) -> None:
+    """A claim is charged for what it may get, and refused beyond; a deleted one frees."""
+    name = "gpu.deviceclass.resource.k8s.io/devices"
+    quotas = await limited(server, client, {name: "3"})
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+
+    def claim(name: str, count: int) -> dict[str, Any]:
+        exactly = {"deviceClassName": "gpu", "count": count}
+        spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+        return {"metadata": {"name": name}, "spec": spec}
+
+    assert (await client.request("POST", path, json=claim("a", 2))).status == 201
+    refused = await client.request("POST", path, json=claim("b", 2))
+    assert refused.json()["message"] == (
+        f'resourceclaims.resource.k8s.io "b" is forbidden: exceeded quota: q, requested: {name}=2, '
+        f"used: {name}=2, limited: {name}=3"
+    )
+    await client.request("DELETE", path + "/a")
+    await quotas.recount("default")
+    assert (await client.request("GET", QUOTA)).json()["status"]["used"] == {name: "0"}
+    assert (await client.request("POST", path, json=claim("b", 3))).status == 201
+
+
 async def test_pods_say_what_a_quota_counts(server: InProcess, client: Client) -> None:
     """Compute that is limited must be requested."""
     await limited(server, client, {"requests.cpu": "500m", "pods": "2"})

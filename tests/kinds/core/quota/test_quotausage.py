@@ -8,6 +8,7 @@ import pytest
 
 from kubetrio.kinds.core.quota.usage import (
     CLAIMS,
+    DEVICE_CLAIMS,
     PODS,
     SERVICES,
     counts_for,
@@ -67,6 +68,30 @@ def test_services_and_claims() -> None:
     assert found["gold.storageclass.storage.k8s.io/requests.storage"] == "5Gi"
 
 
+def test_claims_on_devices() -> None:
+    """By class, the most that a claim may get: of alternatives the largest of each class."""
+
+    def asks(device_class: str, count: int = 0) -> dict[str, Any]:
+        mode = {"allocationMode": "ExactCount", "count": count} if count else {}
+        return {"deviceClassName": device_class, "allocationMode": "All", **mode}
+
+    requests = [
+        {"exactly": asks("gpu", 2)},
+        {"exactly": {"deviceClassName": "odd", "allocationMode": "Later"}},
+        {"firstAvailable": [asks("gpu", 1), asks("gpu", 3), asks("nic", 1)]},
+        {"exactly": asks("nic")},
+        {},
+    ]
+    found = texts(DEVICE_CLAIMS, {"spec": {"devices": {"requests": requests}}})
+    assert found == {
+        "count/resourceclaims.resource.k8s.io": "1",
+        "gpu.deviceclass.resource.k8s.io/devices": "5",
+        "nic.deviceclass.resource.k8s.io/devices": "33",
+        "odd.deviceclass.resource.k8s.io/devices": "0",
+    }
+    assert texts(DEVICE_CLAIMS, {}) == {"count/resourceclaims.resource.k8s.io": "1"}
+
+
 @pytest.mark.parametrize(
     ("name", "resource"),
     [
@@ -76,6 +101,8 @@ def test_services_and_claims() -> None:
         ("requests.storage", CLAIMS),
         ("requests.cpu", PODS),
         ("limits.memory", PODS),
+        ("gpu.deviceclass.resource.k8s.io/devices", DEVICE_CLAIMS),
+        ("count/resourceclaims.resource.k8s.io", DEVICE_CLAIMS),
         ("nonsense", None),
     ],
 )
