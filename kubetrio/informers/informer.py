@@ -21,10 +21,12 @@ import trio
 from kubetrio.informers.digests import Digests
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.reflector import Reflector
+from kubetrio.logs import Log
 from kubetrio.schema.kind import Kind
 from kubetrio.store.model import Event, EventType, Revision, Store
 from kubetrio.wire.gojson import parse_printed
 
+log = Log("kubetrio.informers")
 Object = dict[str, Any]
 T = TypeVar("T")
 Parse = Callable[[bytes], Object]
@@ -61,7 +63,7 @@ class Item:
 
 
 IndexFunction = Callable[[Item], Iterable[str]]
-"""Says under which values an item is found in an index."""
+"""Says under which values an item is found in an index; it may name a value more than once."""
 
 
 class _Index:
@@ -82,11 +84,22 @@ class _Index:
                 if not found:
                     del self._keys[old]
             if key in items:
-                values = self._values[key] = tuple(self._values_of(items[key]))
+                values = self._values[key] = self._values_for(items[key])
                 for new in values:
                     self._keys.setdefault(new, set()).add(key)
         self.stale.clear()
         return sorted(self._keys.get(value, ()))
+
+    def _values_for(self, item: Item) -> tuple[str, ...]:
+        """The values of an item, each once; none of an item that the function cannot read.
+
+        One such object must not hide all others from who asks.
+        """
+        try:
+            return tuple(dict.fromkeys(self._values_of(item)))
+        except Exception as error:  # noqa: BLE001  (logged; other items are found)
+            log.error(error, "cannot index an object", stack=True, key=item.key)
+            return ()
 
 
 class Indexer:

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.informers import reflector
-from kubetrio.informers.informer import EventHandler, Informer, Item, SharedInformerFactory
+from kubetrio.informers.informer import (
+    EventHandler,
+    Indexer,
+    Informer,
+    Item,
+    SharedInformerFactory,
+)
 from kubetrio.store.errors import Compacted, StoreUnavailable
 from kubetrio.store.model import CommitHook, Event, Range, RangeResult, Stamped
 from kubetrio.testing.store_model import MemoryStore
@@ -113,6 +119,58 @@ def test_an_informer_is_what_is_stored(
         await check(store, informer, [early, late])
 
     trio.run(run)
+
+
+VALUES = st.lists(st.sampled_from(["red", "blue", "green"]), max_size=4)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from(NAMES), VALUES),
+        st.tuples(st.just("drop"), st.sampled_from(NAMES), st.just([])),
+        st.tuples(st.just("look"), st.sampled_from(["red", "blue", "green"]), st.just([])),
+    ),
+    max_size=30,
+)
+
+
+@given(STEPS)
+def test_an_index_is_one_rebuilt_from_nothing(steps: list[tuple[str, str, list[str]]]) -> None:
+    """Also where a function names a value twice, other values later, or none."""
+    indexer, stored = Indexer(PREFIX), dict[str, list[str]]()
+    indexer.add_index("colors", lambda item: iter(item.object["colors"]))
+
+    def found(value: str) -> list[str]:
+        return [item.key for item in indexer.by_index("colors", value)]
+
+    def rebuilt(value: str) -> list[str]:
+        return sorted(key for key, values in stored.items() if value in values)
+
+    for what, name, values in steps:
+        if what == "look":
+            assert found(name) == rebuilt(name)
+        elif what == "drop":
+            indexer.drop(PREFIX + name)
+            stored.pop(PREFIX + name, None)
+        else:
+            value = orjson.dumps({"colors": values})
+            indexer.put(Item(PREFIX + name, value, 1, orjson.loads))
+            stored[PREFIX + name] = values
+    for value in ("red", "blue", "green"):
+        assert found(value) == rebuilt(value)
+
+
+def test_an_object_that_cannot_be_indexed_hides_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is found nowhere until it changes, and the log has the reason."""
+    indexer = Indexer(PREFIX)
+    indexer.add_index("color", lambda item: [item.object["color"]])
+    for name, value in (("a/x", b"{}"), ("a/y", b'{"color":"red"}'), ("b/x", b"{}")):
+        indexer.put(Item(PREFIX + name, value, 1, orjson.loads))
+    for _ in range(2):
+        assert [item.key for item in indexer.by_index("color", "red")] == [PREFIX + "a/y"]
+    assert sum("cannot index" in one.getMessage() for one in caplog.records) == 2
+    indexer.put(Item(PREFIX + "a/x", b'{"color":"red"}', 2, orjson.loads))
+    assert len(indexer.by_index("color", "red")) == 2
 
 
 class Slow(MemoryStore):

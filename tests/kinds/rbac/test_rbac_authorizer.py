@@ -194,7 +194,7 @@ async def test_generated_roles_allow_what_they_say(server: InProcess) -> None:
             "apiVersion": RBAC,
             "kind": binding_kind,
             "metadata": {"name": f"b{number}", **place},
-            "subjects": draw.sample(subjects, draw.randint(0, 3)),
+            "subjects": draw.choices(subjects, k=draw.randint(0, 4)),
             "roleRef": {
                 "apiGroup": "rbac.authorization.k8s.io",
                 "kind": kind,
@@ -266,3 +266,29 @@ async def test_reasons_are_those_of_kube_apiserver(server: InProcess) -> None:
         'RBAC: allowed by ClusterRoleBinding "system:kube-scheduler" of ClusterRole '
         '"system:kube-scheduler" to User "system:kube-scheduler"'
     )
+
+
+async def test_a_binding_may_name_a_subject_twice(server: InProcess) -> None:
+    """It holds as if it were named once, changes, and goes without harm to others."""
+    client, jane = server.client(), server.client(UserInfo("jane"))
+    bindings, maps = client.kind(RBAC, "RoleBinding"), client.kind("v1", "ConfigMap")
+    subject = {"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}
+    for name in ("a", "b"):
+        await client.create({
+            "apiVersion": RBAC, "kind": "RoleBinding",
+            "metadata": {"name": name, "namespace": "default"},
+            "subjects": [subject, {**subject, "name": "joe"}, subject],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                        "name": "system:aggregate-to-view"},
+        })  # fmt: skip
+        await jane.list(maps, namespace="default")
+    await client.patch(bindings, "a", {"subjects": [subject]}, "default")
+    await jane.list(maps, namespace="default")
+    for name in ("a", "b"):
+        await client.delete(bindings, name, namespace="default")
+        for user in ("jane", "joe"):
+            if name == "b":
+                with pytest.raises(ApiError, match="forbidden"):
+                    await server.client(UserInfo(user)).list(maps, namespace="default")
+            else:
+                await server.client(UserInfo(user)).list(maps, namespace="default")
