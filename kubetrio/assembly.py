@@ -455,6 +455,12 @@ def build_api(
         if isinstance(api.flow, PriorityAndFairness):
             api.flow.leave = api.request_log.leaving(api.flow.leave)
     _gather(metrics, store, hub)
+    redelivery = informers.dispatcher.redelivery
+    metrics.gathered.add(
+        lambda: redelivery.families(
+            {"watches": hub.failed, "commits": store.statistics().failed_listeners}
+        )
+    )
     if encryption is not None:
         metrics.gathered.add(encryption.metrics.families)
     metrics.gathered.add(api.authenticator.attempts.families)

@@ -209,7 +209,9 @@ async def open_core(
         state, trusted = State(), trusted or Trusted()
         api = build_api(config, env, store, state, port, parts, encryption)
         async with _closing(api), trio.open_nursery() as nursery:
-            nursery.start_soon(api.hub.run, name="watch hub")
+            nursery.start_soon(persevere, api.hub.run, "watch hub", name="watch hub")
+            again = api.informers.dispatcher.redelivery.run
+            nursery.start_soon(persevere, again, "redelivery", name="redelivery")
             if api.auditor is not None:
                 nursery.start_soon(api.auditor.run, name="audit")
             keeper = await bootstrap(config, api, state, port, trusted)

@@ -6,7 +6,7 @@ those nurseries and need not know of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -61,6 +61,22 @@ def single(error: BaseException, sought: BaseException | None = None) -> BaseExc
             break
         error = error.exceptions[0]
     return error
+
+
+def call_all(functions: Iterable[Callable[P, object]], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Call functions with the same arguments, all of them, whatever one raises.
+
+    Raises:
+        ExceptionGroup: what they raised.
+    """
+    failures: list[Exception] = []
+    for function in functions:
+        try:
+            function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001  (raised behind the last call)
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup("subscribers failed", failures)
 
 
 def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

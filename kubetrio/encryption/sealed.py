@@ -37,6 +37,7 @@ from kubetrio.env import Env
 from kubetrio.logs import Log
 from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.names import GroupResource
+from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.errors import KeyExists, RevisionMismatch
 from kubetrio.store.model import (
     Change,
@@ -148,7 +149,7 @@ class EncryptingStore:
         self._noting = trio.Lock()
         self._known: dict[str, Providers | None] = {}
         self._plain = _Remembered(REMEMBERED_BYTES)
-        self._hooks: list[CommitHook] = []
+        self._hooks = CommitHooks()
         self._progress_hooks: list[ProgressHook] = []
         store.on_commit(self._committed)
 
@@ -407,7 +408,7 @@ class EncryptingStore:
 
     def on_commit(self, hook: CommitHook) -> None:
         """Add a listener of the commit stream; it hears of plain values."""
-        self._hooks.append(hook)
+        self._hooks.add(hook)
 
     def on_progress(self, hook: ProgressHook) -> None:
         """Add a listener of progress; see `Store.on_progress`."""
@@ -419,8 +420,7 @@ class EncryptingStore:
         if any(self._providers(event.key) is not None for event in events):
             shown = [plain for event in events if (plain := self._announced(event)) is not None]
         if shown:
-            for hook in self._hooks:
-                hook(shown)
+            self._hooks.tell(shown)
         if not shown or shown[-1].revision != events[-1].revision:
             for progress in self._progress_hooks:
                 progress(events[-1].revision)
@@ -441,6 +441,9 @@ class EncryptingStore:
             return self._event(event, value, previous)
         except (TransformError, KeyWanted) as error:
             LOG.error(error, "A change cannot be told to watchers", key=event.key)
+            return None
+        except Exception as error:  # noqa: BLE001  (logged; others of the commit are told)
+            LOG.error(error, "A change cannot be told to watchers", stack=True, key=event.key)
             return None
 
     def _known_plain(self, key: str, stored: bytes) -> bytes:

@@ -10,11 +10,62 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
-from kubetrio.informers.dispatch import Dispatcher
+import trio
+
+from kubetrio.informers.dispatch import STEP_KEYS, Dispatcher
+from kubetrio.informers.redelivery import Listener, Redelivery
 from kubetrio.informers.reflector import Reflector
 from kubetrio.store.model import Event, EventType
 
 T = TypeVar("T")
+
+
+Handler = Callable[[str, str, T | None, T | None], None]
+"""Told of namespace, name, the value that was and the one that is, each None if there is none."""
+
+
+class _Handled(Listener, Generic[T]):
+    """A handler, and the values of which it missed a change because it raised.
+
+    Args:
+        digests: the values as they are.
+        collection: that it follows.
+        handler: the function.
+        redelivery: tells again.
+    """
+
+    def __init__(
+        self, digests: Digests[T], collection: str, handler: Handler[T], redelivery: Redelivery
+    ) -> None:
+        super().__init__(collection)
+        self._digests = digests
+        self._handler = handler
+        self._redelivery = redelivery
+        # As they were when it was told last, by namespace and name.
+        self._missed: dict[tuple[str, str], T | None] = {}
+
+    def tell(self, namespace: str, name: str, old: T | None, new: T | None) -> None:
+        """Tell of a change."""
+        if self._missed and (namespace, name) in self._missed:
+            old = self._missed.pop((namespace, name))
+        try:
+            self._handler(namespace, name, old, new)
+        except Exception as error:  # noqa: BLE001  (logged and told again; others must go on)
+            self._missed[namespace, name] = old
+            self._redelivery.failed(self, error, f"{namespace}/{name}")
+
+    @property
+    def behind(self) -> bool:
+        """See `Listener`."""
+        return bool(self._missed)
+
+    async def catch_up(self) -> None:
+        """Tell again of what was missed, as it is now; see `Listener`."""
+        for number, (namespace, name) in enumerate(tuple(self._missed), 1):
+            if (namespace, name) in self._missed:
+                self.tell(namespace, name, None, self._digests.get(namespace, name))
+            if number % STEP_KEYS == 0:
+                await trio.lowlevel.checkpoint()
 
 
 class Digests(Generic[T]):
@@ -31,7 +82,8 @@ class Digests(Generic[T]):
         self._make = make
         self._namespaces: dict[str, dict[str, T]] = {}
         self._reflector = Reflector(dispatcher, prefix, self._changed)
-        self._handlers: list[Callable[[str, str, T | None, T | None], None]] = []
+        self._redelivery = dispatcher.redelivery
+        self._handlers: list[_Handled[T]] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._namespaces.values()))
@@ -44,17 +96,17 @@ class Digests(Generic[T]):
         """
         await self._reflector.sync()
 
-    def on_change(self, handler: Callable[[str, str, T | None, T | None], None]) -> None:
+    def on_change(self, handler: Handler[T]) -> None:
         """Have changes told, and before them what there is already.
 
         Args:
-            handler: told of namespace, name, the value that was and the one that is, each None
-                where there is none; it must return at once.
+            handler: it must return at once; what it raises is logged, and it is told again.
         """
-        self._handlers.append(handler)
+        made = _Handled(self, self._prefix, handler, self._redelivery)
+        self._handlers.append(made)
         for namespace, items in self._namespaces.items():
             for name, value in items.items():
-                handler(namespace, name, None, value)
+                made.tell(namespace, name, None, value)
 
     def get(self, namespace: str, name: str) -> T | None:
         """The value of an object, None when there is none."""
@@ -85,4 +137,4 @@ class Digests(Generic[T]):
             old = items.get(name)
             items[name] = new
         for handler in self._handlers:
-            handler(namespace, name, old, new)
+            handler.tell(namespace, name, old, new)

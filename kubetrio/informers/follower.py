@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import trio
 
-from kubetrio.informers.dispatch import Callback, Dispatcher
-from kubetrio.store.model import Event, KeyValue, Range
+from kubetrio.informers.dispatch import Callback, Dispatcher, Subscription
+from kubetrio.store.model import Event, EventType, KeyValue, Range
 
 PAGE_KEYS = 100
 STEP_KEYS = 20  # are told without a turn for others
@@ -40,7 +40,7 @@ class Follower:
         self._dispatcher = dispatcher
         self._found = found
         self._changed = changed
-        self._unsubscribe: Callable[[], None] | None = None
+        self._subscription: Subscription | None = None
         self._touched: set[str] = set()  # told by commits while listing
         self.synced = False
 
@@ -52,8 +52,8 @@ class Follower:
         """
         if self.synced:
             return
-        if self._unsubscribe is None:
-            self._unsubscribe = self._dispatcher.subscribe(self.prefix, self._note)
+        if self._subscription is None:
+            self._subscription = self._dispatcher.subscribe(self.prefix, self._note)
         keys = Range.prefix(self.prefix)
         more = True
         while more:
@@ -62,7 +62,7 @@ class Follower:
             more = page.more
             for number, item in enumerate(page.items, 1):
                 if item.key not in self._touched:
-                    self._found(item)
+                    self._tell(item)
                 if number % STEP_KEYS == 0:
                     await trio.lowlevel.checkpoint()
             if page.items:
@@ -72,8 +72,17 @@ class Follower:
 
     def stop(self) -> None:
         """Follow no more, for good; not while it lists."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
+        if self._subscription is not None:
+            self._subscription()
+
+    def _tell(self, item: KeyValue) -> None:
+        try:
+            self._found(item)
+        except Exception as error:  # logged, and told again as a change
+            if self._subscription is None:
+                raise
+            made = Event(item.revision, item.key, EventType.CREATED, item.value, None)
+            self._subscription.failed(made, error)
 
     def _note(self, event: Event) -> None:
         if not self.synced:

@@ -19,7 +19,8 @@ import orjson
 import trio
 
 from kubetrio.informers.digests import Digests
-from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.dispatch import STEP_KEYS, Dispatcher
+from kubetrio.informers.redelivery import Listener, Redelivery
 from kubetrio.informers.reflector import Reflector
 from kubetrio.logs import Log
 from kubetrio.schema.kind import Kind
@@ -200,6 +201,56 @@ class EventHandler:
     delete: Callable[[Item], None] = _nothing
 
 
+class _Handled(Listener):
+    """An event handler, and the items of which it missed a change because it raised.
+
+    Args:
+        collection: that it follows.
+        handler: the functions.
+        indexer: the items as they are.
+        redelivery: tells again.
+    """
+
+    def __init__(
+        self, collection: str, handler: EventHandler, indexer: Indexer, redelivery: Redelivery
+    ) -> None:
+        super().__init__(collection)
+        self.handler = handler
+        self._indexer = indexer
+        self._redelivery = redelivery
+        self._missed: dict[str, Item | None] = {}  # as they were when it was told last
+
+    def tell(self, key: str, old: Item | None, new: Item | None) -> None:
+        """Tell of a change; of a deletion `old` is the last state."""
+        before = old
+        if self._missed and key in self._missed:
+            before = self._missed.pop(key)
+        try:
+            if new is None:
+                if old is not None:
+                    self.handler.delete(old)
+            elif before is None:
+                self.handler.add(new)
+            else:
+                self.handler.update(before, new)
+        except Exception as error:  # noqa: BLE001  (logged and told again; others must go on)
+            self._missed[key] = before if new is not None else old
+            self._redelivery.failed(self, error, key)
+
+    @property
+    def behind(self) -> bool:
+        """See `Listener`."""
+        return bool(self._missed)
+
+    async def catch_up(self) -> None:
+        """Tell again of what was missed, as it is now; see `Listener`."""
+        for number, key in enumerate(tuple(self._missed), 1):
+            if key in self._missed:
+                self.tell(key, self._missed[key], self._indexer.get(key))
+            if number % STEP_KEYS == 0:
+                await trio.lowlevel.checkpoint()
+
+
 class Informer:
     """A collection in memory; empty until `sync`.
 
@@ -214,7 +265,8 @@ class Informer:
         self.lister = Lister(self.indexer, prefix)
         self._parse = parse
         self._reflector = Reflector(dispatcher, prefix, self._changed)
-        self._handlers: list[EventHandler] = []
+        self._redelivery = dispatcher.redelivery
+        self._handlers: list[_Handled] = []
 
     @property
     def synced(self) -> bool:
@@ -231,15 +283,21 @@ class Informer:
             await self._reflector.sync()
 
     def add_event_handler(self, handler: EventHandler) -> None:
-        """Have changes told, and before them what there is already."""
-        self._handlers.append(handler)
+        """Have changes told, and before them what there is already.
+
+        What a handler raises is logged, and it is told again of that item a moment later.
+        """
+        made = _Handled(self._reflector.prefix, handler, self.indexer, self._redelivery)
+        self._handlers.append(made)
         for item in self.indexer.list():
-            handler.add(item)
+            made.tell(item.key, None, item)
 
     def resync(self, handler: EventHandler) -> None:
         """Tell a handler of everything once more, as of updates that changed nothing."""
-        for item in self.indexer.list():
-            handler.update(item, item)
+        for one in self._handlers:
+            if one.handler is handler:
+                for item in self.indexer.list():
+                    one.tell(item.key, item, item)
 
     async def resyncing(self, handler: EventHandler, period_s: float) -> None:
         """Tell a handler of everything now and then, until cancelled.
@@ -257,14 +315,11 @@ class Informer:
         if event.type is EventType.DELETED:
             self.indexer.drop(event.key)
             for handler in self._handlers:
-                handler.delete(item)
+                handler.tell(event.key, item, None)
             return
         old = self.indexer.put(item)
         for handler in self._handlers:
-            if old is None:
-                handler.add(item)
-            else:
-                handler.update(old, item)
+            handler.tell(event.key, old, item)
 
 
 class SharedInformerFactory:

@@ -61,11 +61,13 @@ class Reflector:
             finally:
                 unsubscribe()
             self._listed = listed
-            self._dispatcher.subscribe(self.prefix, self._note)
+            # The list can be ahead of the stream.
+            told = self._dispatcher.subscribe(self.prefix, self._changed, after=listed)
             for item in found:
-                self._changed(Event(item.revision, item.key, EventType.CREATED, item.value, None))
+                told.deliver(Event(item.revision, item.key, EventType.CREATED, item.value, None))
             for event in since:
-                self._note(event)
+                if event.revision > listed:
+                    told.deliver(event)
             return found
 
     async def _list(self) -> tuple[list[KeyValue], Revision]:
@@ -84,8 +86,3 @@ class Reflector:
             except Compacted:
                 continue  # it took longer than history is kept
             return found, page.revision
-
-    def _note(self, event: Event) -> None:
-        # The list can be ahead of the stream.
-        if event.revision > self._listed:
-            self._changed(event)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from kubetrio.groups import call_all
 from kubetrio.machinery.names import (
     GroupResource,
     GroupVersion,
@@ -163,10 +164,13 @@ class LiveRegistry:
         self._subscribers.append(changed)
 
     def replace(self, snapshot: Registry) -> None:
-        """Serve what a snapshot says from now on."""
+        """Serve what a snapshot says from now on.
+
+        Raises:
+            ExceptionGroup: subscribers failed; the others were told all the same.
+        """
         before, self.current = self.current, snapshot
-        for changed in self._subscribers:
-            changed(before, snapshot)
+        call_all(self._subscribers, before, snapshot)
 
     def add(self, kinds: Iterable[Kind]) -> None:
         """Serve more kinds, or others in their place."""

@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn
 
 import trio
 
+from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.errors import (
     Compacted,
     FutureRevision,
@@ -83,7 +84,7 @@ class InMemoryStore:
         self._largest = 0
         self._endings: list[_Ending] = []
         self._sooner = trio.Event()
-        self._hooks: list[CommitHook] = []
+        self._hooks = CommitHooks()
 
     # ------------------------------------------------------------------ numbers
 
@@ -99,7 +100,7 @@ class InMemoryStore:
 
     def on_commit(self, hook: CommitHook) -> None:
         """Add a listener of the commit stream."""
-        self._hooks.append(hook)
+        self._hooks.add(hook)
 
     def on_progress(self, hook: ProgressHook) -> None:
         """Each revision has an event, so that nobody is told of others."""
@@ -116,6 +117,7 @@ class InMemoryStore:
             queued=0,
             recent=len(self._live),
             recent_bytes=self._bytes,
+            failed_listeners=self._hooks.failures,
         )
 
     async def probe(self, limit_s: float) -> None:
@@ -287,8 +289,7 @@ class InMemoryStore:
 
     def _announce(self, events: Sequence[Event]) -> None:
         self._largest = max(self._largest, len(events))
-        for hook in self._hooks:
-            hook(events)
+        self._hooks.tell(events)
 
     # ------------------------------------------------------------------ time
 

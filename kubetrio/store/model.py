@@ -245,6 +245,7 @@ class StoreStatistics:
         full: whether there is no more room, so that only deletions are taken.
         recent: objects in memory because they were read lately.
         recent_bytes: bytes of them.
+        failed_listeners: commits that a listener of the commit stream failed to take.
         own: numbers that only this engine has.
     """
 
@@ -258,6 +259,7 @@ class StoreStatistics:
     full: bool = False
     recent: int = 0
     recent_bytes: int = 0
+    failed_listeners: int = 0
     own: Sequence[Gauge] = ()
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import trio
 
+from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.errors import (
     Compacted,
     FutureRevision,
@@ -98,7 +99,7 @@ class MemoryStore:
         self._revision: Revision = 0
         self._compacted: Revision = 0
         self._behind_s = 0.0  # of Trio's clock
-        self._hooks: list[CommitHook] = []
+        self._hooks = CommitHooks()
         self._progress_hooks: list[ProgressHook] = []
 
     @property
@@ -113,7 +114,7 @@ class MemoryStore:
 
     def on_commit(self, hook: CommitHook) -> None:
         """Add a listener of the commit stream."""
-        self._hooks.append(hook)
+        self._hooks.add(hook)
 
     def on_progress(self, hook: ProgressHook) -> None:
         """Add a listener of progress without events."""
@@ -128,6 +129,7 @@ class MemoryStore:
             writes=len(self.log),
             largest_batch=1 if self.log else 0,
             size_bytes=0,
+            failed_listeners=self._hooks.failures,
             queued=0,
         )
 
@@ -316,8 +318,7 @@ class MemoryStore:
     def _announce(self, items: Sequence[Logged]) -> None:
         self.log += items
         self._revision = items[-1].revision
-        for hook in self._hooks:
-            hook([item.event for item in items])
+        self._hooks.tell([item.event for item in items])
 
     async def compact(self, to: Revision) -> None:
         """Refuse questions about what is older than a revision; see `Store.compact`."""

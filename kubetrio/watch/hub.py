@@ -18,8 +18,8 @@ hold up the event loop falls behind for a moment, with a cursor as a watcher has
 hands it what is behind the cursor, some watchers at a time, and pauses; what is committed meanwhile
 goes to all of them in the next batch, for the price of one event.
 
-A sink that fails or blocks concerns its own watcher only: `offer` must not raise and must not
-wait.
+A sink that fails concerns its own watcher only, which then pulls the same events in its own task,
+fails there and ends; its client lists again.  `offer` must not wait.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ from typing import NoReturn, Protocol
 
 import trio
 
+from kubetrio.logs import Log
 from kubetrio.store.model import Event, History, Progress, Range, Revision
 from kubetrio.watch.window import Batch, Window
 
+log = Log("kubetrio.watch")
 WINDOW_BYTES = 16 * 1024 * 1024
 PULL_ENTRIES = 256
 PULL_BYTES = 256 * 1024
@@ -62,7 +64,7 @@ class Sink(Protocol):
     """Where a live watcher's batches go."""
 
     def offer(self, batch: Batch) -> bool:
-        """Take a batch without waiting or raising; False asks for no more until pulled."""
+        """Take a batch without waiting; False asks for no more until pulled."""
         ...
 
     def lag(self) -> None:
@@ -160,6 +162,10 @@ class Hub:
         window_bytes: bound of the in-memory window.
         at_once: watchers that are handed a batch in one go.
         pause: how long larger groups wait for the next batch, by what one took.
+
+    Attributes:
+        revision: newest revision announced.
+        failed: exceptions of sinks, and commits that could not be handed out.
     """
 
     def __init__(
@@ -184,6 +190,8 @@ class Hub:
         self._delivered = 0
         self._pulled = 0
         self._from_store = 0
+        self.failed = 0
+        self._window_bytes = window_bytes
         store.on_commit(self.publish)
         store.on_progress(self.progress)
 
@@ -245,9 +253,26 @@ class Hub:
             heapq.heappop(self._waiting)[2].set()
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Append one commit and hand it to live watchers, or see to it that it will be."""
-        self._window.append(events)
+        """Append one commit and hand it to live watchers, or see to it that it will be.
+
+        Where that fails, all watchers read on from the store.
+        """
         before = self.revision
+        try:
+            self._publish(events, before)
+        except Exception as error:  # noqa: BLE001  (logged; no watcher may miss an event)
+            self.failed += 1
+            newest = events[-1].revision
+            log.error(error, "a commit could not be handed out", stack=True, revision=newest)
+            self._window = Window(newest, self._window_bytes)
+            for group in tuple(self._groups.values()):
+                for watcher in tuple(group.watchers):
+                    if watcher.state is WatcherState.LIVE and watcher.cursor < newest:
+                        self._make_pull(watcher, min(self.position(watcher), before))
+            self.progress(newest)
+
+    def _publish(self, events: Sequence[Event], before: Revision) -> None:
+        self._window.append(events)
         self.progress(events[-1].revision)
         if not self._groups:
             return
@@ -293,14 +318,30 @@ class Hub:
                 mine = Batch(rest)
             if watcher.pulls:
                 # It has had all that came before; a cursor from long ago would be too old.
-                watcher.cursor = max(watcher.cursor, first - 1)
-                watcher.state = WatcherState.LAGGING
-                watcher.sink.lag()
+                self._make_pull(watcher, max(watcher.cursor, first - 1))
                 continue
             self._delivered += 1
-            watcher.cursor = upto
-            if not watcher.sink.offer(mine) and watcher.state is WatcherState.LIVE:
+            had, watcher.cursor = max(watcher.cursor, first - 1), upto
+            try:
+                took = watcher.sink.offer(mine)
+            except Exception as error:  # noqa: BLE001  (logged; others must go on)
+                self.failed += 1
+                log.error(error, "a watch failed", stack=True, follows=watcher.group.prefix)
+                self._make_pull(watcher, had)
+                continue
+            if not took and watcher.state is WatcherState.LIVE:
                 watcher.state = WatcherState.LAGGING
+
+    def _make_pull(self, watcher: Watcher, cursor: Revision) -> None:
+        """Make a watcher pull for itself from a revision on."""
+        if watcher.state is WatcherState.CLOSED:
+            return
+        watcher.cursor, watcher.state = cursor, WatcherState.LAGGING
+        try:
+            watcher.sink.lag()
+        except Exception as error:  # noqa: BLE001  (as above)
+            self.failed += 1
+            log.error(error, "a watch failed", stack=True, follows=watcher.group.prefix)
 
     # ------------------------------------------------------------------ groups that are behind
 
@@ -345,9 +386,7 @@ class Hub:
         """Make the live watchers of a group that is behind pull for themselves."""
         for watcher in tuple(group.watchers):
             if watcher.state is WatcherState.LIVE:
-                watcher.cursor = self.position(watcher)
-                watcher.state = WatcherState.LAGGING
-                watcher.sink.lag()
+                self._make_pull(watcher, self.position(watcher))
         group.behind = False
 
     def position(self, watcher: Watcher) -> Revision:

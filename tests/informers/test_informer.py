@@ -75,7 +75,9 @@ class Following:
 
 
 async def check(store: MemoryStore, informer: Informer, handlers: Sequence[Following]) -> None:
-    """Compare an informer with the store."""
+    """Compare an informer with the store; no handler complained."""
+    assert store.statistics().failed_listeners == 0
+    assert all(not one.behind for one in informer._handlers)
     stored = {item.key: item.value for item in (await store.range(Range.prefix(PREFIX))).items}
     objects = {key: orjson.loads(value) for key, value in stored.items()}
     assert [item.key for item in informer.indexer.list()] == list(stored)

@@ -728,3 +728,57 @@ async def test_progress_without_events_is_a_watcher_s_position() -> None:
     assert is_live(behind)
     await create(leader, "a/1")
     assert sink.revisions == [4, 4]
+
+
+class Broken(Received):
+    """A sink that cannot take a batch."""
+
+    def offer(self, batch: Batch) -> bool:
+        raise ZeroDivisionError
+
+    def lag(self) -> None:
+        super().lag()
+        raise ZeroDivisionError
+
+
+async def test_a_sink_that_fails_costs_its_watch_alone(
+    store: MemoryStore, hub: Hub, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is to pull what it did not take; the others have it, whole, and the log says why."""
+    before, broken, after = Received(), Broken(), Received()
+    await live(hub, "a/", before)
+    watcher = await live(hub, "a/", broken)
+    await live(hub, "a/", after)
+    await create(store, "a/1", "b/1", "a/2")
+    assert before.revisions == after.revisions == [1, 3]
+    assert (broken.lagged, watcher.cursor, is_live(watcher)) == (1, 0, False)
+    await catch_up(hub, watcher, broken)
+    assert broken.revisions == [1, 3]
+    assert hub.failed == 2
+    assert store.statistics().failed_listeners == 0
+    assert all(one.exc_info is None for one in caplog.records)
+
+
+async def test_a_commit_that_cannot_be_handed_out_is_read_from_the_store(
+    store: MemoryStore, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By each watcher; nobody misses an event, and who waits for its revision goes on."""
+    sink, late = Received(), Received()
+    watcher = await live(hub, "a/", sink)
+    lagging = hub.subscribe("a/", 0, late)
+    await create(store, "a/1")
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(hub, "_hand", fail)
+        await create(store, "a/2")
+    assert not is_live(watcher)
+    assert hub.revision == 2
+    await create(store, "a/3")
+    await catch_up(hub, watcher, sink)
+    await catch_up(hub, lagging, late)
+    assert sink.revisions == late.revisions == [1, 2, 3]
+    await create(store, "a/4")
+    assert sink.revisions == [1, 2, 3, 4]

@@ -19,6 +19,7 @@ import trio
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError
 from kubetrio.env import Env
+from kubetrio.groups import call_all
 from kubetrio.informers.controller import Controller, Later
 from kubetrio.informers.workqueue import RateLimiter, WorkQueue
 from kubetrio.kinds.apiregistration.frontproxy import (
@@ -166,8 +167,7 @@ class OtherDocuments:
     def _remake(self) -> None:
         self._made = None
         self._changed()
-        for changed in self._subscribers:
-            changed()
+        call_all(self._subscribers)
 
 
 def _by_priority(route: Route) -> tuple[int, str, int, str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.groups import call_all
 from kubetrio.informers.informer import EventHandler, Informer, Item, SharedInformerFactory
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.schema.kind import Kind
@@ -190,5 +191,4 @@ class Routes:
             del self.by_version[route.group_version]
 
     def _tell(self, name: str) -> None:
-        for changed in self._subscribers:
-            changed(name)
+        call_all(self._subscribers, name)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.groups import call_all
 from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.identity import Attributes, Decision, Verdict
 
@@ -34,8 +35,7 @@ class RootBundle:
         """Note what they are now."""
         if pem != self.pem:
             self.pem = pem
-            for changed in self._listeners:
-                changed()
+            call_all(self._listeners)
 
 
 class SigningPair(NamedTuple):

@@ -19,6 +19,7 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.logs import Log
+from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.errors import StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import (
     Change,
@@ -119,7 +120,7 @@ class SqliteStore:
         self._broken: StoreBroken | None = None
         self._broke = trio.Event()
         self._recent = Recent(config.recent_bytes)
-        self._hooks: list[CommitHook] = []
+        self._hooks = CommitHooks()
         self._leases = Leases(self._clock, writer.next_lease(), self._next_lease, self._expire)
 
     # ------------------------------------------------------------------ state
@@ -136,7 +137,7 @@ class SqliteStore:
 
     def on_commit(self, hook: CommitHook) -> None:
         """Add a listener of the commit stream."""
-        self._hooks.append(hook)
+        self._hooks.add(hook)
 
     def on_progress(self, hook: ProgressHook) -> None:
         """Nothing to tell: each revision of this engine is on the commit stream."""
@@ -154,6 +155,7 @@ class SqliteStore:
             full=self._space.full,
             recent=len(self._recent),
             recent_bytes=self._recent.bytes,
+            failed_listeners=self._hooks.failures,
             own=(
                 Gauge(
                     "kubetrio_storage_wal_bytes",
@@ -373,8 +375,7 @@ class SqliteStore:
         self._head.note(self._revision)
         self._reader.renew()
         self._recent.announced(events)
-        for hook in self._hooks:
-            hook(events)
+        self._hooks.tell(events)
         self._upkeep.announced()
 
     # ------------------------------------------------------------------ upkeep
