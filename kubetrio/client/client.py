@@ -2,7 +2,7 @@
 
 Its requests go through every stage of the pipeline as others do: authentication as the user that it
 is made for, flow control, authorization, admission.  Objects go in as values and come out as new
-ones; nothing is sent.  A failure is the `ApiError` that others get as a ``Status``.
+ones; nothing is sent.  A failure is the `ApiError` that others get as a ``Status`` or as text.
 
 A client of `LOOPBACK` is what kube-apiserver's loopback client is: it may do everything and waits
 in no queue, as all of ``system:masters``.
@@ -19,7 +19,7 @@ import orjson
 
 from kubetrio.api.pipeline import Handle
 from kubetrio.api.request import Request
-from kubetrio.api.response import AnyResponse, StreamResponse
+from kubetrio.api.response import AnyResponse, StreamResponse, TunnelResponse
 from kubetrio.client.streams import Lines, joined, lines_of
 from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.machinery.names import GroupVersion
@@ -403,7 +403,10 @@ class Client:
         media: bytes = JSON,
     ) -> Object:
         response = await self._answer(method, path, query, given, body=body, media=media)
-        found: Object = orjson.loads(await joined(response))
+        body = await joined(response)
+        if not _is_json(response):
+            raise TypeError(f"{path} answers with something that is no object")
+        found: Object = orjson.loads(body)
         return found
 
     async def _answer(
@@ -436,8 +439,22 @@ class Client:
         )
         response = await self._handle(request)
         if response.status >= 400:
-            raise ApiError.of(orjson.loads(await joined(response)))
+            raise await _failure(response)
         return response
+
+
+async def _failure(response: AnyResponse) -> ApiError:
+    """The failure of an answer, which is a ``Status`` or text, as from flow control."""
+    body = await joined(response)
+    if _is_json(response):
+        return ApiError.of(orjson.loads(body))
+    after = next((value for name, value in response.headers if name == b"Retry-After"), b"")
+    seconds = int(after) if after.isdigit() else None
+    return ApiError.of_text(response.status, body.decode(errors="replace"), seconds)
+
+
+def _is_json(response: AnyResponse) -> bool:
+    return not isinstance(response, TunnelResponse) and response.content_type.startswith(JSON)
 
 
 def _path(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:

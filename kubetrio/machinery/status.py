@@ -42,6 +42,25 @@ class Cause:
         return out
 
 
+REASONS: Mapping[int, str] = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Gone",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+"""What status codes mean where nothing else says so; others from 500 on are internal errors."""
+
+
 class ApiError(Exception):
     """A failure with a ``Status`` body.
 
@@ -89,6 +108,20 @@ class ApiError(Exception):
             retry_after=(details or {}).get("retryAfterSeconds"),
             continue_token=(status.get("metadata") or {}).get("continue", ""),
         )
+
+    @classmethod
+    def of_text(cls, code: int, text: str, retry_after: int | None = None) -> ApiError:
+        """The failure that an answer without a ``Status`` tells of, with client-go's reasons.
+
+        Source: apimachinery, ``errors.NewGenericServerResponse``.
+
+        Args:
+            code: HTTP status code.
+            text: what the answer says.
+            retry_after: its ``Retry-After``, in seconds.
+        """
+        reason = REASONS.get(code, "InternalError" if code >= 500 else "")
+        return cls(code, reason, text.strip(), {}, retry_after=retry_after)
 
     def status(self) -> Json:
         """The ``Status`` object, keys in kube-apiserver's order."""

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 import trio
 
+from kubetrio.api.faulting import injector
+from kubetrio.api.request import Request
+from kubetrio.api.response import Response, text_response
 from kubetrio.assembly import Parts
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION
 from kubetrio.client.client import Client
+from kubetrio.faults import Rule
 from kubetrio.machinery.identity import Attributes, UserInfo, Verdict
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema.kind import Kind
@@ -195,3 +199,68 @@ async def test_delete_collection(client: Client, config_maps: Kind) -> None:
     assert [item["metadata"]["name"] for item in gone["items"]] == ["a"]
     left = await client.list(config_maps, "default", label_selector="a in (a,b)")
     assert [item["metadata"]["name"] for item in left.items] == ["b"]
+
+
+async def test_every_failure_is_an_api_error(server: InProcess, config_maps: Kind) -> None:
+    """Also those that are text on the wire: of flow control, of other servers, of unknown paths."""
+    client = server.client()
+    faults = injector(server.api)
+    for verb in ("list", "get", "create", "update", "patch", "delete", "watch"):
+        faults.add(Rule(fault="429", verb=verb, retry_after_s=7))
+
+    async def watch() -> None:
+        async with client.watch(config_maps, "default"):
+            pass
+
+    asked = (
+        lambda: client.list(config_maps),
+        lambda: client.get(config_maps, "n", "default"),
+        lambda: client.create(config("n")),
+        lambda: client.update(config("n")),
+        lambda: client.patch(config_maps, "n", {}, "default"),
+        lambda: client.apply(config("n"), field_manager="me"),
+        lambda: client.delete(config_maps, "n", "default"),
+        watch,
+    )
+    for ask in asked:
+        with pytest.raises(ApiError) as caught:
+            await ask()
+        error = caught.value
+        assert (error.code, error.reason, error.retry_after) == (429, "TooManyRequests", 7)
+        assert error.message == "Too many requests, please try again later."
+        assert error.status()["details"] == {"retryAfterSeconds": 7}
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "reason", "message"),
+    [
+        (text_response("404 page not found\n", 404), 404, "NotFound", "404 page not found"),
+        (text_response("dial tcp: refused", 502), 502, "InternalError", "dial tcp: refused"),
+        (text_response("no \ufffd", 418), 418, "", "no \ufffd"),
+        (Response(503, b"", b"text/html"), 503, "ServiceUnavailable", ""),
+    ],
+)
+async def test_text_is_told_as_it_is(
+    server: InProcess, config_maps: Kind, answer: Response, code: int, reason: str, message: str
+) -> None:
+    """With the reason that client-go makes of the status code."""
+
+    async def handle(_: Request) -> Response:
+        return answer
+
+    client = Client(handle, server.api.registry)
+    with pytest.raises(ApiError) as caught:
+        await client.get(config_maps, "n", "default")
+    error = caught.value
+    assert (error.code, error.reason, error.message) == (code, reason, message)
+    assert error.retry_after is None
+
+
+async def test_text_that_is_no_failure_is_no_object(server: InProcess, config_maps: Kind) -> None:
+    """Such as the log of a pod."""
+
+    async def handle(_: Request) -> Response:
+        return text_response("ok")
+
+    with pytest.raises(TypeError, match="no object"):
+        await Client(handle, server.api.registry).get(config_maps, "n", "default")
