@@ -79,6 +79,10 @@ def format_value(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return _float(value)
+    return _json_text(value)
+
+
+def _json_text(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.translate(_HTML)
 
@@ -96,6 +100,17 @@ def invalid(path: str, value: Any, detail: str) -> Cause:
         detail: what is wrong with it; may be empty.
     """
     return Cause("FieldValueInvalid", _body(f"Invalid value: {format_value(value)}", detail), path)
+
+
+def invalid_pointer(path: str, value: Any, detail: str) -> Cause:
+    """A malformed value that Go's type holds by pointer, which is printed as JSON.
+
+    Args:
+        path: path of the field.
+        value: the value refused.
+        detail: what is wrong with it; may be empty.
+    """
+    return Cause("FieldValueInvalid", _body(f"Invalid value: {_json_text(value)}", detail), path)
 
 
 def type_invalid(path: str, value: Any, detail: str) -> Cause:
@@ -161,10 +176,12 @@ def too_long(path: str, maximum: int, *, unit: str = "byte") -> Cause:
 
     Args:
         path: path of the field.
-        maximum: the limit, in units.
+        maximum: the limit, in units; a negative number of bytes is not told.
         unit: ``byte`` or ``character``.
     """
     detail = f"may not be more than {maximum} {_plural(maximum, unit)}"
+    if maximum < 0 and unit == "byte":
+        detail = "value is too long"
     return Cause("FieldValueTooLong", f"Too long: {detail}", path)
 
 
@@ -174,10 +191,12 @@ def too_many(path: str, actual: int, maximum: int) -> Cause:
     Args:
         path: path of the list.
         actual: number of items in it; negative leaves it out of the message.
-        maximum: the limit.
+        maximum: the limit; a negative one is not told.
     """
     label = f"Too many: {actual}" if actual >= 0 else "Too many"
     detail = f"must have at most {maximum} {_plural(maximum, 'item')}"
+    if maximum < 0:
+        detail = "has too many items"
     return Cause("FieldValueTooMany", f"{label}: {detail}", path)
 
 

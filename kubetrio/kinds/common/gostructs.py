@@ -14,7 +14,15 @@ from typing import Any
 
 from kubetrio.schema.rules import Json
 from kubetrio.schema.structural import Report, compile_type
-from kubetrio.schema.structural_shapes import ZEROS, Field, Shape, ShapeKind, Struct, struct
+from kubetrio.schema.structural_shapes import (
+    SCHEMA_PROPS,
+    ZEROS,
+    Field,
+    Shape,
+    ShapeKind,
+    Struct,
+    struct,
+)
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _first_word = re.compile("[a-z0-9]+")
@@ -62,6 +70,20 @@ _RENAMED: Mapping[str, str] = MappingProxyType(
     }
 )
 """``Struct.member`` to a Go name that does not follow from the API's."""
+_MOVED: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"JSONSchemaProps": MappingProxyType({"type": "nullable"})}
+)
+"""Members of a struct that stand elsewhere inside than in the API, by the one they follow."""
+
+
+_UNIONS: Mapping[ShapeKind, str] = MappingProxyType(
+    {
+        ShapeKind.SCHEMA_OR_BOOL: "Allows",
+        ShapeKind.SCHEMA_OR_LIST: "JSONSchemas",
+        ShapeKind.SCHEMA_OR_STRINGS: "Property",
+    }
+)
+"""What can stand in the place of a schema, by its Go name."""
 
 
 def go_struct_of(type_name: str, value: Mapping[str, Any] | None) -> Json:
@@ -93,7 +115,13 @@ def go_structs_of(type_name: str, values: Sequence[Mapping[str, Any]] | None) ->
 
 def _members(target: Struct, value: Mapping[str, Any]) -> Json:
     out: Json = {}
-    for name, field in target.fields.items():
+    moved = _MOVED.get(target.go_name, {})
+    order: list[str] = []
+    for name in target.fields:
+        if name not in moved.values():
+            order += filter(None, (name, moved.get(name)))
+    for name in order:
+        field = target.fields[name]
         shape = field.shape
         if shape.struct is not None and shape.struct.type_name == f"{_META}ObjectMeta":
             # embedded, so its members stand among those of the struct around it
@@ -124,12 +152,26 @@ def _member(field: Field, value: Any) -> Any:
 def _value(shape: Shape, value: Any) -> Any:
     if shape.struct is not None:
         return _struct(shape.struct, value)
+    if shape.kind in _UNIONS:
+        return _union(_UNIONS[shape.kind], value)
     element = shape.element
     if element is None:
         return value
     if shape.kind is ShapeKind.MAP:
         return {key: _value(element, value[key]) for key in sorted(value)}
     return [_value(element, item) for item in value]
+
+
+def _union(other: str, value: Any) -> Json:
+    """A schema or something else: a struct inside, that prints itself in the API."""
+    schema = "Schema"
+    if isinstance(value, Mapping):
+        inner = _members(struct(SCHEMA_PROPS), value)
+        return {other: True, schema: inner} if other == "Allows" else {schema: inner, other: None}
+    if other == "Allows":
+        return {other: value, schema: None}
+    shown = value if other == "Property" else go_structs_of(SCHEMA_PROPS, value)
+    return {schema: None, other: shown}
 
 
 def _struct(target: Struct, value: Mapping[str, Any]) -> Json:
