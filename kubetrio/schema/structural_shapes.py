@@ -90,9 +90,10 @@ _TOLD = frozenset(
         "EphemeralContainer.resizePolicy",
         "EphemeralContainer.restartPolicyRules",
         "HPAScalingRules.policies",
+        "JSONSchemaProps.dependencies",
     }
 )
-"""Lists that kube-apiserver refuses when they are given though empty, as ``Struct.member``.
+"""Lists and maps that kube-apiserver refuses though they are empty, as ``Struct.member``.
 
 Go reads ``[]`` as a list and prints nothing for it.  Nowhere but on the way to a refusal does this
 matter, so only these are kept until they are refused.

@@ -70,9 +70,10 @@ class Walk:
         """An error's message, with the place of decoding if it is about a type."""
         if not isinstance(error, WrongType) or not self._fields:
             return str(error)
+        place = ".".join((self._struct, *self._fields, *error.place))
         return (
             f"json: cannot unmarshal {error.word} into Go struct field "
-            f"{self._struct}.{'.'.join(self._fields)} of type {error.go_type}"
+            f"{place} of type {error.go_type}"
         )
 
     def _remember(self, error: ValueError) -> None:
@@ -268,7 +269,7 @@ class Walk:
         return None
 
     def _inner(self, shape: Shape, value: Any) -> Any:
-        """A decoder inside a decoder: its first error about a type is told with our place."""
+        """A decoder inside a decoder: its first error is told with our place before its own."""
         walk = _Inner(self._repeated, [])
         return walk.take(shape, value)
 
@@ -277,7 +278,11 @@ class _Inner(Walk):
     """A walk that leaves the wording of its error to the walk around it."""
 
     def take(self, shape: Shape, value: Any) -> Any:
-        out = self._value(shape, value, None)
+        try:
+            out = self._value(shape, value, None)
+        except WrongType as error:
+            self._placed(error)
+            raise
         if self._wrong is not None:
             raise self._wrong
         return out
@@ -285,3 +290,8 @@ class _Inner(Walk):
     def _remember(self, error: ValueError) -> None:
         if self._wrong is None:
             self._wrong = error
+            if isinstance(error, WrongType):
+                self._placed(error)
+
+    def _placed(self, error: WrongType) -> None:
+        error.place = (*self._fields, *error.place)

@@ -41,12 +41,16 @@ class WrongType(ValueError):
     Args:
         word: what was given, such as ``string`` or ``number 1.5``.
         go_type: what was expected.
+
+    Attributes:
+        place: where it was, below the value with an ``UnmarshalJSON`` that it is inside of.
     """
 
     def __init__(self, word: str, go_type: str) -> None:
         super().__init__(f"json: cannot unmarshal {word} into Go value of type {go_type}")
         self.word = word
         self.go_type = go_type
+        self.place: tuple[str, ...] = ()
 
 
 def number_text(value: Any) -> str:
