@@ -9,7 +9,7 @@ cel_validation.go (``StaticEstimatedCostLimit``, ``StaticEstimatedCRDCostLimit``
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,13 +172,17 @@ class _Problems:
         return found if found.type == "string" else f"{member} must evaluate to a string"
 
 
-def rule_problems(root: Schema, *, stored: bool = False) -> Iterator[Finding]:
+def rule_problems(
+    root: Schema, *, stored: bool = False, faulty: Container[int] = frozenset()
+) -> Iterator[Finding]:
     """What is wrong with the rules of a schema.
 
     Args:
-        root: a structural schema that is good apart from its rules.
+        root: a structural schema.
         stored: whether the schema is stored already: none of its rules is refused then for what
             it alone costs.
+        faulty: identities of parts of it in which something else is wrong: their rules are not
+            looked at.
 
     Raises:
         Missing: there are rules and no engine.
@@ -188,6 +192,8 @@ def rule_problems(root: Schema, *, stored: bool = False) -> Iterator[Finding]:
         return
     problems = _Problems(types, stored=stored)
     for at, place in enumerate(types.places):
+        if id(place.schema) in faulty:
+            continue
         size = size_of(place.schema, whole=place.whole)
         for index, rule in enumerate(place.rules if size is not None else ()):
             if size is not None:

@@ -6,7 +6,7 @@ escaping of names, accessible members); KEP-2876.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,12 +147,15 @@ class SchemaTypes:
         return name
 
 
-def untyped(root: Schema) -> Iterator[str]:
+def untyped(root: Schema, faulty: Container[int] = frozenset()) -> Iterator[str]:
     """Paths of places with rules whose values have no type, below the root.
 
     Args:
         root: the structural schema of a resource.
+        faulty: identities of parts of it that are left out.
     """
     for place in SchemaTypes(root).places:
+        if id(place.schema) in faulty:
+            continue
         if place.path and size_of(place.schema, whole=place.whole) is None:
             yield place.path

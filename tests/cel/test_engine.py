@@ -11,6 +11,7 @@ from kubetrio.cel import engine, expressions
 from kubetrio.cel.engine import NOT_INSTALLED
 from kubetrio.cel.expressions import admission_scope, check
 from kubetrio.kinds.apiextensions.validation.schemarules import compile_rules
+from kubetrio.kinds.apiextensions.validation.schemas import SchemaRules
 from kubetrio.kinds.common.conventions import Expression
 from kubetrio.kinds.common.expressions import compile_expression
 from kubetrio.testing.client import Client
@@ -53,9 +54,9 @@ def test_expressions_of_built_in_kinds() -> None:
 def test_rules_of_custom_resources() -> None:
     """A schema with rules is refused, one without is not."""
     rule = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
-    [cause] = compile_rules(rule, "spec", False)
+    [cause] = compile_rules(SchemaRules(rule, "spec", stored=False))
     assert (cause.field, NOT_INSTALLED in cause.message) == ("spec", True)
-    assert compile_rules({"type": "object"}, "spec", False) == []
+    assert compile_rules(SchemaRules({"type": "object"}, "spec", stored=False)) == []
 
 
 async def test_a_policy_is_refused(client: Client, without: None) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubetrio.kinds.apiextensions.causes import NOWHERE
 from kubetrio.kinds.apiextensions.celvalues import converter
-from kubetrio.kinds.apiextensions.validation.schemapaths import find_field
+from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
 from kubetrio.kinds.apiextensions.values import (
     Checker,
     Old,
@@ -41,6 +41,7 @@ RULE_STEPS = 10
 _NO_BUDGET = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
+_BROKEN = "rule compile error"
 _CALL_LIMIT = "operation cancelled: actual cost limit exceeded"
 MOST_MESSAGE = 5 * 1024  # bytes that a messageExpression may make
 _breaks = re.compile(r"\n")
@@ -48,23 +49,25 @@ _breaks = re.compile(r"\n")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that compiles.
+    """A rule.
 
     Args:
         said: as the schema has it.
-        program: evaluates it.
+        program: evaluates it; None for a rule that does not compile.
         message: evaluates its ``messageExpression``, None where there is none or it does not work.
         uses_old: whether it asks for ``oldSelf``.
         path: what its ``fieldPath`` adds to the path.
         weight: what looking at it once takes of the budget of an object.
+        error: why it does not compile.
     """
 
     said: Mapping[str, Any]
-    program: Program
-    message: Program | None
-    uses_old: bool
-    path: str
+    program: Program | None
+    message: Program | None = None
+    uses_old: bool = False
+    path: str = ""
     weight: int = 1
+    error: str = ""
 
     @property
     def shown(self) -> str:
@@ -103,14 +106,14 @@ class Place:
         return bool(self.rules or self.properties or self.others or self.items)
 
 
-def compiled(root: Mapping[str, Any], *, whole: bool = True) -> Place | None:
+def compiled(root: Mapping[str, Any], *, whole: bool = True, broken: bool = False) -> Place | None:
     """The rules of a schema, None where it has none.
 
     Args:
         root: a structural schema.
         whole: whether it is that of a resource.
-
-    Rules that do not compile any more are left out: what is stored was compiled once.
+        broken: whether values are refused for rules that do not compile.  They are left out
+            otherwise: what is stored was compiled once.
 
     Raises:
         Missing: there are rules and no engine.
@@ -133,8 +136,10 @@ def compiled(root: Mapping[str, Any], *, whole: bool = True) -> Place | None:
         for said in place.rules:
             try:
                 found.setdefault(id(place.schema), []).append(_rule(compiling, at, place, said))
-            except CompileError:
-                continue
+            except CompileError as error:
+                if broken:
+                    rule = Rule(said, None, error=str(error))
+                    found.setdefault(id(place.schema), []).append(rule)
     return Place(root, found, whole=whole)
 
 
@@ -150,22 +155,21 @@ def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:
         return replace(made, tree=bind("oldSelf", _what_was(), made.tree)) if optional else made
 
     checked = runs((said.get("rule") or "").strip())
+    if checked.type != "bool":
+        raise CompileError("cel expression must evaluate to a bool")
     message = None
     if text := (said.get("messageExpression") or "").strip():
         try:
             message = Program(runs(text))
         except CompileError:
             message = None
-    path = said.get("fieldPath") or ""
-    if path and find_field(place.schema, path)[0]:
-        path = ""
     loops = any(kind_of(node) == "comprehension_expr" for node in walk(checked.tree))
     return Rule(
         said,
         Program(checked),
         message,
         "oldSelf" in checked.uses,
-        _normal(path),
+        _field_path(place.schema, said.get("fieldPath") or ""),
         LOOP_WEIGHT if loops else 1,
     )
 
@@ -178,10 +182,12 @@ def _what_was() -> Any:
     return parse("oldSelf == null ? optional.none() : optional.of(oldSelf)").expr
 
 
-def _normal(path: str) -> str:
-    """A ``fieldPath`` as paths of fields are printed."""
-    plain = re.sub(r"\['([A-Za-z_][\w-]*)'\]", r".\1", path)
-    return re.sub(r"\['((?:[^'\\]|\\.)*)'\]", r"[\1]", plain).removeprefix(".")
+def _field_path(schema: Mapping[str, Any], path: str) -> str:
+    """A ``fieldPath`` as paths of fields are printed; empty for one that points nowhere."""
+    try:
+        return find_field(schema, path).path
+    except NoField:
+        return ""
 
 
 # --- walking ---
@@ -265,6 +271,9 @@ class _Walk:
         inputs = Inputs({"self": shown, "oldSelf": was})
         kind = place.schema.get("type") or type_name(value)
         for rule in place.rules:
+            if rule.program is None:
+                self._out.append(invalid(path or NOWHERE, kind, f"{_BROKEN}: {rule.error}"))
+                continue
             optional = bool(rule.said.get("optionalOldSelf"))
             if rule.uses_old and before is None and not optional:
                 continue

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubetrio.kinds.apiextensions.validation.definitions import approval_state, valid_bundle
+from kubetrio.kinds.apiextensions.validation.approval import approval_state
+from kubetrio.kinds.apiextensions.validation.definitions import valid_bundle
 from kubetrio.kinds.apiextensions.validation.structuralschemas import structural
 from kubetrio.machinery.fielderrors import invalid, quote
 from kubetrio.machinery.gotext import aggregate

@@ -23,6 +23,18 @@ def default_names(names: Json) -> None:
         del names["singular"]
 
 
+def default_stored_versions(definition: Json) -> None:
+    """Objects of a definition that knows of none are stored in its storage version."""
+    status = definition.get("status") or {}
+    if status.get("storedVersions"):
+        return
+    for version in (definition.get("spec") or {}).get("versions") or ():
+        if version.get("storage"):
+            stored = [version.get("name") or ""]
+            definition["status"] = {**status, "storedVersions": stored}
+            return
+
+
 TABLES: dict[str, Rules] = {
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": (
         within(
@@ -31,5 +43,6 @@ TABLES: dict[str, Rules] = {
             within("names", Call(default_names)),
             within("conversion.webhook.clientConfig", WEBHOOK_SERVICE),
         ),
+        Call(default_stored_versions, grows=("status",)),
     ),
 }

@@ -327,6 +327,20 @@ def coerce(node: Node | None, obj: Json, *, drop: bool = False) -> list[str]:
     return sorted(unknown)
 
 
+def coerce_part(node: Node, value: Any, path: str) -> None:
+    """Read metadata of resources in a part of an object, in place; it may be one itself.
+
+    Args:
+        node: the schema of the part.
+        value: the part.
+        path: its path.
+
+    Raises:
+        Malformed: something cannot be read.
+    """
+    _coerce(node, value, path, [], False)
+
+
 def _coerce(
     node: Node | None, value: Any, path: str, unknown: list[str], drop: bool, *, root: bool = False
 ) -> None:

@@ -141,13 +141,14 @@ def steps_of(value: Any) -> int:
 
 def canonical(value: Any) -> bytes:
     """A JSON value as text, the same for equal values: members are sorted."""
-    return encode([_sorted(value)])
+    return encode([sorted_json(value)])
 
 
-def _sorted(value: Any) -> Any:
+def sorted_json(value: Any) -> Any:
+    """A JSON value with the members of objects sorted, as Go prints maps."""
     if type(value) is dict:
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if type(value) is list else value
+        return {key: sorted_json(value[key]) for key in sorted(value)}
+    return [sorted_json(item) for item in value] if type(value) is list else value
 
 
 def deep_equal(one: Any, two: Any) -> bool:

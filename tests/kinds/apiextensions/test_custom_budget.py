@@ -14,7 +14,7 @@ from kubetrio.kinds.apiextensions.customtype import Settling, Shared, Version
 from kubetrio.kinds.apiextensions.customvalidation import ObjectChecks
 from kubetrio.kinds.apiextensions.listtypes import check_lists
 from kubetrio.kinds.apiextensions.structure import MOST_PATHS, Node, Room, TooLarge, fill_in, prune
-from kubetrio.kinds.apiextensions.validation.structuralschemas import defaults
+from kubetrio.kinds.apiextensions.validation.schemadefaults import defaults
 from kubetrio.kinds.apiextensions.valueformats import FORMATS
 from kubetrio.kinds.apiextensions.values import Checker, Old
 from kubetrio.machinery.effort import Effort, Exhausted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from kubetrio.cel.engine import available
 from kubetrio.kinds.admissionregistration.validation import webhooks as admissionregistration
 from kubetrio.kinds.apiextensions.validation import definitions as apiextensions
+from kubetrio.kinds.apiextensions.validation.schemas import SchemaRules
 from kubetrio.kinds.builtin import registry
 from kubetrio.kinds.common.conventions import Expression
 from kubetrio.kinds.resource.validation import devices as resource_k8s
@@ -132,8 +133,8 @@ def test_a_compiler_is_asked_at_the_recorded_path(case: Json) -> None:
     if resource.group == "apiextensions.k8s.io":
         roots: list[str] = []
 
-        def compile_rules(_: Mapping[str, Any], path: str, __: bool) -> Sequence[Any]:
-            roots.append(path)
+        def compile_rules(rules: SchemaRules) -> Sequence[Any]:
+            roots.append(rules.path)
             return ()
 
         tables = apiextensions.rules(compile_rules)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.kinds.apiextensions.validation.approval import check_approval
 from kubetrio.kinds.apiextensions.validation.formats import format_warnings, parts
 from kubetrio.kinds.apiextensions.validation.parts import (
     columns,
@@ -25,6 +26,7 @@ from kubetrio.kinds.apiextensions.validation.schemas import (
     definition_schema,
     no_rules,
 )
+from kubetrio.kinds.apiextensions.validation.structuralschemas import unsupported
 from kubetrio.kinds.common.checks import (
     IMMUTABLE,
     Causes,
@@ -41,11 +43,11 @@ from kubetrio.kinds.common.checks import (
 )
 from kubetrio.kinds.common.conventions import joined, webhook_client
 from kubetrio.kinds.common.gostructs import go_structs_of
-from kubetrio.kinds.common.gourl import GoURL, GoURLError, parse_url
 from kubetrio.kinds.common.webhooks import review_versions
 from kubetrio.machinery.fielderrors import (
     forbidden,
     invalid,
+    invalid_pointer,
     not_supported,
     required,
 )
@@ -61,9 +63,12 @@ _SHARED = (
     ("selectableFields", "selectableFields"),
 )
 _WARNING_MAX = 256
-_APPROVED = "api-approved.kubernetes.io"
-_SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 _KIND_INTRO = "may have mixed case, but should otherwise match: "
+_NOT_SELECTABLE = {
+    "schema": "may only be set when `version.schema.openAPIV3Schema` is not included",
+    "validation": "may only be set when validations.schema is included",
+}
+"""Why fields cannot be selected without a schema, by the member that it would be in."""
 _NOT_WEBHOOK = "should not be set when strategy is not set to Webhook"
 _PRESERVE = (
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
@@ -102,8 +107,6 @@ def internal_spec(spec: Mapping[str, Any]) -> Json:
         values = [version.get(name) for version in versions]
         if not values or is_missing(values[0]) or any(not same(values[0], it) for it in values):
             continue
-        if name == "selectableFields" and "validation" not in out:
-            continue  # they are checked against the schemas, which differ
         out[shared] = values[0]
         for version in versions:
             del version[name]
@@ -147,19 +150,19 @@ def _deprecation(version: Mapping[str, Any], path: str, out: Causes) -> None:
         return
     where = f"{path}.deprecationWarning"
     if not version.get("deprecated"):
-        out.append(invalid(where, text, "can only be set for deprecated versions"))
+        out.append(invalid_pointer(where, text, "can only be set for deprecated versions"))
         return
     if byte_length(text) > _WARNING_MAX:
-        out.append(invalid(where, text, f"must be <= {_WARNING_MAX} characters long"))
+        out.append(invalid_pointer(where, text, f"must be <= {_WARNING_MAX} characters long"))
     if not text:
-        out.append(invalid(where, text, "must not be an empty string"))
+        out.append(invalid_pointer(where, text, "must not be an empty string"))
     for index, char in enumerate(text):
         if not char.isprintable():
             detail = (
                 "must only contain printable UTF-8 characters; non-printable character found at "
                 f"index {byte_length(text[:index])}"
             )
-            out.append(invalid(where, text, detail))
+            out.append(invalid_pointer(where, text, detail))
             break
 
 
@@ -186,8 +189,14 @@ def _part(
         subresources(parts, f"{path}.subresources", out)
     columns(part.get("additionalPrinterColumns") or (), f"{path}.additionalPrinterColumns", out)
     if fields := part.get("selectableFields"):
+        where = f"{path}.selectableFields"
         found = member(part, schema).get("openAPIV3Schema")
-        selectable_fields(fields, found, f"{path}.selectableFields", out)
+        if validation is None or (found is None and schema == "schema"):
+            out.append(invalid(where, "", _NOT_SELECTABLE[schema]))
+        else:
+            if found is not None and (refused := unsupported(found)):
+                out.append(invalid(f"{path}.schema.openAPIV3Schema", "", refused))
+            selectable_fields(fields, found, where, out)
 
 
 def _versions(
@@ -206,7 +215,9 @@ def _versions(
         if messages := dns1035_label(name):
             out.append(invalid(f"{path}.name", name, ",".join(messages)))
         _deprecation(version, path, out)
-        status = _status_on(spec) or _status_on(version)
+        # of versions with one name, which are refused, the first one says what there is
+        first = versions[names.index(name)]
+        status = _status_on(spec) or _status_on(first)
         _part(version, "schema", path, out, _Compiling(compiler, status, stored.get(name)))
     shown = go_structs_of(_VERSION_TYPE, versions)
     if len(set(names)) != len(names):
@@ -369,42 +380,6 @@ def _stored_versions(obj: Mapping[str, Any], out: Causes) -> None:
             out.append(invalid(f"{path}[{index}]", name, detail))
 
 
-def approval_state(obj: Mapping[str, Any]) -> tuple[str, str]:
-    """Whether an API of the community is approved, and what to say when not."""
-    annotations = obj["metadata"].get("annotations") or {}
-    text = annotations.get(_APPROVED) or ""
-    if not text:
-        detail = f'protected groups must have approval annotation "{_APPROVED}", {_SEE}'
-        return "missing", detail
-    if text.startswith("unapproved"):
-        return "bypassed", ""
-    try:
-        parts = parse_url(text)
-    except GoURLError:
-        parts = GoURL()
-    if parts.scheme and parts.host:
-        return "approved", ""
-    detail = (
-        f'protected groups must have approval annotation "{_APPROVED}" with either a URL or a '
-        f'reason starting with "unapproved", {_SEE}'
-    )
-    return "invalid", detail
-
-
-def _approval(new: Mapping[str, Any], old: Mapping[str, Any] | None, out: Causes) -> None:
-    group = member(new, "spec").get("group") or ""
-    if not f".{group}".endswith((".k8s.io", ".kubernetes.io")):
-        return
-    state, detail = approval_state(new)
-    if not detail or (old is not None and approval_state(old)[0] == state):
-        return
-    path = f"metadata.annotations[{_APPROVED}]"
-    if state == "missing":
-        out.append(required(path, detail))
-    else:
-        out.append(invalid(path, new["metadata"]["annotations"][_APPROVED], detail))
-
-
 def _established(obj: Mapping[str, Any]) -> bool:
     items = member(obj, "status").get("conditions") or ()
     return any(it.get("type") == "Established" and it.get("status") == "True" for it in items)
@@ -452,7 +427,7 @@ def rules(compiler: CompileRules) -> Mapping[str, Validation]:
         _spec(member(obj, "spec"), out, compiler, {})
         _accepted_names(obj, out)
         _stored_versions(obj, out)
-        _approval(obj, None, out)
+        check_approval(obj, None, out)
         _preserve(obj, {}, out)
 
     def update(new: Json, old: Json, out: Causes) -> None:
@@ -471,7 +446,7 @@ def rules(compiler: CompileRules) -> Mapping[str, Validation]:
         _fixed(new, old, out)
         _accepted_names(new, out)
         _stored_versions(new, out)
-        _approval(new, old, out)
+        check_approval(new, old, out)
         _preserve(new, old, out)
 
     return {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubetrio.kinds.apiextensions.validation.schemapaths import find_field
+from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
 from kubetrio.kinds.common.checks import Causes, Json, each
-from kubetrio.machinery.fielderrors import duplicate, invalid, required, too_many
+from kubetrio.machinery.fielderrors import duplicate, invalid, invalid_pointer, required, too_many
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = (
@@ -58,7 +58,7 @@ def subresources(value: Mapping[str, Any], path: str, out: Causes) -> None:
     where, text = f"{path}.scale.labelSelectorPath", scale.get("labelSelectorPath") or ""
     if text and _json_path(text, where, out) and not text.startswith((".spec.", ".status.")):
         detail = "should be a json path under either .spec or .status"
-        out.append(invalid(where, text, detail))
+        out.append(invalid_pointer(where, text, detail))
 
 
 def _column(column: Mapping[str, Any], path: str, out: Causes) -> None:
@@ -101,16 +101,17 @@ def selectable_fields(
         if not text:
             out.append(required(where))
             continue
-        error, found = find_field(schema or {}, text, indexes=False)
-        if error:
+        try:
+            found = find_field(schema or {}, text, brackets=False)
+        except NoField as error:
             out.append(invalid(where, text, f"is an invalid path: {error}"))
             continue
-        if text.split(".")[1] == "metadata":
+        if found.steps[0] == "metadata":
             out.append(invalid(where, text, "must not point to fields in metadata"))
-        if (found or {}).get("type") not in ("string", "boolean", "integer"):
+        if found.schema.get("type") not in ("string", "boolean", "integer"):
             out.append(invalid(where, text, _SELECTABLE))
-        if text in seen:
+        if found.path in seen:
             out.append(duplicate(where, text))
-        seen.add(text)
+        seen.add(found.path)
     if len(seen) > _SELECTABLE_MAX:
         out.append(too_many(path, len(seen), _SELECTABLE_MAX))

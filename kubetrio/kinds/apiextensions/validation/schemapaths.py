@@ -1,59 +1,111 @@
 """Paths that point into the schema of a custom resource: ``fieldPath`` of rules, selectable fields.
 
-Source: "Validation rules" and "Field selectors" of CustomResourceDefinitions in the Kubernetes
-documentation.
+Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go (``ValidFieldPath``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-_token = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\['((?:[^'\\]|\\.)*)'\]|\[(\d+)\]")
+Schema = Mapping[str, Any]
 
-NO_FIELD = "does not refer to a valid field"
+_token = re.compile(
+    r"""
+    [.\[\]]                                   # a delimiter
+    | '(?:[^']|(?<=\\)')*+(?:(?<!\\)')?        # a text in quotes, or one that never ends
+    | [^.\[\]]+                                # a name
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_escape = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "'": "'",
+    "\\": "\\",
+}
+_NO_FIELD = "does not refer to a valid field"
+_ENDS = "unexpected end of JSON path"
 
 
-def find_field(
-    schema: Mapping[str, Any], path: str, *, indexes: bool = True
-) -> tuple[str, Mapping[str, Any] | None]:
-    """The schema that a path points to.
+class NoField(ValueError):
+    """A path that does not point to a part of a schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundField:
+    """The part of a schema that a path points to.
+
+    Args:
+        schema: that part.
+        path: the path as kube-apiserver prints it, without a dot before it.
+        steps: the names in it.
+    """
+
+    schema: Schema
+    path: str
+    steps: Sequence[str]
+
+
+def find_field(schema: Schema, path: str, *, brackets: bool = True) -> FoundField:
+    """The part of a schema that a path points to.
 
     Args:
         schema: where the path starts.
         path: such as ``.spec.replicas`` or ``.labels['a.b']``.
-        indexes: whether items of lists may be pointed to.
+        brackets: whether names may be in brackets.
 
-    Returns:
-        What is wrong with the path, empty for nothing; and the schema.
+    Raises:
+        NoField: it points to none.
     """
-    if not path:
-        return "must not be empty", None
-    spot = 0
-    current: Mapping[str, Any] | None = schema
-    while spot < len(path):
-        found = _token.match(path, spot)
+    current, text, steps = schema, "", []
+    for name in _names(path, brackets=brackets):
+        properties, others = current.get("properties"), current.get("additionalProperties")
+        if properties:
+            found = properties.get(name)
+            text += f".{name}" if text else name
+        else:
+            anything: Schema | None = None if others is None else {}
+            found = others if isinstance(others, Mapping) else anything
+            text += f"[{name}]"
         if found is None:
-            return f"expected [ or . but got: {path[spot:]}", None
-        name = found[1] if found[1] is not None else found[2]
+            raise NoField(_NO_FIELD)
+        current = found
+        steps.append(name)
+    return FoundField(current, text, steps)
+
+
+def _names(path: str, *, brackets: bool) -> Iterator[str]:
+    tokens = (found[0] for found in _token.finditer(path))
+    for part in tokens:
+        if part == "[" and not brackets:
+            raise NoField("array notation is not allowed")
+        if part not in ("[", "."):
+            raise NoField(f"expected [ or . but got: {part}")
+        name = next(tokens, None)
         if name is None:
-            # an index points nowhere: expressions know no single item
-            return NO_FIELD if indexes else "array notation is not allowed", None
-        current = _step(current or {}, name)
-        if current is None:
-            return NO_FIELD, None
-        spot = found.end()
-    return "", current
+            raise NoField(_ENDS)
+        yield _quoted(name) if part == "[" else name
+        if part == "[" and (end := next(tokens, None)) != "]":
+            raise NoField(_ENDS if end is None else f"expected ] but got {end}")
 
 
-def _step(schema: Mapping[str, Any], name: str | None) -> Mapping[str, Any] | None:
-    if name is None:
-        items = schema.get("items")
-        return items if isinstance(items, dict) else None
-    properties = schema.get("properties") or {}
-    if name in properties:
-        inner: Mapping[str, Any] = properties[name]
-        return inner
-    others = schema.get("additionalProperties")
-    return others if isinstance(others, dict) else None
+def _quoted(token: str) -> str:
+    if len(token) < 2 or not token.startswith("'") or not token.endswith("'"):
+        raise NoField(f"expected single quoted string but got {token}")
+    return _escape.sub(_unescaped, token[1:-1])
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    try:
+        return _ESCAPES[found[1]]
+    except KeyError:
+        raise NoField(f"invalid string literal: invalid escape char {found[0]}") from None

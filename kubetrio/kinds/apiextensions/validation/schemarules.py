@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kubetrio.cel.engine import NOT_INSTALLED, Missing
+from kubetrio.kinds.apiextensions.validation.schemas import SchemaRules
 from kubetrio.kinds.common.checks import Json
 from kubetrio.machinery.fielderrors import forbidden, internal, invalid
 from kubetrio.machinery.status import Cause
@@ -39,23 +40,23 @@ def _shown(rule: Mapping[str, Any]) -> Json:
     }
 
 
-def compile_rules(schema: Json, path: str, stored: bool) -> Sequence[Cause]:
+def compile_rules(rules: SchemaRules) -> Sequence[Cause]:
     """What is wrong with the rules of a schema; a `CompileRules`.
 
     Args:
-        schema: a structural schema that is good apart from its rules.
-        path: its path.
-        stored: whether the schema is stored already.
+        rules: the rules.
     """
     from kubetrio.cel.ruleproblems import rule_problems
     from kubetrio.cel.schemas import untyped
 
+    path, faulty = rules.path, rules.faulty
     out: list[Cause] = []
     try:
-        for place in untyped(schema):
+        for place in untyped(rules.schema, faulty):
             where = f"{path}{place}.x-kubernetes-validations"
             out.append(internal(where, _UNTYPED))
-        out.extend(_cause(found, path) for found in rule_problems(schema, stored=stored))
+        problems = rule_problems(rules.schema, stored=rules.stored, faulty=faulty)
+        out.extend(_cause(found, path) for found in problems)
     except Missing:
         out.append(forbidden(path, f"x-kubernetes-validations: {NOT_INSTALLED}"))
     return out

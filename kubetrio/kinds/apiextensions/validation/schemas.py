@@ -7,25 +7,26 @@ documentation; KEP-2876 (validation rules).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kubetrio.kinds.apiextensions.validation.schemapaths import find_field
+from kubetrio.kinds.apiextensions.validation.schemadefaults import defaults
+from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
 from kubetrio.kinds.apiextensions.validation.structuralschemas import (
     EMBEDDED,
+    NILABLE,
     PRESERVE,
-    defaults,
-    is_supported,
     structural,
+    unsupported,
 )
 from kubetrio.kinds.common.checks import Causes, Json
 from kubetrio.kinds.common.gostructs import go_struct_of
 from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
 from kubetrio.machinery.status import Cause
 
-CompileRules = Callable[[Json, str, bool], Sequence[Cause]]
-"""A compiler of the rules of a schema: (its root, its path, whether it is stored) to causes."""
+CompileRules = Callable[["SchemaRules"], Sequence[Cause]]
+"""A compiler of the rules of a schema: to what is wrong with them."""
 
 _SCHEMA_TYPE = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -43,7 +44,6 @@ _ATOMIC_ITEM = "must be atomic as item of a list with x-kubernetes-list-type=set
 _MUST_BE_MAP = "must be map if x-kubernetes-list-map-keys is non-empty"
 _NOT_EMPTY = "must be non-empty if specified"
 _NO_BREAKS = "must not contain line breaks"
-_NO_SCHEMA = "OpenAPIV3Schema 'schema' is not supported"
 _UNIQUE_ITEMS = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
 _newline = re.compile(r"[\n\r]")
 _ROOT_MEMBERS = (
@@ -56,8 +56,28 @@ _AT_ROOT = frozenset(
     | {PRESERVE, "x-kubernetes-validations"}
 )
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-_POINTERS = frozenset({"additionalItems", "$ref"})
+_BEFORE_TYPE = ("id", "$schema", "$ref")
+"""Members that are not allowed at the root and stand before the type."""
+_POINTERS = frozenset({"additionalItems", "dependencies", "$ref"})
 """Members that are refused when they are there, though empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRules:
+    """The rules of a schema that is structural.
+
+    Args:
+        schema: its root.
+        path: its path.
+        stored: whether the schema is stored already.
+        faulty: identities of its parts in which something else is wrong, at any depth: their rules
+            may have no types.
+    """
+
+    schema: Json
+    path: str
+    stored: bool
+    faulty: Container[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +85,17 @@ class _Place:
     """Where a schema stands.
 
     Args:
+        faulty: receives identities of schemas in which something is wrong.
         no_defaults: why defaults are refused, empty when they are not.
         in_meta: whether it is the metadata of some object.
     """
 
+    faulty: set[int]
     no_defaults: str = ""
     in_meta: bool = False
 
 
-def no_rules(_: Json, __: str, ___: bool) -> Sequence[Cause]:
+def no_rules(_: SchemaRules) -> Sequence[Cause]:
     """The compiler of rules that compiles nothing."""
     return ()
 
@@ -106,32 +128,31 @@ def definition_schema(
         _root_with_status(schema, where, out)
     if schema.get("nullable"):
         out.append(forbidden(f"{where}.nullable", "nullable cannot be true at the root"))
-    if is_supported(schema):
-        found: Causes = []
+    refused = unsupported(schema)
+    found: Causes = []
+    if not refused:
         structural(schema, where, found)
         if not found:
             defaults(schema, where, found)
         out.extend(found)
-    _schema(schema, where, out, _Place(), root=True)
-    if len(out) > before:
-        return
-    if is_supported(schema):
-        out.extend(compiler(schema, where, stored))
-    else:
-        # the only member that structural schemas lack and nothing else refuses
-        out.append(invalid(where, "", _NO_SCHEMA))
+    faulty: set[int] = set()
+    _schema(schema, where, out, _Place(faulty), root=True)
+    if not refused and not found:
+        out.extend(compiler(SchemaRules(schema, where, stored, faulty)))
+    elif refused and len(out) == before:
+        out.append(invalid(where, "", refused))
 
 
 def _root_with_status(schema: Mapping[str, Any], path: str, out: Causes) -> None:
     kind = schema.get("type") or ""
-    if kind and kind != "object":
+    if kind and kind != "object" and not any(_is_set(schema, name) for name in _BEFORE_TYPE):
         detail = (
             'only "object" is allowed as the type at the root of the schema if the status '
             "subresource is enabled"
         )
         out.append(invalid(f"{path}.type", kind, detail))
         return
-    if any(value and name not in _AT_ROOT for name, value in schema.items()):
+    if any(name not in _AT_ROOT and _is_set(schema, name) for name in schema):
         detail = (
             f"only [{_ROOT_MEMBERS}] fields are allowed at the root of the schema if the status "
             "subresource is enabled"
@@ -139,9 +160,15 @@ def _root_with_status(schema: Mapping[str, Any], path: str, out: Causes) -> None
         out.append(invalid(path, go_struct_of(_SCHEMA_TYPE, schema), detail))
 
 
+def _is_set(schema: Mapping[str, Any], name: str) -> bool:
+    value = schema.get(name)
+    return bool(value) or (value is not None and name in NILABLE)
+
+
 def _schema(
     schema: Mapping[str, Any], path: str, out: Causes, place: _Place, *, root: bool = False
 ) -> None:
+    before = len(out)
     _members(schema, path, out, place)
     if schema.get("uniqueItems"):
         out.append(forbidden(f"{path}.uniqueItems", _UNIQUE_ITEMS))
@@ -155,6 +182,8 @@ def _schema(
     _keyed_items(schema, path, out)
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         _rule(schema, rule, f"{path}.x-kubernetes-validations[{index}]", out)
+    if len(out) > before:
+        place.faulty.add(id(schema))
 
 
 def _members(schema: Mapping[str, Any], path: str, out: Causes, place: _Place) -> None:
@@ -197,7 +226,7 @@ def _object_parts(
         inside = place
         if name in _META and (root or schema.get(EMBEDDED)):
             reason = f"in top-level {name}" if root else place.no_defaults
-            inside = _Place(reason, in_meta=True)
+            inside = replace(place, no_defaults=reason, in_meta=True)
         _schema(inner, f"{path}.properties[{name}]", out, inside)
 
 
@@ -357,5 +386,13 @@ def _rule(schema: Mapping[str, Any], rule: Mapping[str, Any], path: str, out: Ca
         out.append(invalid(where, field, _NOT_EMPTY))
     if _newline.search(field):
         out.append(invalid(where, field, _NO_BREAKS))
-    if find_field(schema, field)[0]:
+    if not _points(schema, field) and not unsupported(schema):
         out.append(invalid(where, field, "must be a valid path"))
+
+
+def _points(schema: Mapping[str, Any], path: str) -> bool:
+    try:
+        find_field(schema, path)
+    except NoField:
+        return False
+    return True

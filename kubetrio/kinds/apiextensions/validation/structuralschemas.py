@@ -8,21 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubetrio.kinds.apiextensions.causes import Out
-from kubetrio.kinds.apiextensions.listtypes import check_embedded
-from kubetrio.kinds.apiextensions.structure import Node, prune_part
-from kubetrio.kinds.apiextensions.values import Checker, steps_of
 from kubetrio.kinds.common.checks import Causes, Json
 from kubetrio.kinds.common.goregexp import regexp_error
-from kubetrio.machinery.effort import Effort, Exhausted
 from kubetrio.machinery.fielderrors import forbidden, invalid, required
-from kubetrio.machinery.jsonvalues import copy_json
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 
-_UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions")
+_UNSUPPORTED = (
+    "id",
+    "$schema",
+    "$ref",
+    "patternProperties",
+    "dependencies",
+    "additionalItems",
+    "definitions",
+)
+_NOT = "is not supported"
 _INT_OR_STRING_ANY_OF = [{"type": "integer"}, {"type": "string"}]
 _EMPTY_TYPE = {
     "root": "must not be empty at the root",
@@ -35,7 +38,6 @@ _NOT_NESTED: tuple[tuple[str, str], ...] = (
     ("title", "must be empty to be structural"),
     ("description", "must be empty to be structural"),
     ("nullable", "must be false to be structural"),
-    ("externalDocs", "must be undefined to be structural"),
     (PRESERVE, "must be false to be structural"),
     (EMBEDDED, "must be false to be structural"),
     (INT_OR_STRING, "must be false to be structural"),
@@ -44,6 +46,23 @@ _NOT_NESTED: tuple[tuple[str, str], ...] = (
     ("x-kubernetes-map-type", "must be undefined to be structural"),
     ("x-kubernetes-validations", "must be empty to be structural"),
 )
+
+_POINTERS = frozenset({"default", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+"""Those of them that are there though they are empty."""
+NILABLE = frozenset(
+    {"$ref", "default", "maximum", "minimum", "maxLength", "minLength", "maxItems", "minItems"}
+    | {"multipleOf", "enum", "maxProperties", "minProperties", "required", "items", "allOf"}
+    | {"oneOf", "anyOf", "not", "properties", "additionalProperties", "patternProperties"}
+    | {"dependencies", "additionalItems", "definitions", "externalDocs", "example", PRESERVE}
+    | {"x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type"}
+    | {"x-kubernetes-validations"}
+)
+"""Members of schemas that are set as soon as they are not null: Go's pointers, lists and maps."""
+_COLLECTED = frozenset(
+    {"$ref", "enum", "allOf", "oneOf", "anyOf", "properties"}
+    | {"patternProperties", "dependencies", "definitions"}
+)
+"""Those of them that structural schemas do not have when they are empty."""
 
 
 def children(schema: Mapping[str, Any], path: str) -> Iterator[tuple[Json, str]]:
@@ -78,18 +97,28 @@ def nested(schema: Mapping[str, Any], path: str) -> Iterator[tuple[Json, str]]:
         yield inner, f"{path}.not"
 
 
-def is_supported(schema: Mapping[str, Any]) -> bool:
-    """Whether a structural schema can be made of a schema at all.
+def unsupported(schema: Mapping[str, Any]) -> str:
+    """Why no structural schema can be made of a schema at all, empty when one can.
 
     Args:
         schema: a schema.
     """
-    if any(schema.get(name) for name in _UNSUPPORTED) or schema.get(PRESERVE) is False:
-        return False
-    if isinstance(schema.get("items"), list) or schema.get("additionalItems") is not None:
-        return False
-    parts = (*children(schema, ""), *nested(schema, ""))
-    return all(is_supported(inner) for inner, _ in parts)
+    for name in _UNSUPPORTED:
+        value = schema.get(name)
+        if value or (name == "additionalItems" and value is not None):
+            return (
+                f"OpenAPIV3Schema '{name.removeprefix('$') if name == '$schema' else name}' {_NOT}"
+            )
+    parts = (inner for inner, _ in nested(schema, ""))
+    found = next(filter(None, map(unsupported, parts)), "")
+    if found:
+        return found
+    if schema.get(PRESERVE) is False:
+        return f"internal error: '{PRESERVE}' must be true or undefined"
+    if isinstance(schema.get("items"), list):
+        return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+    parts = (inner for inner, _ in children(schema, ""))
+    return next(filter(None, map(unsupported, parts)), "")
 
 
 def structural(schema: Mapping[str, Any], path: str, out: Causes) -> None:
@@ -170,7 +199,8 @@ def _metadata(
         out.append(invalid(f"{where}.type", metadata.get("type") or "", "must be object"))
     if level == "root":
         allowed = {"name", "generateName"}
-        rest = {key for key, value in metadata.items() if value} - {"type", "default"}
+        rest = {key for key, value in metadata.items() if _counts(key, value)}
+        rest -= {"type", "default"}
         members = set(metadata.get("properties") or ())
         if rest - {"properties"} or not members <= allowed:
             detail = (
@@ -180,12 +210,15 @@ def _metadata(
             out.append(forbidden(where, detail))
 
 
+def _counts(name: str, value: Any) -> bool:
+    """Whether a member of a structural schema is set."""
+    return bool(value) or (value is not None and name in NILABLE - _COLLECTED)
+
+
 def _junctors(schema: Mapping[str, Any], path: str, out: Causes, *, main: bool = False) -> None:
     """Check value validations; ``main`` exempts the two ways to write int-or-string."""
-    skip_first = main and any(
-        item.get("anyOf") == _INT_OR_STRING_ANY_OF for item in (schema.get("allOf") or ())[:1]
-    )
-    skip_any = main and schema.get("anyOf") == _INT_OR_STRING_ANY_OF
+    skip_first = main and any(map(_int_or_string, (schema.get("allOf") or ())[:1]))
+    skip_any = main and _int_or_string(schema)
     for inner, where in nested(schema, path):
         if skip_any and where.startswith(f"{path}.anyOf["):
             continue
@@ -194,6 +227,22 @@ def _junctors(schema: Mapping[str, Any], path: str, out: Causes, *, main: bool =
     if pattern and (error := regexp_error(pattern)):
         detail = f"must be a valid regular expression, but isn't: {error}"
         out.append(invalid(f"{path}.pattern", pattern, detail))
+
+
+def _int_or_string(schema: Mapping[str, Any]) -> bool:
+    """Whether alternatives say that a value is an integer or a text, and nothing else."""
+    found = [
+        {name: value for name, value in item.items() if _counts_nested(name, value)}
+        for item in schema.get("anyOf") or ()
+    ]
+    return found == _INT_OR_STRING_ANY_OF
+
+
+def _counts_nested(name: str, value: Any) -> bool:
+    """Whether a member of a schema under a logical junctor is set."""
+    if name == "additionalProperties" and value is False:
+        return False
+    return _counts(name, value) or (name == "properties" and value is not None)
 
 
 def _value_validation(
@@ -206,11 +255,12 @@ def _value_validation(
             _value_validation(inner, where, out)
     if schema.get("type"):
         out.append(forbidden(f"{path}.type", "must be empty to be structural"))
-    if schema.get("additionalProperties") is not None:
+    if schema.get("additionalProperties") not in (None, False):
         where = f"{path}.additionalProperties"
         out.append(forbidden(where, "must be undefined to be structural"))
     for name, detail in _NOT_NESTED:
-        if schema.get(name) or (name == "default" and schema.get(name) is not None):
+        value = schema.get(name)
+        if value or (name in _POINTERS and value is not None):
             out.append(forbidden(f"{path}.{name}", detail))
     if "metadata" in (schema.get("properties") or ()):
         where = f"{path}.properties[metadata]"
@@ -241,68 +291,3 @@ def _defined(
     for name, inner in (value.get("properties") or {}).items():
         part = f"properties[{name}]"
         _defined(inner, known.get(name), f"{path}.{part}", f"{where}.{part}", out)
-
-
-# --- defaults ---
-
-
-def defaults(schema: Mapping[str, Any], path: str, out: Causes) -> None:
-    """Check the defaults in a structural schema against it.
-
-    Args:
-        schema: the schema of a resource.
-        path: its path.
-        out: receives causes.
-    """
-    try:
-        _defaults(schema, path, out, Effort(), whole=True)
-    except Exhausted as error:
-        out.append(forbidden(path, f"checking its defaults {error}"))
-
-
-def _defaults(
-    schema: Mapping[str, Any], path: str, out: Causes, effort: Effort, *, whole: bool = False
-) -> None:
-    value = schema.get("default")
-    if value is not None:
-        # Defaults may be inside of each other: each is checked, and by all of the schema there.
-        effort.spend(4 * steps_of(schema) + steps_of(value))
-        _default(schema, value, f"{path}.default", out, effort, whole=whole)
-    for inner, where in children(schema, path):
-        # defaults under additionalProperties are refused elsewhere
-        if where != f"{path}.additionalProperties":
-            _defaults(inner, where, out, effort)
-
-
-def _default(
-    schema: Mapping[str, Any], value: Any, path: str, out: Causes, effort: Effort, *, whole: bool
-) -> None:
-    node = Node({**schema, EMBEDDED: True} if whole else schema)
-    trial = [copy_json(value)]
-    if prune_part(node, trial[0]):
-        out.append(invalid(path, value, "must not have unknown fields"))
-    found: Causes = []
-    check_embedded(node, value, path, found, root=False)
-    if not found:
-        inner = Out(path, effort)
-        checker = Checker(schema, loose=True)
-        checker.check(value, "", None, inner)
-        found += inner
-        if not found and schema.get("x-kubernetes-validations"):
-            _check_rules(schema, value, path, found, effort, whole=whole)
-    out += found
-
-
-def _check_rules(
-    schema: Mapping[str, Any], value: Any, path: str, out: Causes, effort: Effort, *, whole: bool
-) -> None:
-    from kubetrio.cel.engine import available
-    from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
-
-    if not available():
-        return  # refused for that
-    place = compiled(schema, whole=whole)
-    if place is not None:
-        check_rules(
-            place, value, value, Checker(schema), out, path=path, ratchets=False, effort=effort
-        )
