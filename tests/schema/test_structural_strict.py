@@ -287,11 +287,12 @@ def test_a_repeated_member_that_is_null() -> None:
 
 
 def test_schemas_inside_wrappers_are_not_strict() -> None:
-    """Below ``items`` unknown fields are dropped silently, and errors keep the outer place."""
+    """Below ``items`` unknown fields are dropped silently, and errors name both places."""
     out, report = decode(f"{EXTENSIONS}JSONSchemaProps", '{"items":{"zork":1,"type":"x"}}')
     assert (out, report.strict) == ({"items": {"type": "x"}}, [])
     assert error(f"{EXTENSIONS}JSONSchemaProps", '{"items":{"type":1}}') == (
-        "json: cannot unmarshal number into Go struct field JSONSchemaProps.items of type string"
+        "json: cannot unmarshal number into Go struct field JSONSchemaProps.items.type of type "
+        "string"
     )
     assert error(f"{EXTENSIONS}JSONSchemaProps", '{"additionalProperties":1}') == (
         "boolean or JSON schema expected"
