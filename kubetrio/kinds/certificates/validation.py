@@ -7,8 +7,6 @@ RFC 7468.
 from __future__ import annotations
 
 import base64
-import binascii
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +21,7 @@ from kubetrio.kinds.common.checks import (
     member,
 )
 from kubetrio.kinds.common.differences import difference
+from kubetrio.kinds.common.pem import PemBlock, pem_blocks
 from kubetrio.machinery.fielderrors import (
     duplicate,
     forbidden,
@@ -64,24 +63,11 @@ _TRUE_ONLY = (*_APPROVAL, "Failed")
 _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _MUTUALLY_EXCLUSIVE = "Approved and Denied conditions are mutually exclusive"
 _SUBDOMAIN_MAX = 253
-_pem_re = re.compile(
-    r"-----BEGIN ([^\n-]+)-----[ \t]*\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL
-)
 
 
-def _pem_blocks(data: str) -> list[tuple[str, bool, bytes]]:
-    """PEM blocks of base64 data: type, whether there are headers, content."""
-    text = base64.b64decode(data).decode("latin-1")
-    blocks = []
-    for match in _pem_re.finditer(text):
-        headers, blank, body = match[2].rpartition("\n\n")
-        has_headers = bool(blank) and ":" in headers
-        try:
-            content = base64.b64decode(body if has_headers else match[2])
-        except binascii.Error:
-            continue
-        blocks.append((match[1], has_headers, content))
-    return blocks
+def _pem_blocks(data: str) -> list[PemBlock]:
+    """The PEM blocks of base64 data."""
+    return list(pem_blocks(base64.b64decode(data)))
 
 
 # --- the request ---
@@ -89,10 +75,10 @@ def _pem_blocks(data: str) -> list[tuple[str, bool, bytes]]:
 
 def _request_error(request: str) -> str:
     blocks = _pem_blocks(request)
-    if not blocks or blocks[0][0] != "CERTIFICATE REQUEST":
+    if not blocks or blocks[0].kind != "CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
     try:
-        parsed = x509.load_der_x509_csr(blocks[0][2])
+        parsed = x509.load_der_x509_csr(blocks[0].content)
         good = parsed.is_signature_valid
     except (ValueError, UnsupportedAlgorithm, InvalidSignature) as error:
         return f"asn1: structure error: {error}"
@@ -192,15 +178,15 @@ def _certificate_error(certificate: str) -> str:
     if not certificate:
         return ""
     blocks = _pem_blocks(certificate)
-    for kind, has_headers, content in blocks:
-        if kind != "CERTIFICATE":
-            return f"only CERTIFICATE PEM blocks are allowed, found {quote(kind)}"
-        if has_headers:
+    for block in blocks:
+        if block.kind != "CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {quote(block.kind)}"
+        if block.has_headers:
             return "no PEM block headers are permitted"
-        if not content:
+        if not block.content:
             return "found CERTIFICATE PEM block containing 0 certificates"
         try:
-            x509.load_der_x509_certificate(content)
+            x509.load_der_x509_certificate(block.content)
         except ValueError:
             return "x509: malformed certificate"
     return "" if blocks else "must contain at least one CERTIFICATE PEM block"

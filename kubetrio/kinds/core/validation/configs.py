@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kubetrio.kinds.common.checks import (
     IMMUTABLE,
@@ -19,6 +18,7 @@ from kubetrio.kinds.common.checks import (
     member,
 )
 from kubetrio.kinds.common.formats import config_key
+from kubetrio.kinds.common.keypairs import pair_problem
 from kubetrio.machinery.fielderrors import forbidden, invalid, required, too_long
 from kubetrio.machinery.names_validation import byte_length
 from kubetrio.wire.gojson import GoJsonError, parse
@@ -151,19 +151,13 @@ def _secret_update(new: Json, old: Json, out: Causes) -> None:
 _SECRET_CONTENTS = _unchanging("data")
 
 
-def _has_pem(data: Mapping[str, Any], key: str) -> bool:
-    return b"-----BEGIN " in base64.b64decode(data.get(key) or "")
-
-
 def _secret_warnings(secret: Json, _: Json | None) -> list[str]:
     if secret.get("type") != "kubernetes.io/tls":
         return []
     data = member(secret, "data")
-    if not _has_pem(data, "tls.crt"):
-        return ["tls: failed to find any PEM data in certificate input"]
-    if not _has_pem(data, "tls.key"):
-        return ["tls: failed to find any PEM data in key input"]
-    return []
+    certificate, key = (base64.b64decode(data.get(name) or "") for name in ("tls.crt", "tls.key"))
+    problem = pair_problem(certificate, key)
+    return [problem] if problem else []
 
 
 CONFIG_MAPS = Validation(
