@@ -22,12 +22,16 @@ def default_counts(spec: Json) -> None:
 
 
 def label_job(job: Json) -> None:
-    """A job without labels has those of its pods."""
+    """Give a job without labels those of its pods.
+
+    Both are one map from then on, as in kube-apiserver: labels that the job's preparation adds to
+    its pods are labels of the job too.
+    """
     template = (job.get("spec") or {}).get("template") or {}
     labels = (template.get("metadata") or {}).get("labels")
     meta = job.get("metadata")
     if labels and meta is not None and not meta.get("labels"):
-        meta["labels"] = dict(labels)
+        meta["labels"] = labels
 
 
 _PARTS = (

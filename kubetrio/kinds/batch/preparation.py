@@ -12,7 +12,9 @@ _CONTROLLER = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 
 def create_job(job: Json, context: Context) -> None:
-    """A job selects its pods by its own identity, unless its author does otherwise.
+    """Make a job select its pods by its own identity, unless its author does otherwise.
+
+    A job whose labels are its template's (`defaults.label_job`) shares what is added to them.
 
     Source: docs "Jobs", specifying your own Pod selector.
     """
@@ -24,8 +26,11 @@ def create_job(job: Json, context: Context) -> None:
     # a job without a name is refused later
     labels = dict.fromkeys(_JOB_NAME, job["metadata"].get("name") or "")
     labels |= dict.fromkeys(_CONTROLLER, context.uid)
-    labels |= meta.get("labels") or {}  # a value that conflicts is refused later
+    own = meta.get("labels")
+    labels |= own or {}  # a value that conflicts is refused later
     meta["labels"] = {key: labels[key] for key in sorted(labels)}
+    if own and job["metadata"].get("labels") is own:
+        job["metadata"]["labels"] = meta["labels"]
     template["metadata"] = ordered("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", meta)
     selector = spec.get("selector") or {}
     matched = {_CONTROLLER[1]: context.uid, **(selector.get("matchLabels") or {})}

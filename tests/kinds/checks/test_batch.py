@@ -459,3 +459,23 @@ def test_a_job_that_loses_its_containers_is_refused(containers: Any) -> None:
     old = made(JOBS, job(suspend=True, **policy))
     new = changed(old, "spec.template.spec", {**TEMPLATE["spec"], "containers": containers})
     assert "spec.template.spec.containers: Required value" in refused_change(JOBS, old, new)
+
+
+def test_a_job_without_labels_shares_those_of_its_pods() -> None:
+    """What the server adds to the template is then a label of the job too."""
+    labelled = {"spec": {"template": {"metadata": {"labels": {"app": "a"}}, **TEMPLATE}}}
+    metadata = made(JOBS, labelled)["metadata"]
+    assert metadata["labels"] == {
+        "app": "a",
+        "batch.kubernetes.io/controller-uid": metadata["uid"],
+        "batch.kubernetes.io/job-name": "x",
+        "controller-uid": metadata["uid"],
+        "job-name": "x",
+    }
+
+
+@pytest.mark.parametrize("labels", [{"app": "a"}, {"mine": "b"}])
+def test_a_job_keeps_labels_of_its_own(labels: Json) -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, **TEMPLATE}
+    body = {"metadata": {"labels": labels}, "spec": {"template": template}}
+    assert made(JOBS, body)["metadata"]["labels"] == labels
