@@ -209,3 +209,67 @@ def test_status_is_warned_of_by_itself() -> None:
     ]
     deployments = resource("deployments", "apps")
     assert warnings(deployments, {"metadata": {}}, {"metadata": {}}, "scale") == []
+
+
+def _ported(name: str, *ports: Json) -> Json:
+    return {**CONTAINER, "name": name, "ports": list(ports)}
+
+
+def test_a_name_of_a_port_is_there_once() -> None:
+    spec = {
+        "initContainers": [_ported("i", {"containerPort": 1, "name": "p"})],
+        "containers": [
+            _ported("a", {"containerPort": 2, "name": "p"}, {"containerPort": 3}),
+            _ported("b", {"containerPort": 4, "name": "q"}),
+        ],
+    }
+    first = "spec.initContainers[0].ports[0]"
+    assert warned(PODS, pod(**spec)) == [
+        (
+            f'spec.containers[0].ports[0]: duplicate port name "p" with {first}, services and '
+            f"probes that select ports by name will use {first}"
+        )
+    ]
+
+
+def test_addresses_are_warned_of_last() -> None:
+    spec = {
+        "hostAliases": [{"ip": "010.0.0.1"}],
+        "dnsConfig": {"nameservers": ["1.2.3.04"]},
+        "containers": [_ported("a", *({"containerPort": 1} for _ in "ab"))],
+    }
+    texts = warned(PODS, pod(**spec))
+    assert [text.partition(":")[0] for text in texts] == [
+        "spec.containers[0].ports[1]",
+        "spec.dnsConfig.nameservers[0]",
+        "spec.hostAliases[0].ip",
+    ]
+
+
+def test_an_annotation_that_says_what_the_pod_says_is_not_warned_of() -> None:
+    key = "container.apparmor.security.beta.kubernetes.io/c"
+    profile = {"type": "Localhost", "localhostProfile": "p"}
+
+    def texts(note: str) -> list[str]:
+        template = {
+            "metadata": {"annotations": {key: note}, "labels": {"a": "b"}},
+            **pod(securityContext={"appArmorProfile": profile}),
+        }
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+        return warned(resource("deployments", "apps"), {"spec": spec})
+
+    assert texts("localhost/p") == []
+    assert texts("unconfined") == [
+        (
+            f"spec.template.metadata.annotations[{key}]: deprecated since v1.30; "
+            'use the "appArmorProfile" field instead'
+        )
+    ]
+
+
+def test_the_first_member_of_a_projected_source_counts() -> None:
+    items = {"name": "n", "items": [{"key": "k", "path": "p"}]}
+    volume = {"name": "v", "projected": {"sources": [{"configMap": items}, {"secret": items}]}}
+    assert len(warned(PODS, pod(volumes=[volume]))) == 1
+    volume = {"name": "v", "projected": {"sources": [{"configMap": items, "secret": items}]}}
+    assert warned(PODS, pod(volumes=[volume])) == []

@@ -93,6 +93,22 @@ def _app_armor(key: str, value: str, spec: Mapping[str, Any], where: tuple[str, 
 # --- annotations and the fields that replaced them ---
 
 
+def app_armor_profile(note: str) -> dict[str, str] | None:
+    """The profile that an annotation of a container names, as the field has it.
+
+    Args:
+        note: value of the annotation.
+    """
+    if note == "unconfined":
+        return {"type": "Unconfined"}
+    if note == "runtime/default":
+        return {"type": "RuntimeDefault"}
+    name = note.removeprefix(_LOCALHOST)
+    if note.startswith(_LOCALHOST) and name:
+        return {"type": "Localhost", "localhostProfile": name}
+    return None
+
+
 def annotations_and_fields(notes: _Notes, spec: Mapping[str, Any], path: str, out: Causes) -> None:
     """Check that annotations and fields for the same thing agree.
 

@@ -18,6 +18,7 @@ from kubetrio.kinds.core.validation.podannotations import (
     APP_ARMOR,
     SECCOMP_CONTAINER,
     SECCOMP_POD,
+    app_armor_profile,
 )
 from kubetrio.kinds.core.validation.security import every_container
 from kubetrio.machinery.fielderrors import quote
@@ -133,17 +134,19 @@ def _files(source: Mapping[str, Any] | None, label: str = "") -> list[_File]:
 
 
 def _projected_files(source: Json) -> list[_File]:
-    files: list[_File] = []
+    """Files of a source, of which only the first member counts."""
     for name, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
         held = source.get(name) or {}
-        files += _files(held, f"{kind} {quote(held.get('name') or '')}")
-    files += _files(source.get("downwardAPI"), "DownwardAPI")
-    if token := source.get("serviceAccountToken"):
-        files.append((token.get("path") or "", "ServiceAccountToken"))
-    if bundle := source.get("clusterTrustBundle"):
-        name = bundle.get("name") or bundle.get("signerName") or ""
-        files.append((bundle.get("path") or "", f"ClusterTrustBundle {quote(name)}"))
-    return files
+        if held.get("items"):
+            return _files(held, f"{kind} {quote(held.get('name') or '')}")
+    if (held := source.get("downwardAPI") or {}).get("items"):
+        return _files(held, "DownwardAPI")
+    if (token := source.get("serviceAccountToken")) is not None:
+        return [(token.get("path") or "", "ServiceAccountToken")]
+    if (bundle := source.get("clusterTrustBundle")) is not None:
+        name = bundle.get("name", bundle.get("signerName") or "")
+        return [(bundle.get("path") or "", f"ClusterTrustBundle {quote(name)}")]
+    return []
 
 
 def _overlapping_files(volumes: Sequence[Json]) -> Iterator[str]:
@@ -187,20 +190,25 @@ def _lists(spec: Json, path: str) -> Iterator[str]:
         if not name:
             yield f'{where}: invalid empty name ""'
         names.add(name)
-    for index, alias in enumerate(spec.get("hostAliases") or ()):
-        yield from ip_warnings(alias.get("ip") or "", f"{path}.hostAliases[{index}].ip")
+
+
+def _addresses(spec: Json, path: str) -> Iterator[str]:
     servers = (spec.get("dnsConfig") or {}).get("nameservers") or ()
     for index, server in enumerate(servers):
         yield from ip_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        yield from ip_warnings(alias.get("ip") or "", f"{path}.hostAliases[{index}].ip")
 
 
-def _fractions(amounts: Mapping[str, Any], path: str) -> Iterator[str]:
+def _fractions(holder: Mapping[str, Any], path: str, *sides: str) -> Iterator[str]:
     for name in ("memory", "ephemeral-storage"):
-        value = amounts.get(name)
-        if value is not None and amount_of(value).milli_value() % 1000:
-            yield (
-                f'{path}[{name}]: fractional byte value "{value}" is invalid, must be an integer'
-            )
+        for side in sides:
+            value = (holder.get(side) or {}).get(name)
+            if value is not None and amount_of(value).milli_value() % 1000:
+                yield (
+                    f'{path}.{side}[{name}]: fractional byte value "{value}" is invalid, '
+                    "must be an integer"
+                )
 
 
 def _env(items: Sequence[Json], path: str) -> Iterator[str]:
@@ -217,6 +225,12 @@ def _env(items: Sequence[Json], path: str) -> Iterator[str]:
         seen.add(name)
 
 
+def _matches(context: Json, note: str | None) -> bool:
+    """Whether the AppArmor profile of a pod is the one that an annotation of a container names."""
+    profile = context.get("appArmorProfile")
+    return profile is not None and profile == app_armor_profile(note or "")
+
+
 def _containers(spec: Json, notes: Mapping[str, str], path: str, notes_path: str) -> Iterator[str]:
     own = spec.get("securityContext") or {}
     if SECCOMP_POD in notes and own.get("seccompProfile") is None:
@@ -230,16 +244,14 @@ def _containers(spec: Json, notes: Mapping[str, str], path: str, notes_path: str
             if key in notes and context.get("seccompProfile") is None:
                 yield f"{notes_path}[{key}]: {_FIELD_INSTEAD}"
             key = APP_ARMOR + name
-            has_field = own.get("appArmorProfile") or context.get("appArmorProfile")
-            if is_template and key in notes and not has_field:
+            said = context.get("appArmorProfile") or _matches(own, notes.get(key))
+            if is_template and key in notes and not said:
                 yield (
                     f"{notes_path}[{key}]: deprecated since v1.30; "
                     'use the "appArmorProfile" field instead'
                 )
-        resources = container.get("resources") or {}
-        for side in ("limits", "requests"):
-            if amounts := resources.get(side):
-                yield from _fractions(amounts, f"{where}.resources.{side}")
+        if resources := container.get("resources"):
+            yield from _fractions(resources, f"{where}.resources", "limits", "requests")
         env = container.get("env") or ()
         if len(env) > 1:
             yield from _env(env, f"{where}.env")
@@ -265,6 +277,21 @@ def _ports(spec: Json, path: str) -> Iterator[str]:
                 elif host == their_host and bool(address) != bool(their_address):
                     yield f"{where}: dangerously ambiguous port definition with {other}"
             others.append((where, address, host))
+
+
+def _port_names(spec: Json, path: str) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for container, at in every_container(spec, path):
+        for index, port in enumerate(container.get("ports") or ()):
+            name, where = port.get("name"), f"{at}.ports[{index}]"
+            if not name:
+                continue
+            first = seen.setdefault(name, where)
+            if first != where:
+                yield (
+                    f"{where}: duplicate port name {quote(name)} with {first}, services and probes "
+                    f"that select ports by name will use {first}"
+                )
 
 
 def _affinity_terms(spec: Json, path: str) -> Iterator[str]:
@@ -298,15 +325,17 @@ def template_warnings(template: Mapping[str, Any], path: str = "") -> list[str]:
     if volumes := spec.get("volumes"):
         warnings += _volumes(volumes, f"{where}.volumes")
     warnings += _lists(spec, where)
-    warnings += _fractions(spec.get("overhead") or {}, f"{where}.overhead")
+    warnings += _fractions(spec, where, "overhead")
     warnings += _containers(spec, notes, where, notes_path)
     warnings += _ports(spec, where)
+    warnings += _port_names(spec, where)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         warnings.append(
             f"{where}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid "
             "and will be treated as 1"
         )
     warnings += _affinity_terms(spec, where)
+    warnings += _addresses(spec, where)
     return warnings
 
 
