@@ -187,6 +187,21 @@ _DRIVER = table(
 )
 
 
+_TOKENS_IN_SECRETS = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
+    "prevent possible logging of tokens in volume attributes"
+)
+
+
+def _driver_warnings(new: Json, old: Json | None) -> list[str]:
+    spec = member(new, "spec")
+    requests = spec.get("tokenRequests")
+    if not requests or spec.get("serviceAccountTokenInSecrets") is not None:
+        return []
+    known = old is not None and same(requests, member(old, "spec").get("tokenRequests"))
+    return [] if known else [_TOKENS_IN_SECRETS]
+
+
 def _create_driver(obj: Mapping[str, Any], _: str, out: Causes) -> None:
     _DRIVER(member(obj, "spec"), "spec", out)
 
@@ -366,6 +381,7 @@ TABLES: Mapping[str, Validation] = {
             unchanged(_create_driver), _same_attach, immutable("spec.volumeLifecycleModes")
         ),
         revalidate=False,
+        warnings=_driver_warnings,
     ),
     "csinodes": Validation(
         create=_NODE,

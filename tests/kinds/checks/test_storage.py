@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from kubetrio.resources.validation import validate_create
+from kubetrio.resources.validation import validate_create, warnings
 
 from .helpers import Json, made, refused, refused_change, resource, warned
 
@@ -264,4 +264,33 @@ def test_the_topology_of_a_capacity_never_changes() -> None:
     new = {**old, "nodeTopology": {"matchLabels": {"a": "c"}}}
     assert refused_change(CAPACITIES, old, new) == [
         'nodeTopology: Invalid value: {"matchLabels":{"a":"c"}}: field is immutable'
+    ]
+
+
+_TOKENS: Json = {"spec": {"tokenRequests": [{"audience": "a"}], "requiresRepublish": True}}
+
+
+def test_tokens_in_volume_attributes_are_warned_about() -> None:
+    [text] = warned(DRIVERS, _TOKENS)
+    assert text.startswith("spec.serviceAccountTokenInSecrets is unset; if supported by this CSI")
+    told: Json = {"spec": {**_TOKENS["spec"], "serviceAccountTokenInSecrets": False}}
+    assert warned(DRIVERS, told) == []
+    assert warned(DRIVERS, {"spec": {}}) == []
+
+
+def test_tokens_that_were_requested_before_are_not_warned_about_again() -> None:
+    old = made(DRIVERS, _TOKENS)
+    assert warnings(DRIVERS, deepcopy(old), old) == []
+    more = deepcopy(old)
+    more["spec"]["tokenRequests"].append({"audience": "b"})
+    assert len(warnings(DRIVERS, more, old)) == 1
+
+
+def test_the_attributes_class_of_an_inline_volume_is_not_looked_at() -> None:
+    inline = {"hostPath": {"path": "/x"}, "volumeAttributesClassName": "a b"}
+    body = {"spec": {**ATTACHMENT, "source": {"inlineVolumeSpec": inline}}}
+    path = "spec.source.inlineVolumeSpec"
+    assert refused(ATTACHMENTS, body) == [
+        f"{path}.accessModes: Required value",
+        f"{path}.csi: Required value: has to be specified in the context of inline volumes",
     ]

@@ -230,7 +230,6 @@ INLINE_SPEC: Check = table(
     _root_recycled,
     _not_inline("storageClassName"),
     row("volumeMode", _filesystem),
-    _attributes_class,
 )
 """Check of the spec of a volume that a VolumeAttachment has inside."""
 
