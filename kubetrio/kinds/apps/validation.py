@@ -299,6 +299,7 @@ _STATEFUL_MUTABLE = frozenset(
         "minReadySeconds",
     }
 )
+_FROM_CONTROLLER = frozenset({"hostname", "subdomain"})
 _STATEFUL_FORBIDDEN = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
     "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
@@ -331,17 +332,25 @@ def _stateful_strategy(strategy: Mapping[str, Any], out: Causes) -> None:
         at_most_hundred_percent(unavailable, where, out)
 
 
-def _with_claims(spec: Mapping[str, Any]) -> Json:
-    """The template with the volumes that the claim templates will become, in front."""
+def _as_controlled(spec: Mapping[str, Any]) -> Json:
+    """The template with what the controller makes of it.
+
+    Host name and subdomain are the controller's, so what the template says is not checked; the
+    volumes that the claim templates become stand in front.
+    """
     template: Json = spec.get("template") or {}
     claims = spec.get("volumeClaimTemplates") or ()
     names = dict.fromkeys(member(claim, "metadata").get("name") or "" for claim in claims)
-    if not names:
+    pod = dict(member(template, "spec"))
+    if not names and not pod.keys() & _FROM_CONTROLLER:
         return template
-    pod = template.get("spec") or {}
-    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
-    volumes += [item for item in pod.get("volumes") or () if item.get("name") not in names]
-    return {**template, "spec": {**pod, "volumes": volumes}}
+    for name in _FROM_CONTROLLER:
+        pod.pop(name, None)
+    if names:
+        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+        volumes += [item for item in pod.get("volumes") or () if item.get("name") not in names]
+        pod["volumes"] = volumes
+    return {**template, "spec": pod}
 
 
 def _stateful_template(spec: Mapping[str, Any], out: Causes, *, pods: bool) -> None:
@@ -351,7 +360,7 @@ def _stateful_template(spec: Mapping[str, Any], out: Causes, *, pods: bool) -> N
     else:
         selected_template(spec, selector, out)
         if pods:
-            pod_template(_with_claims(spec), _TEMPLATE, out)
+            pod_template(_as_controlled(spec), _TEMPLATE, out)
     only_always(member(spec, "template"), _TEMPLATE, out, "StatefulSet")
 
 

@@ -237,3 +237,13 @@ def test_revision_data() -> None:
     assert refused_change(REVISIONS, old, changed(old, "data", {"a": 2})) == [
         'data: Invalid value: {"a":2}: field is immutable'
     ]
+
+
+@pytest.mark.parametrize("name", ["hostname", "subdomain"])
+def test_names_that_the_controller_gives_are_not_checked(name: str) -> None:
+    body = workload(**{name: "{{"})
+    assert refused(STATEFUL, body) == []
+    old = made(STATEFUL, workload())
+    new = changed(old, f"spec.template.spec.{name}", "{{")
+    assert refused_change(STATEFUL, old, new) == []
+    assert refused(DEPLOYMENTS, body) != []
