@@ -539,3 +539,15 @@ def test_ranges_of_a_node_that_cannot_be_read() -> None:
         "spec.podCIDRs: Internal error: invalid PodCIDRs. failed to check with dual stack with "
         "error:invalid CIDR[1]: <nil> (invalid CIDR address: a)"
     )
+
+
+def test_the_group_of_a_data_source_is_checked_when_it_is_new() -> None:
+    name = "dataSourceRef"
+    source = {"apiGroup": "a_b", "kind": "K", "name": "n"}
+    body = {"spec": {**SPEC, name: source}}
+    assert any("apiGroup: Invalid value" in line for line in refused(CLAIMS, body))
+    old = made(CLAIMS, body)
+    assert refused_change(CLAIMS, old, changed(old, "metadata.labels", {"a": "b"})) == []
+    good = made(CLAIMS, {"spec": SPEC})
+    new = changed(good, f"spec.{name}", source)
+    assert any("apiGroup: Invalid value" in line for line in refused_change(CLAIMS, good, new))

@@ -11,6 +11,7 @@ from typing import Any
 from kubetrio.kinds.common.checks import (
     IMMUTABLE,
     Causes,
+    Check,
     Json,
     Validation,
     member,
@@ -75,16 +76,30 @@ def _storage(spec: Mapping[str, Any], path: str, out: Causes) -> None:
 
 
 def _data_source(reference: Mapping[str, Any], path: str, out: Causes) -> None:
-    kind, group = reference.get("kind") or "", reference.get("apiGroup") or ""
+    _data_source_named(reference, path, out)
+    if group := reference.get("apiGroup"):
+        for message in dns1123_subdomain(group):
+            out.append(invalid(f"{path}.apiGroup", group, message))
+    _data_source_namespace(reference, path, out)
+
+
+def _data_source_of_any_group(reference: Mapping[str, Any], path: str, out: Causes) -> None:
+    _data_source_named(reference, path, out)
+    _data_source_namespace(reference, path, out)
+
+
+def _data_source_named(reference: Mapping[str, Any], path: str, out: Causes) -> None:
+    kind = reference.get("kind") or ""
     if not reference.get("name"):
         out.append(required(f"{path}.name"))
     if not kind:
         out.append(required(f"{path}.kind"))
-    if not group and kind != "PersistentVolumeClaim":
+    if not reference.get("apiGroup") and kind != "PersistentVolumeClaim":
         detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         out.append(invalid(path, kind, detail))
-    for message in dns1123_subdomain(group) if group else ():
-        out.append(invalid(f"{path}.apiGroup", group, message))
+
+
+def _data_source_namespace(reference: Mapping[str, Any], path: str, out: Causes) -> None:
     if namespace := reference.get("namespace"):
         for message in dns1123_label(namespace):
             out.append(invalid(f"{path}.namespace", namespace, message))
@@ -104,18 +119,31 @@ def _data_sources(spec: Mapping[str, Any], path: str, out: Causes) -> None:
     out.append(invalid(path, {}, detail))
 
 
-CLAIM_SPEC = table(
-    row("accessModes", access_modes, missing="at least 1 access mode is required"),
-    row("selector", label_selector),
-    _storage,
-    row("storageClassName", unless_empty(SUBDOMAIN)),
-    row("volumeMode", VOLUME_MODE),
-    row("dataSource", _data_source),
-    row("dataSourceRef", _data_source),
-    _data_sources,
-    row("volumeAttributesClassName", unless_empty(SUBDOMAIN)),
-)
+def _claim_spec(data_source: Check) -> Check:
+    return table(
+        row("accessModes", access_modes, missing="at least 1 access mode is required"),
+        row("selector", label_selector),
+        _storage,
+        row("storageClassName", unless_empty(SUBDOMAIN)),
+        row("volumeMode", VOLUME_MODE),
+        row("dataSource", data_source),
+        row("dataSourceRef", data_source),
+        _data_sources,
+        row("volumeAttributesClassName", unless_empty(SUBDOMAIN)),
+    )
+
+
+CLAIM_SPEC = _claim_spec(_data_source)
 """The check of the spec of a claim."""
+_SPEC_OF_ANY_GROUP = _claim_spec(_data_source_of_any_group)
+"""The same for a claim that named the group of its data source before: it is kept as it is."""
+
+
+def _names_group(claim: Json) -> bool:
+    spec = member(claim, "spec")
+    return any(
+        member(spec, name).get("apiGroup") is not None for name in ("dataSource", "dataSourceRef")
+    )
 
 
 def _annotations(claim: Json) -> Mapping[str, Any]:
@@ -156,6 +184,8 @@ def _masked_specs(new: Json, old: Json) -> tuple[Json, Json]:
 
 
 def _update(new: Json, old: Json, out: Causes) -> None:
+    check = _SPEC_OF_ANY_GROUP if _names_group(old) else CLAIM_SPEC
+    check(member(new, "spec"), "spec", out)
     if not _class_upgraded(new, old):
         value = _annotations(new).get(_STORAGE_CLASS) or ""
         if value != (_annotations(old).get(_STORAGE_CLASS) or ""):
@@ -262,6 +292,7 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
 CLAIMS = Validation(
     create=table(row("spec", CLAIM_SPEC, zero={})),
     update=_update,
+    revalidate=False,
     subresources={"status": _status},
     warnings=_warnings,
 )
