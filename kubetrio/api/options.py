@@ -58,21 +58,35 @@ def number(query: Mapping[str, str], name: str) -> int:
     return integer(query[name]) if name in query else 0
 
 
-def selection(request: Request, resource: Kind) -> Selection | None:
-    """The selectors of a list, watch or deletecollection; None when they select everything.
+_Selectors = tuple[labels.Selector, fields.Selector]
+
+
+def _parsed_selectors(query: Mapping[str, str]) -> _Selectors | None:
+    """The selectors of a query, None where there are none.
 
     Raises:
-        ApiError: 400 for what does not parse or is not supported.
+        ApiError: 400 for what does not parse.
     """
-    query = request.query
     label_text, field_text = query.get("labelSelector", ""), query.get("fieldSelector", "")
     if not label_text and not field_text:
         return None
     try:
-        by_label = labels.parse(label_text)
-        by_field = fields.parse(field_text)
+        return labels.parse(label_text), fields.parse(field_text)
     except ValueError as error:
         raise bad_request(str(error)) from None
+
+
+def _selection(selectors: _Selectors | None, resource: Kind) -> Selection | None:
+    """What selectors choose of a collection; None when they select everything.
+
+    kube-apiserver looks at the labels of fields when the other options are known to be valid.
+
+    Raises:
+        ApiError: 400 for fields that are not supported.
+    """
+    if selectors is None:
+        return None
+    by_label, by_field = selectors
     resource.selectors.check(by_field, resource.group, resource.version, resource.kind)
     if by_label.empty and by_field.empty:
         return None
@@ -94,14 +108,33 @@ def list_options(request: Request, resource: Kind) -> ListOptions:
         return EVERYTHING
     number(query, "timeoutSeconds")
     limit = number(query, "limit")
-    chosen = selection(request, resource)
+    selectors = _parsed_selectors(query)
+    if causes := _list_causes(query):
+        raise invalid(LIST_OPTIONS, "", causes)
+    chosen = _selection(selectors, resource)
+    version = query.get("resourceVersion", "")
+    if version == "0" and resource.cached:
+        limit = 0  # answered from memory in kube-apiserver, which does not page there
+    return ListOptions(
+        limit=max(limit, 0),
+        continue_token=query.get("continue", ""),
+        resource_version=version,
+        match=query.get("resourceVersionMatch", ""),
+        selection=chosen,
+    )
+
+
+EVERYTHING = ListOptions()
+
+
+def _list_causes(query: Mapping[str, str]) -> list[Cause]:
+    """What is wrong with the options of a list."""
     version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
-    token = query.get("continue", "")
     causes: list[Cause] = []
     if match:
         if not version:
             causes.append(_forbidden_match("is forbidden unless resourceVersion is provided"))
-        if token:
+        if query.get("continue"):
             causes.append(_forbidden_match("is forbidden when continue is provided"))
         if match not in ("Exact", "NotOlderThan"):
             causes.append(_unsupported_match(match, '"Exact", "NotOlderThan", ""'))
@@ -109,20 +142,7 @@ def list_options(request: Request, resource: Kind) -> ListOptions:
             causes.append(_forbidden_match('"exact" is forbidden for resourceVersion "0"'))
     if "sendInitialEvents" in query:
         causes.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    if causes:
-        raise invalid(LIST_OPTIONS, "", causes)
-    if version == "0" and resource.cached:
-        limit = 0  # answered from memory in kube-apiserver, which does not page there
-    return ListOptions(
-        limit=max(limit, 0),
-        continue_token=token,
-        resource_version=version,
-        match=match,
-        selection=chosen,
-    )
-
-
-EVERYTHING = ListOptions()
+    return causes
 
 
 def _forbidden(field: str, text: str) -> Cause:
@@ -158,38 +178,22 @@ def watch_options(
     query = request.query
     timeout = number(query, "timeoutSeconds")
     number(query, "limit")
-    chosen = selection(request, resource)
+    selectors = _parsed_selectors(query)
+    # The deprecated ``/watch/`` paths need no parameter, and without it are checked as lists.
+    asked = truthy(query.get("watch", "0"))
+    legacy = asked and _from_any_version(query)
+    if causes := _watch_causes(query, legacy=legacy) if asked else _list_causes(query):
+        raise invalid(LIST_OPTIONS, "", causes)
+    chosen = _selection(selectors, resource)
     name = request.info.name
     by_field = chosen.fields if chosen is not None and _single(request) else None
     if by_field is not None and by_field.exact("metadata.name") != name:
         raise bad_request("fieldSelector metadata.name doesn't match requested name")
-    match = query.get("resourceVersionMatch", "")
-    initial = query.get("sendInitialEvents")
-    causes: list[Cause] = []
-    if initial is not None and match != "NotOlderThan":
-        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        causes.append(_forbidden("resourceVersionMatch", text))
-    if match:
-        if initial is None:
-            causes.append(
-                _forbidden_match("is forbidden for watch unless sendInitialEvents is provided")
-            )
-        if match != "NotOlderThan":
-            causes.append(_unsupported_match(match, '"NotOlderThan"'))
-    if query.get("continue"):
-        if match:
-            causes.append(_forbidden_match("is forbidden when continue is provided"))
-        else:
-            causes.append(_forbidden("continue", "continue is forbidden for watch"))
-    if causes:
-        raise invalid(LIST_OPTIONS, "", causes)
     version = query.get("resourceVersion", "")
     wanted = plain_revision(version) if version else 0
     bookmarks = truthy(query.get("allowWatchBookmarks", "0"))
+    initial = query.get("sendInitialEvents")
     stream = initial is not None and truthy(initial)
-    # Without a version to begin at, a watch is as one that asks for its initial events (defaults.go
-    # of metainternalversion, with the feature WatchList).
-    legacy = initial is None and version in ("", "0")
     state = stream or (initial is None and wanted == 0)
     return WatchOptions(
         prefix=resource.key(namespace, name) if _single(request) else resource.prefix(namespace),
@@ -201,6 +205,41 @@ def watch_options(
         timeout_s=float(max(timeout, 0)) if timeout else default_timeout_s,
         selection=chosen,
     )
+
+
+def _from_any_version(query: Mapping[str, str]) -> bool:
+    """Whether a watch says neither where it begins nor what it wants first.
+
+    It is as one that asks for its initial events (defaults.go of metainternalversion, with the
+    feature WatchList).
+    """
+    said = "sendInitialEvents" in query or query.get("resourceVersionMatch")
+    return not said and query.get("resourceVersion", "") in ("", "0")
+
+
+def _watch_causes(query: Mapping[str, str], *, legacy: bool) -> list[Cause]:
+    """What is wrong with the options of a watch.
+
+    Args:
+        query: first value of each parameter.
+        legacy: whether it is taken as one that asks for its initial events.
+    """
+    initial = query.get("sendInitialEvents")
+    match = "NotOlderThan" if legacy else query.get("resourceVersionMatch", "")
+    causes: list[Cause] = []
+    if initial is not None and match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(_forbidden("resourceVersionMatch", text))
+    if match:
+        if initial is None and not legacy:
+            causes.append(
+                _forbidden_match("is forbidden for watch unless sendInitialEvents is provided")
+            )
+        if match != "NotOlderThan":
+            causes.append(_unsupported_match(match, '"NotOlderThan"'))
+        if query.get("continue"):
+            causes.append(_forbidden_match("is forbidden when continue is provided"))
+    return causes
 
 
 def _single(request: Request) -> bool:

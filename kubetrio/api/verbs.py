@@ -14,7 +14,7 @@ import orjson
 from kubetrio.api import options, patching
 from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.applying import configuration_of
-from kubetrio.api.encoders import AnyEncoder, encoder_for, offered
+from kubetrio.api.encoders import AnyEncoder, accept, encoder_for, offered
 from kubetrio.api.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
@@ -34,7 +34,7 @@ from kubetrio.resources.writes import (
 )
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import APPLIES, COLLECTION, OBJECT, WATCH, Offer
+from kubetrio.wire.negotiate import APPLIES, COLLECTION, OBJECT, WATCH, Offer, check_stream
 
 Object = dict[str, Any]
 Verb = Callable[["Api", Request, Kind], Awaitable[AnyResponse]]
@@ -119,10 +119,12 @@ def _stream_list(
 
 async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Events of a collection or object."""
-    encoder = _encoder(api, request, resource, WATCH)
+    offer = offered(resource, WATCH, cbor=api.config.cbor)
+    encoder = encoder_for(request, resource, offer, api.env.now, api.cache)
     chosen = options.watch_options(
         request, resource, object_namespace(request, resource), api.default_watch_timeout()
     )
+    check_stream(accept(request, offer), offer)
     encoder.check()
     scopes = api.kind_streams.of(resource)
     session = Watch(api.hub, api.listing, chosen, encoder, api.release_seat(request), scopes)

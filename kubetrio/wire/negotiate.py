@@ -182,9 +182,23 @@ def _negotiate(accept: str, offer: Offer) -> Accepted:
     chosen = _choose(accept, offer)
     if chosen is None:
         raise status.not_acceptable(offer.media_types())
-    if offer.stream and chosen.serializer not in STREAM_TYPES:
-        raise status.not_acceptable(offer.stream_types())
     return chosen
+
+
+def check_stream(accepted: Accepted, offer: Offer) -> None:
+    """Refuse a watch in a representation that none can have.
+
+    It is told behind what is wrong with the options of the watch.
+
+    Args:
+        accepted: the representation.
+        offer: what the endpoint can do.
+
+    Raises:
+        ApiError: 406.
+    """
+    if accepted.serializer not in STREAM_TYPES:
+        raise status.not_acceptable(offer.stream_types())
 
 
 @remembered(1024, _CACHED_HEADER_CHARS)

@@ -9,6 +9,8 @@ from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.listing import ListOptions
+from kubetrio.resources.watching import WatchOptions
+from kubetrio.schema.kind import Kind
 from kubetrio.wire.negotiate import APPLY_PATCH, MERGE_PATCH
 
 CONFIGMAPS = registry().resources["", "v1", "configmaps"]
@@ -194,6 +196,59 @@ def test_how_long_a_watch_lasts(query: str, seconds: float) -> None:
     """As long as the client says, else the server's time."""
     found = options.watch_options(request(query), CONFIGMAPS, "ns", 60.0)
     assert found.timeout_s == seconds
+
+
+def _refusal(query: str, path: str = PATH) -> ApiError:
+    asked = request(query, path)
+    is_watch = asked.info.verb == "watch"
+    with pytest.raises(ApiError) as caught:
+        (_watched if is_watch else options.list_options)(asked, CONFIGMAPS)
+    return caught.value
+
+
+def _watched(asked: Request, kind: Kind) -> WatchOptions:
+    return options.watch_options(asked, kind, "ns", 60.0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "fieldSelector=a%3Db&resourceVersion=abc&resourceVersionMatch=Foo",
+        "watch=1&fieldSelector=metadata.nope%3Dx&sendInitialEvents=true",
+    ],
+)
+def test_options_are_checked_before_fields(query: str) -> None:
+    """Of both mistakes the options are told."""
+    assert _refusal(query).code == 422
+
+
+def test_a_selector_that_does_not_parse_is_told_first() -> None:
+    assert _refusal("labelSelector=!!&resourceVersionMatch=Foo").code == 400
+
+
+def test_fields_are_checked_before_the_version_of_a_watch() -> None:
+    assert _refusal("watch=1&fieldSelector=a%3Db&resourceVersion=abc").code == 400
+
+
+def test_a_watch_from_a_version_ignores_a_token() -> None:
+    """Only where it asks for its initial events, if by default, is one forbidden."""
+    found = options.watch_options(
+        request("watch=1&resourceVersion=5&continue=abc"), CONFIGMAPS, "ns", 60.0
+    )
+    assert found.start == 5
+    assert (
+        "resourceVersionMatch is forbidden when continue"
+        in _refusal("watch=1&continue=abc").message
+    )
+
+
+def test_the_options_of_a_watch_path_are_those_of_a_list() -> None:
+    """The path says that it is a watch, the options do not."""
+    path = "/api/v1/watch/namespaces/ns/configmaps"
+    text = "sendInitialEvents is forbidden for list"
+    assert text in _refusal("sendInitialEvents=true", path).message
+    found = options.watch_options(request("allowWatchBookmarks=1", path), CONFIGMAPS, "ns", 60.0)
+    assert found.initial_bookmark is False
 
 
 def test_a_watch_of_one_object() -> None:

@@ -19,6 +19,7 @@ from kubetrio.wire.negotiate import (
     WATCH,
     Offer,
     body_codec,
+    check_stream,
     negotiate,
     negotiate_error,
     patch_type,
@@ -98,7 +99,6 @@ def test_accepted(accept: str | None, offer: Offer, media_type: str, as_kind: st
         (f"{JSON};sv=v2", OBJECT, ONLY, None),
         (PROTO, CUSTOM, ONLY, None),
         ("text/html", CUSTOM, ONLY, None),
-        (YAML, WATCH, f"only the following media types are accepted: {STREAMS}", None),
         (f"{JSON}{DISCOVERY.replace('v2', 'v9')}", GROUPS_ROOT, ONLY, None),
     ],
 )
@@ -110,6 +110,17 @@ def test_refused(accept: str, offer: Offer, message: str, details: dict | None) 
         error = caught.value
         assert (error.code, error.reason) == (406, "NotAcceptable")
         assert (error.message, error.details) == (message, details)
+
+
+def test_a_watch_cannot_be_yaml() -> None:
+    """It is told apart, because what is wrong with the options comes first."""
+    accepted = negotiate(YAML, WATCH)
+    with pytest.raises(ApiError) as caught:
+        check_stream(accepted, WATCH)
+    assert caught.value.code == 406
+    assert caught.value.message == f"only the following media types are accepted: {STREAMS}"
+    for good in (JSON, PROTO):
+        check_stream(negotiate(good, WATCH), WATCH)
 
 
 def test_target() -> None:
