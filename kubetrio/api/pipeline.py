@@ -33,6 +33,7 @@ from kubetrio.api.response import (
     error_response,
     page_not_found,
     text_response,
+    unfinished_path,
 )
 from kubetrio.api.subverbs import SUBVERBS
 from kubetrio.api.unseated import NoSeat, read_unseated
@@ -229,6 +230,8 @@ def parse(api: Api, request: Request) -> Answer:
     del api
     request.query = parse_query(request.raw_query)
     request.info = resolve(request.method, request.raw_path, request.query)
+    if request.info.unfinished:
+        return unfinished_path(request.raw_path, request.raw_query)
     if "timeout" in request.query:
         deadlines.check(request)
     return None

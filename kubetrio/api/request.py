@@ -59,6 +59,7 @@ class RequestInfo(NamedTuple):
         subresource: path element behind the name.
         name: object name, from the path or pinned by a field selector.
         parts: path elements from the resource on.
+        unfinished: whether the path ends with ``watch`` or ``proxy`` in place of a resource.
     """
 
     is_resource: bool
@@ -72,6 +73,7 @@ class RequestInfo(NamedTuple):
     subresource: str = ""
     name: str = ""
     parts: tuple[str, ...] = ()
+    unfinished: bool = False
 
 
 def _path_parts(path: str) -> list[str]:
@@ -140,7 +142,7 @@ def _resolve(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInf
     special = parts[0] in ("watch", "proxy")
     if special:
         if len(parts) < 2:
-            return other
+            return other._replace(unfinished=True)
         verb, parts = parts[0], parts[1:]
     namespace = ""
     if parts[0] == NAMESPACES and len(parts) > 1:

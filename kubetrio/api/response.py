@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.status import ApiError
 from kubetrio.transport import Transport
 from kubetrio.wire.negotiate import Accepted
@@ -149,4 +151,22 @@ def error_response(error: ApiError, accepted: Accepted | None = None) -> Respons
 
 def page_not_found() -> Response:
     """The answer for paths that no handler knows, as Go's mux writes it."""
-    return text_response("404 page not found\n", 404, ((b"X-Content-Type-Options", b"nosniff"),))
+    return text_response("404 page not found\n", 404, _NOSNIFF)
+
+
+def unfinished_path(path: str, query: str) -> Response:
+    """The answer for paths that end where a resource should be, such as ``/api/v1/watch``.
+
+    Args:
+        path: path as sent.
+        query: query as sent.
+    """
+    url = f"{path}?{query}" if query else path
+    text = (
+        f"Internal Server Error: {quote(html.escape(url, quote=False))}: failed to create "
+        f"RequestInfo: unable to determine kind and namespace from url, {url}\n"
+    )
+    return text_response(text, 500, _NOSNIFF)
+
+
+_NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)

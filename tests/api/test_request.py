@@ -101,8 +101,6 @@ def test_resource_paths(asked: str, meant: str) -> None:
         "/apis",
         "/apis/apps",
         "/apis/apps/v1",
-        "/api/v1/watch",
-        "/apis/apps/v1/watch",
         "/apiss/a/b/c",
         "/healthz",
         "/openapi/v3/apis/apps/v1",
@@ -111,6 +109,14 @@ def test_resource_paths(asked: str, meant: str) -> None:
 def test_other_paths(path: str) -> None:
     """Paths that are not about resources have the method as their verb."""
     assert resolve("GET", path, {}) == RequestInfo(is_resource=False, verb="get", path=path)
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/watch", "/api/v1/watch/", "/api/v1/proxy", "/apis/apps/v1/watch"]
+)
+def test_paths_that_end_where_a_resource_should_be(path: str) -> None:
+    found = resolve("GET", path, {})
+    assert (found.is_resource, found.unfinished) == (False, True)
 
 
 @pytest.mark.parametrize(
