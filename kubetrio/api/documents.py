@@ -154,16 +154,8 @@ class Documents:
             return indented(
                 discovery.root_paths(self._registry.current, self._health.paths(), self.elsewhere())
             )
-        page = await self._pages.answer(path, self._now())
-        if page is None:
-            return page_not_found()
-        self._only_get(request)
-        return page
-
-    @staticmethod
-    def _only_get(request: Request) -> None:
-        if request.method not in ("GET", "HEAD"):
-            raise method_not_allowed()
+        page = await self._pages.answer(request, self._now())
+        return page_not_found() if page is None else page
 
     # ------------------------------------------------------------------ discovery
 

@@ -13,16 +13,26 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kubetrio import __version__, prometheus
+from kubetrio.api import zpages
 from kubetrio.api.health import Health, result_of
-from kubetrio.api.response import JSON, Response, text_response
+from kubetrio.api.request import Request
+from kubetrio.api.response import JSON, Response
 from kubetrio.auth.keys import KeySet
 from kubetrio.env import RunBlocking
+from kubetrio.machinery.status import method_not_allowed
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.metrics import Gathered, exposition, text_of
+from kubetrio.wire import negotiate
 from kubetrio.wire.jsonwire import encode
 
 METRICS_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 JWKS_TYPE = b"application/jwk-set+json"
+KEYS = negotiate.Offer(
+    serializers=(), plain=(), transforms=False, others=("application/jwk-set+json",)
+)
+"""What a router lets pass to the key set."""
+PATHS = ("/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version")
+"""Pages about the server itself, as ``/statusz`` lists them."""
 CACHED = ((b"Cache-Control", b"public, max-age=3600"),)
 """What is said of keys may be remembered for an hour."""
 MINUTE_S, HOUR_S = 60, 3600
@@ -30,6 +40,16 @@ NOT_FOR_MACHINES = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting "
     "compatibility guarantees and is for debugging purposes only.\n"
 )
+
+
+def only_get(request: Request) -> None:
+    """Refuse what changes something.
+
+    Raises:
+        ApiError: 405.
+    """
+    if request.method not in ("GET", "HEAD"):
+        raise method_not_allowed()
 
 
 def duration(seconds: float) -> str:
@@ -67,20 +87,29 @@ class Pages:
     git_version: str
     health: Health
 
-    async def answer(self, path: str, now: float) -> Response | None:
-        """The page of a path, None when there is none."""
-        match path.rstrip("/"):
+    async def answer(self, request: Request, now: float) -> Response | None:
+        """The page that is asked for, None when there is none.
+
+        Raises:
+            ApiError: 405 or 406.
+        """
+        match request.info.path.rstrip("/"):
             case "/.well-known/openid-configuration" if self._discovered():
+                only_get(request)
+                negotiate.pass_router(request.header(b"accept"), negotiate.PLAIN_JSON)
                 await self._read_keys()
                 return Response(200, encode(self._openid()), JSON, CACHED)
             case "/openid/v1/jwks" if self._discovered():
+                only_get(request)
+                negotiate.pass_router(request.header(b"accept"), KEYS)
                 await self._read_keys()
                 return Response(200, encode(self.keys.jwks()), JWKS_TYPE, CACHED)
             case "/statusz":
-                return text_response(self._status(now))
+                return zpages.answer(request, "Statusz", self._status(now), self._statusz(now))
             case "/flagz":
-                return text_response(self._flags())
+                return zpages.answer(request, "Flagz", self._flags(), self._flagz())
             case "/metrics/slis":
+                only_get(request)
                 return Response(200, await self._slis(), METRICS_TYPE)
         return None
 
@@ -110,6 +139,19 @@ class Pages:
             f"Binary version: {__version__}\n"
             f"Emulation version: {self.git_version}\n"
         )
+
+    def _statusz(self, now: float) -> dict[str, Any]:
+        return {
+            "startTime": format_time(self.started),
+            "uptimeSeconds": max(int(now - self.started), 0),
+            "goVersion": f"python{platform.python_version()}",
+            "binaryVersion": __version__,
+            "emulationVersion": ".".join(self.git_version.removeprefix("v").split(".")[:2]),
+            "paths": list(PATHS),
+        }
+
+    def _flagz(self) -> dict[str, Any]:
+        return {"flags": {name: str(value) for name, value in sorted(self.flags.items())}}
 
     def _flags(self) -> str:
         lines = "".join(f"{name}={value}\n" for name, value in sorted(self.flags.items()))
