@@ -32,7 +32,6 @@ from kubetrio.transport import Transport
 
 Object = dict[str, Any]
 KUBELET_PORT = 10250
-HOSTNAME_LABEL = "kubernetes.io/hostname"
 SERVICE_LABEL = "kubernetes.io/service-name"
 SCHEMES = ("", "http", "https")
 PATH_SAFE = "$&+,/:;=@"  # what Go's net/url leaves alone in a path, beside letters and digits
@@ -178,9 +177,6 @@ def node_address(node: Object, preferred: Sequence[str]) -> str:
         for each in addresses:
             if each["type"] == wanted:
                 return str(each["address"])
-        label = (node["metadata"].get("labels") or {}).get(HOSTNAME_LABEL)
-        if wanted == "Hostname" and label:
-            return str(label)
     known = " ".join(f"{{{each['type']} {each['address']}}}" for each in addresses)
     text = f"no preferred addresses found; known addresses: [{known}]"
     raise ApiError(500, "", text)
