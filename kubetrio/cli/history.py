@@ -18,6 +18,8 @@ from kubetrio.cli.common import (
     told,
 )
 from kubetrio.flags import parser as flags
+from kubetrio.machinery.lastwriter import writer_of
+from kubetrio.store.model import EventType
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,8 +39,8 @@ def add(parser: flags.Parser) -> None:
     describe(
         parser,
         "List the states of an object that the server still remembers (see --history-window of\n"
-        "kubetrio serve), from its data directory, whether it runs or not. Times are those of the\n"
-        "store's clock, which stands still while no server runs.",
+        "kubetrio serve), from its data directory, whether it runs or not. Who wrote a state is\n"
+        "told where managedFields tell it; of a deletion they do not.",
         EXAMPLES,
     )
     add_object(parser)
@@ -59,14 +61,15 @@ async def _run(options: Namespace) -> int:
     lines = [HEAD]
     async with open_moment(options.data_dir, Env(), options.encryption_provider_config) as moment:
         key = key_of(moment.kinds, options)
+        before: dict[str, Any] | None = None
         for past in moment.revisions_of(key):
             # The oldest state may be older than the floor: it is there, what made it is not told.
             state = await moment.state(key, past)
             when = dt.datetime.fromtimestamp(past.at_ms // 1000, dt.UTC)
-            manager, generation = _told_of(state)
-            verb = VERBS[past.type]
-            time = f"{when:%Y-%m-%dT%H:%M:%SZ}" if past.at_ms else "-"
-            lines.append((str(past.revision), time, verb, manager, generation))
+            time = f"{when:%Y-%m-%dT%H:%M:%SZ}" if past.at_ms else ""
+            manager, generation = _told_of(before, state, past.type, time)
+            lines.append((str(past.revision), time or "-", VERBS[past.type], manager, generation))
+            before = None if past.type is EventType.DELETED else state
     if len(lines) == 1:
         raise Failure(
             f"nothing is known of {options.kind} {options.name}: it is not there, and was not "
@@ -82,11 +85,13 @@ async def _run(options: Namespace) -> int:
     return 0
 
 
-def _told_of(state: dict[str, Any] | None) -> tuple[str, str]:
+def _told_of(
+    before: dict[str, Any] | None, state: dict[str, Any] | None, done: EventType, time: str
+) -> tuple[str, str]:
     """Who wrote a state, as far as it says so, and its generation."""
     if state is None:
         return "(encrypted)", "-"
-    meta = state.get("metadata") or {}
-    fields = [entry for entry in meta.get("managedFields") or () if entry.get("time")]
-    newest: dict[str, Any] = max(fields, key=lambda entry: str(entry["time"]), default={})
-    return str(newest.get("manager") or "-"), str(meta.get("generation") or "-")
+    generation = str((state.get("metadata") or {}).get("generation") or "-")
+    if done is EventType.DELETED:  # what is kept is the last state, which says who wrote that
+        return "-", generation
+    return writer_of(before, state, time, created=done is EventType.CREATED) or "-", generation

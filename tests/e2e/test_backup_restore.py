@@ -145,6 +145,8 @@ def test_history_differences_and_tokens(start_server: Start, tmp_path: Path) -> 
         lines = kubetrio("history", "ConfigMap", "a", *here)[0].splitlines()
         assert [line.split()[2] for line in lines] == ["VERB", "create", "update", "delete"]
         assert lines[1].split()[0] == since
+        managers = [line.split()[3] for line in lines[1:]]
+        assert managers[0] == managers[1] != managers[2] == "-"
     assert "is not known" in kubetrio("diff", "--from", 10**6, *here, code=1)[1]
     assert "no kind" in kubetrio("history", "nothing", "a", *here, code=1)[1]
     token = kubetrio("token", "create", "default/default", "--duration", "10m", *here)[0]

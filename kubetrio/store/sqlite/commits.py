@@ -332,7 +332,7 @@ class Commits:
         flight = self._flight = _Flight(self._take(), writer.revision)
         answers, events = flight.answers, flight.events
         try:
-            writer.begin(self._clock.now_ms())
+            writer.begin(self._clock.now_ms(), int(self._env.now() * 1000))
             for write in flight.batch:
                 if self._space.full and not write.frees:  # it was queued before
                     answers.append(outcome.Error(StoreFull()))

@@ -76,7 +76,7 @@ class Past(NamedTuple):
     Args:
         revision: the revision.
         type: what it did.
-        at_ms: when, by the clock of the store: that of the wall, but for its jumps.
+        at_ms: when, by the wall clock; 0 where a former kubetrio wrote it, which did not note that.
     """
 
     revision: Revision

@@ -148,7 +148,7 @@ class Reader:
         return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
 
     def revisions_of(self, key: str) -> list[tuple[Revision, int, int]]:
-        """Each retained revision of a key, what it did, and when, in milliseconds."""
+        """Each retained revision of a key, what it did, and milliseconds of the wall clock."""
         with self._one_snapshot():
             rows: list[Any] = self._connection.execute(sql.REVISIONS_OF, (key,)).fetchall()
         return rows

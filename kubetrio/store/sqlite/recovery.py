@@ -97,6 +97,7 @@ def open_writer(
                 )
             with contextlib.suppress(apsw.FullError):  # then with the first write
                 writer.mark(clean=False)
+                writer.note_wall_clock(now_ms - (writer.newest_ms or now_ms))
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
         raise damaged(path, error) from error
     except apsw.Error as error:

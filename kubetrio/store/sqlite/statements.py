@@ -6,7 +6,8 @@ Tables
     history    superseded revisions of keys: alive from `rev` up to, not including, `until`.
     lease      revisions whose value has a time to live: when it is over, and where in the value the
                revision stands.  One that is not its key's newest any more means nothing.
-    meta       schema version, compacted revision, whether the last stop was clean.
+    meta       schema version, compacted revision, whether the last stop was clean; and from which
+               revision on the wall clock was how far ahead of the clock that revisions have.
 
 State at revision R of a range is `current` rows with rev <= R, and `history` rows with
 rev <= R < until.  A creation touches two trees, an update or deletion three.  Compaction walks
@@ -73,6 +74,9 @@ RECORD_MIGRATION = "INSERT INTO migration (version, at) VALUES (?, ?)"
 SCHEMA_VERSION_FOUND = "SELECT coalesce(max(version), 0) FROM migration"
 GET_META = "SELECT value FROM meta WHERE name = ?"
 SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+NOTE_WALL_CLOCK = "INSERT OR REPLACE INTO meta (name, value) VALUES (printf('wall:%020d', ?), ?)"
+FORGET_WALL_CLOCKS = """DELETE FROM meta WHERE name >= 'wall:' AND name < (
+        SELECT max(name) FROM meta WHERE name >= 'wall:' AND name <= printf('wall:%020d', ?))"""
 
 BEGIN = "BEGIN IMMEDIATE"
 BEGIN_READING = "BEGIN"
@@ -161,7 +165,9 @@ AGE_PROBE = "SELECT rev, at FROM revision WHERE rev >= ? ORDER BY rev LIMIT 1"
 
 # A data directory looked at from outside (`inspection`): revisions of one key, found without an
 # index on the log, and what the tables say against each other.
-REVISIONS_OF = """SELECT r.rev, r.type, r.at FROM (
+REVISIONS_OF = """SELECT r.rev, r.type, coalesce(r.at + (
+        SELECT value FROM meta WHERE name >= 'wall:' AND name <= printf('wall:%020d', r.rev)
+        ORDER BY name DESC LIMIT 1), 0) FROM (
         SELECT rev FROM current WHERE key = ?1
         UNION SELECT rev FROM history WHERE key = ?1
         UNION SELECT until FROM history WHERE key = ?1

@@ -34,6 +34,7 @@ T = TypeVar("T")
 Wrote = tuple[T, Sequence[Event]]  # what the writer is answered, and what happened
 
 CACHE_KIB = 16384
+NOTED_JUMP_MS = 1000  # by so much the wall clock moved against that of revisions, when it is noted
 
 
 class Writer:
@@ -60,6 +61,7 @@ class Writer:
         self._execute = self.connection.execute
         self.wal_pages = 0
         self._marked = False
+        self._ahead_ms: int | None = None  # as noted; of the wall clock before that of revisions
         with closed_on_failure(self.connection):
             self.revision: Revision = self._execute(sql.HEAD).get
             self.compacted: Revision = self._execute(sql.GET_META, ("compacted",)).get
@@ -70,12 +72,27 @@ class Writer:
         self.wal_pages = pages
         return apsw.SQLITE_OK
 
-    def begin(self, now_ms: int) -> None:
-        """Open a transaction whose writes carry a time (`Clock`) that never goes back."""
+    def begin(self, now_ms: int, wall_ms: int | None = None) -> None:
+        """Open a transaction whose writes carry a time (`Clock`) that never goes back.
+
+        Args:
+            now_ms: that time.
+            wall_ms: the wall clock, None where nothing is written for the first time.
+        """
         self.newest_ms = max(self.newest_ms, now_ms)
         self._enter()
         if not self._marked:  # there was no room for it when the file was opened
             self._execute(sql.SET_META, ("clean", 0))
+        if wall_ms is not None:
+            ahead_ms = wall_ms - self.newest_ms
+            if self._ahead_ms is None or abs(ahead_ms - self._ahead_ms) > NOTED_JUMP_MS:
+                self.note_wall_clock(ahead_ms)
+
+    def note_wall_clock(self, ahead_ms: int) -> None:
+        """Note by how much the wall clock is ahead of the times of the revisions that follow."""
+        self._execute(sql.FORGET_WALL_CLOCKS, (self.compacted,))
+        self._execute(sql.NOTE_WALL_CLOCK, (self.revision + 1, ahead_ms))
+        self._ahead_ms = ahead_ms
 
     def commit(self) -> None:
         """Put the open transaction into the log."""
@@ -87,6 +104,7 @@ class Writer:
         with contextlib.suppress(apsw.Error):  # SQLite may have rolled back by itself
             self._undo()
         self.revision = revision
+        self._ahead_ms = None
 
     # ------------------------------------------------------------------ what a journal changes
 

@@ -15,6 +15,7 @@ from kubetrio.env import Env, seeded
 from kubetrio.store.model import Stamped
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.database import FILE_NAME
+from kubetrio.store.sqlite.inspection import Snapshot
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import SqliteStore
 from kubetrio.store.sqlite.settings import StoreConfig
@@ -180,3 +181,47 @@ async def test_a_clock_that_is_set_in_the_middle_of_anything_changes_nothing(
         wall.left, wall.later = number, (YEAR_S, -YEAR_S, -NOW)[number % 3]
         assert await two_lives(tmp_path / str(number), wall) == expected
         assert wall.ahead
+
+
+async def test_what_is_said_of_a_revision_is_the_time_at_which_it_was_written(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Whether the server stood still for a year before, or its clock was set meanwhile."""
+    wall, made = Wall(), list[int]()
+
+    async def write(store: SqliteStore) -> None:
+        await churn(store, 1)
+        made.append(int((NOW + wall.ahead + trio.current_time() - wall.begun) * 1000))
+
+    async with open_store(tmp_path, CONFIG, wall.env()) as store:
+        await write(store)
+        wall.ahead = 500.0
+        await trio.sleep(3)
+        await write(store)
+    wall.ahead = YEAR_S
+    async with open_store(tmp_path, CONFIG, wall.env()) as store:
+        await trio.sleep(10)
+        await write(store)
+        wall.ahead = -YEAR_S
+        await write(store)
+        await write(store)
+    found = Snapshot(tmp_path / FILE_NAME)
+    times = [past.at_ms for past in found.revisions_of("k")]
+    found.close()
+    assert all(abs(told - true) < 1500 for told, true in zip(times, made, strict=True)), (
+        times,
+        made,
+    )
+
+
+async def test_notes_of_the_wall_clock_go_with_the_history_that_they_are_of(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """A store that is started ten thousand times keeps a few."""
+    for _ in range(5):
+        async with open_store(tmp_path, CONFIG, Wall().env()) as store:
+            await churn(store, 2)
+            await store.compact(store.revision)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as file:
+        count = file.execute("SELECT count(*) FROM meta WHERE name LIKE 'wall:%'").fetchone()[0]
+    assert count <= 2

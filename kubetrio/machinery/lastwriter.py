@@ -1,0 +1,101 @@
+"""Who wrote a revision of an object, as far as ``managedFields`` tells.
+
+A write that changes fields dates the entry of its manager; what it takes from other managers goes
+from their entries, which keep their time.  So the writer's entry is new, dated later, or has fields
+that it had not; or, when a manager writes again within a second, it is dated by that second and
+owns a field that changed.  Writes that change no owned field (a deletion that waits for
+finalizers, a field that is removed) name nobody.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+Json = dict[str, Any]
+KEYS = ("manager", "operation", "apiVersion", "subresource")
+SLACK_S = 1
+"""A write is dated before it waits for its transaction."""
+
+
+def writer_of(before: Json | None, after: Json, at: str, *, created: bool = False) -> str:
+    """Name the manager that wrote a state, or nobody: an empty text.
+
+    Args:
+        before: the state that was replaced; None where it is not kept or there was none.
+        after: the state.
+        at: when it was written, in RFC 3339 with seconds.
+        created: whether it is the first state.
+    """
+    entries = _entries(after)
+    if before is None:
+        found = [entry for entry in entries.values() if created or _near(entry, at)]
+    else:
+        known = _entries(before)
+        found = [entry for key, entry in entries.items() if _wrote(known.get(key), entry)] or [
+            entry
+            for entry in entries.values()
+            if _near(entry, at) and _owns_change(entry.get("fieldsV1"), before, after)
+        ]
+    names = {str(entry.get("manager") or "") for entry in found}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _entries(state: Mapping[str, Any]) -> dict[tuple[Any, ...], Json]:
+    found = (state.get("metadata") or {}).get("managedFields") or ()
+    return {tuple(entry.get(key) for key in KEYS): entry for entry in found}
+
+
+def _near(entry: Json, at: str) -> bool:
+    """Whether an entry is dated by the second of a write, or the one before."""
+    time = str(entry.get("time") or "")
+    if not time or not at:
+        return False
+    behind = dt.datetime.fromisoformat(at) - dt.datetime.fromisoformat(time)
+    return abs(behind.total_seconds()) <= SLACK_S
+
+
+def _wrote(known: Json | None, entry: Json) -> bool:
+    if known is None:
+        return True
+    if str(entry.get("time") or "") != str(known.get("time") or ""):
+        return True
+    return _has_more(entry.get("fieldsV1") or {}, known.get("fieldsV1") or {})
+
+
+def _has_more(fields: Json, known: Json) -> bool:
+    """Whether a set of fields has one that another has not."""
+    return any(name not in known or _has_more(below, known[name]) for name, below in fields.items())
+
+
+def _owns_change(fields: Json | None, before: Any, after: Any) -> bool:
+    """Whether one of some owned fields differs between two states."""
+    for name, below in (fields or {}).items():
+        kind, _, text = name.partition(":")
+        old, new = _member(kind, text, before), _member(kind, text, after)
+        if old == new:
+            continue
+        if not below or not isinstance(new, dict | list) or _owns_change(below, old, new):
+            return True
+    return False
+
+
+def _member(kind: str, text: str, value: Any) -> Any:
+    """What a path element of ``fieldsV1`` means in a value; None where it has no such member."""
+    if kind == "f":
+        return value.get(text) if isinstance(value, dict) else None
+    if not text or not isinstance(value, list):
+        return None  # "." is the member itself, whose content is below
+    wanted = orjson.loads(text)
+    if kind == "k":
+        for item in value:
+            if isinstance(item, dict) and wanted.items() <= item.items():
+                return item
+    elif kind == "v":
+        return wanted if wanted in value else None
+    elif kind == "i" and wanted < len(value):
+        return value[wanted]
+    return None
