@@ -280,6 +280,10 @@ async def encrypted(encryption: Encryption | None, store: Store, env: Env) -> As
     elif noted := await noted_folders(store):
         from kubetrio.encryption.control import guarded
 
+        log.warning(
+            "encrypted objects are answered with 500: there is no --encryption-provider-config",
+            folders=",".join(sorted(noted)),
+        )
         yield guarded(store, env, noted)
     else:
         yield store

@@ -1,4 +1,4 @@
-"""Make one executable file that holds the whole server: ``python singlefile/build.py kubetrio``.
+"""Make one executable file that holds the whole server: ``python singlefile/build.py``.
 
 It makes an environment of its own with the versions of ``constraints.txt``, has PyInstaller collect
 what the server needs (with the hook in ``kubetrio/_pyinstaller``), and puts that behind a small
@@ -51,13 +51,22 @@ DROPPED_MODULES = ("_codecs_", "readline", "_curses", "_dbm", "_gdbm", "_tkinter
 def main() -> int:
     """Build; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("output", type=Path, help="the file to make")
+    parser.add_argument(
+        "output",
+        type=Path,
+        nargs="?",
+        default=ROOT / "dist" / "kubetrio",
+        help="the file to make (default: dist/kubetrio in the checkout)",
+    )
     parser.add_argument("--python", default=sys.executable, help="interpreter that it will hold")
     parser.add_argument("--extras", default="", help="extras of the package, such as cbor,cel,kms")
     parser.add_argument(
         "--environment", type=Path, help="one that has everything; made if not given"
     )
     options = parser.parse_args()
+    problem = unwritable(options.output)
+    if problem:
+        parser.error(problem)
     with tempfile.TemporaryDirectory(prefix="kubetrio-single-file-") as scratch:
         work = Path(scratch)
         python = options.environment and options.environment.absolute() / "bin" / "python"
@@ -67,6 +76,19 @@ def main() -> int:
         key = write(options.output, launcher, folder)
     print(f"{options.output}: {options.output.stat().st_size:,} bytes, {key}")
     return 0
+
+
+def unwritable(output: Path) -> str:
+    """Why a file cannot be made, before minutes are spent on its content; empty if it can."""
+    if output.is_dir():
+        return f"{output} is a directory: name the file to make, such as dist/kubetrio"
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output.parent):
+            pass
+    except OSError as error:
+        return f"cannot make {output}: {error.strerror}"
+    return ""
 
 
 def environment(path: Path, python: str, extras: str) -> Path:

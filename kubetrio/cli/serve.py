@@ -226,7 +226,8 @@ def _say(problem: BaseException) -> None:
     text = str(problem)
     if isinstance(problem, OSError) and problem.strerror:
         text = f"{problem.strerror}: {problem.filename}" if problem.filename else problem.strerror
-    print(f"kubetrio: {text}", file=sys.stderr)
+    # One line: it is the last one of what a detached server says.
+    print("kubetrio:", *text.split(), file=sys.stderr)
 
 
 async def _serve(start: Start) -> None:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   kubetrio token create default/robot
   kubetrio token create robot -n default --duration 10m --audience vault
-  kubectl --token "$(kubetrio token create robot)" get pods
+  kubectl --kubeconfig /dev/null --server https://127.0.0.1:6443 \\
+    --certificate-authority kubetrio-data/pki/ca.crt \\
+    --token "$(kubetrio token create robot)" auth whoami
+Not with the administrator's kubeconfig: its certificate decides who you are, whatever the token.
 """
 
 

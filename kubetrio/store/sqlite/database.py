@@ -25,6 +25,7 @@ from kubetrio.store.sqlite.sync import sync_directory
 
 FILE_NAME = "kubetrio.db"
 BUSY_TIMEOUT_MS = 5000
+MOST_TOLD = 200  # characters of what is wrong with a file; kubetrio verify tells all
 PAGE_BYTES = 4096
 
 
@@ -187,4 +188,7 @@ def unusable(path: Path, to_be: str, error: apsw.Error) -> DatabaseUnusable:
 
 def damaged(path: Path, why: object) -> DatabaseUnusable:
     """What is said of a file that cannot be read."""
-    return DatabaseUnusable(f"{path} is damaged ({why}): restore a backup or move it away")
+    told = " ".join(str(why).split())  # SQLite's checks tell it in several lines
+    if len(told) > MOST_TOLD:
+        told = told[:MOST_TOLD].rsplit(" ", 1)[0] + " ..."
+    return DatabaseUnusable(f"{path} is damaged ({told}): restore a backup or move it away")

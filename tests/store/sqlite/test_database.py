@@ -125,8 +125,10 @@ def test_damage_is_found_after_an_unclean_stop(path: Path) -> None:
     writer.abandon()
     size = path.stat().st_size // PAGE
     content = damage(path, range(size - 3, size - 1))
-    with pytest.raises(DatabaseUnusable, match=r"is damaged .*restore a backup"):
+    with pytest.raises(DatabaseUnusable, match=r"is damaged .*restore a backup") as error:
         open_writer(path)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 300 + len(str(path))
     assert path.read_bytes() == content
 
 
