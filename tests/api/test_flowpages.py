@@ -83,6 +83,15 @@ async def test_the_page_says_who_is_exempt() -> None:
     assert "exempt" in note
 
 
+async def test_a_queue_shows_that_it_executes_over_what_waits_in_it() -> None:
+    """The fill is a child of the box, so a frame of the box itself would be under it."""
+    async with open_api() as server, server.connect() as client:
+        page = (await client.request("GET", f"{ROOT}/")).body.decode()
+    rules = page[page.index("<style>") : page.index("</style>")]
+    assert ".queues i.run::after" in rules
+    assert ".queues i.run {" not in rules
+
+
 async def test_dumps() -> None:
     """Columns are kube-apiserver's; the request that asks is in the dump."""
     async with open_api() as server, server.connect() as client:
