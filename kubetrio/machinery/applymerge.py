@@ -13,7 +13,7 @@ from typing import Any
 from kubetrio.machinery import fieldpath
 from kubetrio.machinery.applyvalues import TypedError, form_of, is_leaf, step_of
 from kubetrio.machinery.fieldset import FieldSet, Node, is_member
-from kubetrio.machinery.typeschema import TypeSchema
+from kubetrio.machinery.typeschema import TypeKind, TypeSchema
 
 Json = dict[str, Any]
 
@@ -111,7 +111,7 @@ def _by_step(items: list[Any], schema: TypeSchema) -> dict[str, Any]:
 
 
 def without(value: Json, fields: FieldSet, schema: TypeSchema) -> Json:
-    """An object less these fields and what is below them; parts that get empty become null.
+    """An object less these fields and what is below them; parts that get empty stay, as empty ones.
 
     Args:
         value: the object.
@@ -120,15 +120,15 @@ def without(value: Json, fields: FieldSet, schema: TypeSchema) -> Json:
     """
     if not fields:
         return value
-    rest: Json | None = _without(value, fields.root, schema)
-    return rest or {}
+    rest: Json = _without(value, fields.root, schema)
+    return rest
 
 
 def _without(value: Any, node: Node, schema: TypeSchema) -> Any:
     if not isinstance(value, dict | list):
         return value
     if is_leaf(value, schema):
-        return None
+        return value if schema.kind is TypeKind.SCALAR else type(value)()
     if isinstance(value, dict):
         members: Json = {}
         for name, member in value.items():
@@ -138,7 +138,7 @@ def _without(value: Any, node: Node, schema: TypeSchema) -> Any:
             elif not is_member(gone):
                 inner = schema.member(name)
                 members[name] = member if inner is None else _without(member, gone, inner)
-        return members or None
+        return members
     items = []
     element = schema.element
     for item in value:
@@ -147,4 +147,4 @@ def _without(value: Any, node: Node, schema: TypeSchema) -> Any:
             items.append(item)
         elif not is_member(gone):
             items.append(item if element is None else _without(item, gone, element))
-    return items or None
+    return items

@@ -183,8 +183,8 @@ def field_set(value: Any, schema: TypeSchema) -> FieldSet:
     """The fields that an applied object claims.
 
     Scalars, atomic values, null and empty maps, members that are not declared one by one, list
-    items; not the declared objects and lists around them.  Items that occur twice count as one, and
-    nothing in them.
+    items; not the declared objects and lists around them, even if nothing in them is claimed.
+    Items that occur twice count as one, and nothing in them.
 
     Raises:
         TypedError: a list item has no key.
@@ -226,7 +226,9 @@ def _claimed_members(value: Json, schema: TypeSchema) -> Node:
         if member == [] and declared and inner.kind is TypeKind.LIST and not inner.atomic:
             continue  # of such a list its items are owned, and here there are none
         node = _claimed(member, inner)
-        if declared is None and node:
-            node = {SELF: LEAF, **node}
+        if declared is None:
+            node = {SELF: LEAF, **node} if node else LEAF
+        elif not node and node is not LEAF:
+            continue  # nothing in it is claimed: empty lists, and objects of such
         out["f:" + name] = node
     return out

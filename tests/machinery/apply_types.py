@@ -17,6 +17,14 @@ PORT = TypeSchema(
     kind=TypeKind.MAP,
     load_fields=lambda: {"port": NUMBER, "protocol": PROTOCOL, "name": STRING},
 )
+DEEP = TypeSchema(
+    kind=TypeKind.MAP,
+    load_fields=lambda: {
+        "sets": TypeSchema(kind=TypeKind.LIST, list_type="set", load_element=lambda: STRING),
+        "map": STRINGS,
+        "text": STRING,
+    },
+)
 ROOT = TypeSchema(
     kind=TypeKind.MAP,
     load_fields=lambda: {
@@ -25,6 +33,9 @@ ROOT = TypeSchema(
         "metadata": TypeSchema(
             kind=TypeKind.MAP,
             load_fields=lambda: {"name": STRING, "annotations": STRINGS, "labels": STRINGS},
+        ),
+        "spec": TypeSchema(
+            kind=TypeKind.MAP, load_fields=lambda: {"labels": STRINGS, "deep": DEEP}
         ),
         "data": STRINGS,
         "count": NUMBER,

@@ -43,6 +43,14 @@ def test_an_empty_list_of_items_is_nobodys():
     assert fields({"items": [], "data": {"a": "1"}}) == {"f:data": {"f:a": {}}}
 
 
+def test_a_struct_of_empty_lists_is_nobodys():
+    """Of a declared object its members are owned, and here there is none."""
+    assert fields({"spec": {"deep": {"sets": []}}, "data": {"a": "1"}}) == {
+        "f:data": {"f:a": {}}
+    }
+    assert fields({"spec": {"deep": {}}}) == {"f:spec": {"f:deep": {}}}
+
+
 def test_undeclared_parts_are_deduced():
     """Where nothing is declared, members are claimed one by one, lists as a whole."""
     assert fields({"any": {"m": {"x": 1}, "l": [{"y": 1}]}}) == {
