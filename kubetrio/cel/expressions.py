@@ -32,7 +32,7 @@ from kubetrio.cel.declarations import (
 from kubetrio.cel.engine import engine, extensions
 from kubetrio.cel.escaping import unescape_members
 from kubetrio.cel.macros import DECLARED, loop_variables
-from kubetrio.cel.messages import ADMISSION, base_pool, pool_with
+from kubetrio.cel.messages import ADMISSION, Descriptors, base_pool
 from kubetrio.cel.rewriting import rewritten
 from kubetrio.cel.syntax import Node, kind_of, read, walk
 
@@ -198,7 +198,7 @@ def _environment(
                 found[f"variables.{name}"] = types.of[name]
     pool = base_pool()
     if structs:
-        pool = pool_with({**ADMISSION, **{name: dict(fields) for name, fields in structs}})
+        pool = Descriptors({**ADMISSION, **{name: dict(fields) for name, fields in structs}})
     return new_environment(pool, found, optionals, patches=patches)
 
 

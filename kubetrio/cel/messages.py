@@ -9,6 +9,7 @@ Source: ``AdmissionRequest`` and ``Namespace`` as documented for admission polic
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -111,22 +112,50 @@ ADMISSION: Types = {
 
 _SCALARS = {"int": 3, "uint": 4, "double": 1, "bool": 8, "string": 9, "bytes": 12}
 _STANDARD = (struct_pb2, timestamp_pb2, duration_pb2, wrappers_pb2, any_pb2, empty_pb2)
+_RESERVED_NUMBERS = range(19_000, 20_000)  # of fields, by protobuf itself
+_MOST_FIELDS = 65_535
 
 
-def _add_field(message: Any, full_name: str, name: str, kind: str) -> None:
+def _entry_name(field: str) -> str:
+    """The name that protobuf prescribes for the entries of a map.
+
+    Two members (``nestBox`` and ``nest_box``) can have one such name, and a member can be called
+    like the entries of another.
+    """
+    return "".join(f"{word[:1].upper()}{word[1:]}" for word in field.split("_")) + "Entry"
+
+
+def _add_field(message: Any, full_name: str, name: str, kind: str, taken: set[str]) -> None:
     """Declare a field: a scalar, ``dyn``, a message, a list of those or a map from strings.
 
+    Args:
+        message: the descriptor of the message; changed.
+        full_name: of the message.
+        name: of the field.
+        kind: its type.
+        taken: names that entries of maps cannot have; changed.  A map without entries of its own
+            is one of any values.
+
     Lists and maps in one another are nothing that a field can be: what is inside is ``dyn``.
+    A field beyond the most that a message can have is left out, and so cannot be named.
     """
-    field = message.field.add(name=name, number=len(message.field) + 1, label=1)
+    number = len(message.field) + 1
+    if number > _MOST_FIELDS:
+        return
+    if number >= _RESERVED_NUMBERS.start:
+        number += len(_RESERVED_NUMBERS)
+    field = message.field.add(name=name, number=number, label=1)
     if kind.startswith("map<"):
         inside = kind[len("map<") : -1].removeprefix("string,")
-        # the name is prescribed: that of the field, with capitals instead of underscores
-        words = "".join(f"{word[:1].upper()}{word[1:]}" for word in name.split("_"))
-        entry = message.nested_type.add(name=f"{words}Entry")
+        entry_name = _entry_name(name)
+        if entry_name in taken:
+            field.type, field.type_name = 11, ".google.protobuf.Struct"
+            return
+        taken.add(entry_name)
+        entry = message.nested_type.add(name=entry_name)
         entry.options.map_entry = True
-        _add_field(entry, "", "key", "string")
-        _add_field(entry, "", "value", _simple(inside))
+        _add_field(entry, "", "key", "string", set())
+        _add_field(entry, "", "value", _simple(inside), set())
         field.label, field.type, field.type_name = 3, 11, f".{full_name}.{entry.name}"
         return
     if kind.startswith("list<"):
@@ -151,15 +180,8 @@ def _file(package: str, earlier: Iterable[Any]) -> Any:
     return file
 
 
-def pool_with(types: Types) -> Any:
-    """A pool of descriptors with the standard messages, the opaque ones and others.
-
-    Args:
-        types: the others; a name may nest (``Object.spec``).
-    """
-    pool = descriptor_pool.DescriptorPool()
-    for module in _STANDARD:
-        pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
+def _files(types: Types) -> list[Any]:
+    """Descriptors of the opaque messages and of others, those first that others depend on."""
     every = {**{name: {HIDDEN: "string"} for name in OPAQUE}, **types}
     files: dict[str, Any] = {}
     made: dict[str, Any] = {}
@@ -171,17 +193,80 @@ def pool_with(types: Types) -> Any:
             if parent not in files:
                 files[parent] = _file(parent, files.values())
             message = made[full_name] = files[parent].message_type.add(name=name)
+        # No message here is written as JSON, so two fields may well have one name there.
+        message.options.deprecated_legacy_json_field_conflicts = True
+        taken = set(every[full_name])
         for field, kind in every[full_name].items():
-            _add_field(message, full_name, field, kind)
-    for file in files.values():
-        pool.Add(file)
-    return pool
+            _add_field(message, full_name, field, kind, taken)
+    return list(files.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Serialized:
+    """A file of descriptors as the engine reads it.
+
+    Args:
+        serialized_pb: a ``FileDescriptorProto``.
+    """
+
+    serialized_pb: bytes
+
+
+class Descriptors:
+    """The standard messages, the opaque ones and others, for the type checker.
+
+    The engine asks a pool for files alone, and this is what it asks.  Python's own pool lays out
+    each message as well, which costs as much again and has limits: 64 KiB for one message.
+
+    Args:
+        types: the others; a name may nest (``Object.spec``).
+    """
+
+    def __init__(self, types: Types) -> None:
+        self._files: dict[str, _Serialized] = {}
+        self._symbols: dict[str, _Serialized] = {}
+        for module in _STANDARD:
+            file = descriptor_pb2.FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
+            self._add(file, f"{file.package}.")
+        for file in _files(types):
+            self._add(file, f"{file.package}." if file.package else "")
+
+    def _add(self, file: Any, prefix: str) -> None:
+        found = self._files[file.name] = _Serialized(file.SerializeToString())
+        for symbol in (*file.message_type, *file.enum_type):
+            self._symbols[prefix + symbol.name] = found
+
+    def FindFileByName(self, name: str) -> _Serialized:  # noqa: N802  (protobuf's name)
+        """The file of a name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self._files[name]
+
+    def FindFileContainingSymbol(self, symbol: str) -> _Serialized:  # noqa: N802  (protobuf's name)
+        """The file with a message, an enumeration, or something in one.
+
+        Raises:
+            KeyError: there is none.
+        """
+        name = symbol
+        while name not in self._symbols:
+            name = name.rpartition(".")[0]
+            if not name:
+                raise KeyError(symbol)
+        return self._symbols[name]
 
 
 @cache
 def base_pool() -> Any:
-    """The pool of everything that admission knows."""
-    return pool_with(ADMISSION)
+    """The pool of everything that admission knows; its messages can be made."""
+    pool = descriptor_pool.DescriptorPool()
+    for module in _STANDARD:
+        pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
+    for file in _files(ADMISSION):
+        pool.Add(file)
+    return pool
 
 
 @cache

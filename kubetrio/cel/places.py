@@ -17,7 +17,7 @@ from kubetrio.cel.engine import engine
 from kubetrio.cel.expressions import Checked, checked_as, checked_tree, new_environment, parse
 from kubetrio.cel.inference import Kinds
 from kubetrio.cel.macros import loop_variables
-from kubetrio.cel.messages import pool_with
+from kubetrio.cel.messages import Descriptors
 from kubetrio.cel.ranges import Range
 from kubetrio.cel.sizes import Sized
 from kubetrio.cel.syntax import names
@@ -84,7 +84,7 @@ class Compiling:
             found[_self(at)] = found[_old_self(at, optional=False)] = cel.Type(place.kind)
             if place.optional_old:
                 optionals[_old_self(at, optional=True)] = f"{OPTIONAL}<{place.kind}>"
-        self._pool, self._messages = pool_with(messages), messages
+        self._pool, self._messages = Descriptors(messages), messages
         self._kinds = {
             name: place.kind
             for at, place in enumerate(places)

@@ -20,7 +20,7 @@ from kubetrio.cel.expressions import (
     parse,
 )
 from kubetrio.cel.macros import loop_variables
-from kubetrio.cel.messages import ADMISSION, pool_with
+from kubetrio.cel.messages import ADMISSION, Descriptors
 from kubetrio.cel.schemas import DYN, FORMATS, SCALARS
 
 Schema = Mapping[str, Any]
@@ -99,7 +99,7 @@ class TypedChecks:
     ) -> None:
         scope = admission_scope(params=bool(params), authorizer=True, composed=True, patches=False)
         cel = engine()
-        self._pool = pool_with({**ADMISSION, **types.messages})
+        self._pool = Descriptors({**ADMISSION, **types.messages})
         own = {"object": kind, "oldObject": kind, "params": params}
         self._names = {name: cel.Type(own.get(name) or seen) for name, seen in scope.names}
         self._names["variables"] = cel.Type("kubernetes.variables")

@@ -173,3 +173,19 @@ def test_places_have_their_own_self() -> None:
 def test_escaped_names(name: str, wanted: str) -> None:
     """Names that are no identifiers have another in expressions, or none."""
     assert escaped(name) == wanted
+
+
+def test_members_with_one_json_name() -> None:
+    """Types do not depend on the names that protobuf gives members in JSON."""
+    words = {"type": "object", "additionalProperties": TEXT}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"nestBox": TEXT, "nest_box": {"type": "integer"}, "aB": words, "a_b": words},
+        "x-kubernetes-validations": [
+            {"rule": "self.nestBox == 'x' && self.nest_box > 1"},
+            {"rule": "self.aB['x'] == self.a_b['x']"},
+            {"rule": "self.nest_box == 'x'"},
+        ],
+    }
+    [found] = [one for one in rule_problems(schema) if not one.too_dear]
+    assert found.index == 2
