@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 
 from kubetrio.machinery.applymerge import merge, without
-from kubetrio.machinery.applyvalues import field_set
+from kubetrio.machinery.applyvalues import TypedError, field_set
 from kubetrio.machinery.fieldpath import path_text
 from kubetrio.machinery.fieldset import EMPTY, SELF, FieldSet, Node, is_member
 from kubetrio.machinery.ownership import (
@@ -20,6 +20,7 @@ from kubetrio.machinery.ownership import (
     UPDATE,
     ApplyConflict,
     Conflict,
+    ConversionError,
     Manager,
     Owned,
     Owners,
@@ -60,6 +61,7 @@ def apply(
 
     Raises:
         ApplyConflict: others own what would change, and it is not forced.
+        ConversionError: an object cannot be had in the version of an owner.
         TypedError: the live object has a list with an item without a key.
     """
     before = reconcile(owners, live, rules)
@@ -75,7 +77,10 @@ def apply(
         # The name and its like are never owned, and yet claimed by whoever sends them: without
         # that, giving up the last label would take all of metadata along.
         asking = {**now, manager: now[manager]._replace(fields=sent)}
-        merged = _prune(merged, asking, manager, last, rules)
+        try:
+            merged = _prune(merged, asking, manager, last, rules)
+        except ConversionError as error:
+            raise ConversionError(f"failed to prune fields: {error}") from error
     after, _ = transfer(now, manager, live, merged, rules=rules, force=force)
     if merged.value == live.value:
         merged = live
@@ -87,36 +92,58 @@ def _prune(merged: Typed, owners: Owners, manager: Manager, last: Owned, rules: 
     claimed = owners[manager]
     if last.api_version == claimed.api_version and not last.fields.difference(claimed.fields):
         return merged
-    then = rules.at(merged, last.api_version)
+    at_last = "failed to convert {} object to last applied version"
+    then = _at(merged, last.api_version, rules, at_last.format("merged"))
     if then is None:
         return merged
     schema = then.schema
     gone = _named(last.fields, schema)
     pruned = then._replace(value=without(then.value, gone, schema))
-    pruned = _give_back(then, pruned, owners, rules)
-    # Only what the manager owned may go: what is in it and nobody's stays.
-    kept = _named(_fields_of(pruned), schema)
-    missing = _named(_fields_of(then), schema).difference(kept).intersection(gone)
-    pruned = then._replace(value=without(then.value, missing, schema))
-    return rules.at(pruned, claimed.api_version) or merged
+    given_back = _at(
+        _give_back(then, pruned, owners, rules),
+        last.api_version,
+        rules,
+        f"failed add back dangling items: {at_last.format('pruned')}",
+    )
+    if given_back is not None:
+        # Only what the manager owned may go: what is in it and nobody's stays.
+        kept = _named(_fields_of(given_back), schema)
+        missing = _named(_fields_of(then), schema).difference(kept).intersection(gone)
+        then = then._replace(value=without(then.value, missing, schema))
+    return _at(then, claimed.api_version, rules) or merged
+
+
+def _at(typed: Typed, api_version: str, rules: Rules, why: str = "") -> Typed | None:
+    """An object in a version, None where that is not served.
+
+    Raises:
+        ConversionError: it cannot be had in it; the text begins with `why`.
+    """
+    try:
+        return rules.at(typed, api_version)
+    except TypedError as error:
+        raise ConversionError(f"{why}: {error}" if why else str(error)) from error
 
 
 def _give_back(merged: Typed, pruned: Typed, owners: Owners, rules: Rules) -> Typed:
-    """Put back what somebody owns, version by version, that of the pruned object first."""
+    """Put back what somebody owns, version by version, that of the pruned object first.
+
+    Both objects go on from one version to the next, so that what is put back in one of them is
+    there in all that follow; what comes back is in the last of them.
+    """
     owned: dict[str, FieldSet] = {merged.api_version: EMPTY}
     for each in owners.values():
         owned[each.api_version] = owned.get(each.api_version, EMPTY).union(each.fields)
-    home = merged.api_version
+    failed = "failed add back owned items: failed to convert {} object at version {}"
     for version, fields in owned.items():
-        whole, part = rules.at(merged, version), rules.at(pruned, version)
+        whole = _at(merged, version, rules, failed.format("merged", version))
+        part = _at(pruned, version, rules, failed.format("pruned", version))
         if whole is None or part is None:
             continue
         schema = whole.schema
         kept = _named(_fields_of(part), schema).union(_named(fields, schema))
         gone = _named(_fields_of(whole), schema).difference(kept)
-        back = rules.at(whole._replace(value=without(whole.value, gone, schema)), home)
-        if back is not None:
-            pruned = back
+        merged, pruned = whole, whole._replace(value=without(whole.value, gone, schema))
     return pruned
 
 

@@ -153,17 +153,27 @@ class Rules:
     Args:
         convert: between versions of the kind.
         keep: filter of the fields that can be owned through this (sub)resource.
+        kept_in: versions in which changes are filtered too when others lose what they owned; None
+            for all of them.
     """
 
     convert: Convert = no_conversion
     keep: FieldFilter = all_fields
+    kept_in: frozenset[str] | None = None
 
     def at(self, typed: Typed, api_version: str) -> Typed | None:
-        """An object in a version, or None where that version is not served."""
+        """An object in a version, or None where that version is not served.
+
+        Raises:
+            TypedError: it cannot be converted, or holds what the schema there does not have.
+        """
         if typed.api_version == api_version:
             return typed
         converted = self.convert(typed.value, api_version)
-        return None if converted is None else Typed(*converted, api_version)
+        if converted is None:
+            return None
+        validate(*converted)
+        return Typed(*converted, api_version)
 
 
 ONE_VERSION = Rules()
@@ -222,6 +232,8 @@ def _changes(old: Typed, new: Typed, rules: Rules) -> Comparison:
     found = compare(old.value, new.value, old.schema)
     if not found or rules.keep is all_fields:
         return found
+    if rules.kept_in is not None and old.api_version not in rules.kept_in:
+        return found
     return Comparison(
         rules.keep(found.added), rules.keep(found.modified), rules.keep(found.removed)
     )
@@ -236,14 +248,10 @@ def _changes_at(api_version: str, old: Typed, new: Typed, rules: Rules) -> Compa
 
 
 def _fitting(api_version: str, typed: Typed, which: str, rules: Rules) -> Typed | None:
-    """An object in a version, whose schema has all that is in it."""
-    found = rules.at(typed, api_version)
-    if found is not None:
-        try:
-            validate(found.value, found.schema)
-        except TypedError as error:
-            raise ConversionError(f"failed to convert {which} object: {error}") from error
-    return found
+    try:
+        return rules.at(typed, api_version)
+    except TypedError as error:
+        raise ConversionError(f"failed to convert {which} object: {error}") from error
 
 
 def track_update(
@@ -284,13 +292,19 @@ def reconcile(owners: Owners, typed: Typed, rules: Rules) -> dict[Manager, Owned
 
     Where a type became atomic after fields in it were taken, their owner owns it as a whole.  An
     owner in a version that is not served any more is left alone.
+
+    Raises:
+        ConversionError: the object cannot be had in the version of an owner.
     """
     out: dict[Manager, Owned] = {}
     schemas: dict[str, TypeSchema | None] = {}
     for manager, owned in owners.items():
         version = owned.api_version
         if version not in schemas:
-            found = rules.at(typed, version)
+            try:
+                found = rules.at(typed, version)
+            except TypedError as error:
+                raise ConversionError(str(error)) from error
             schemas[version] = None if found is None else found.schema
         schema = schemas[version]
         if schema is not None and owned.fields.fits is not schema:

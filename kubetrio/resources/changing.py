@@ -1,9 +1,9 @@
-"""Changes of an object in a client's version, as changes of what is stored.
+"""Changes of an object in a client's version, as changes of what writes work on.
 
-What a write makes of an object is a synchronous function in the version of the client.  Where that
-is not the stored one, a conversion stands before and after it, which may have to be waited for.  So
-may what the function finds out it needs, when fields are owned in other versions: then it is called
-again, with that.
+What a write makes of an object is a synchronous function in the version of the client.  Where
+admission and rules work in another one (`Kind.hub`), a conversion stands before and after it, which
+may have to be waited for.  So may what the function finds out it needs, when fields are owned in
+other versions: then it is called again, with that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any, TypeVarTuple
 
 from kubetrio.resources.conversion import from_stored, to_stored
 from kubetrio.resources.fieldmanager import FieldManager, Unconverted
-from kubetrio.resources.isolation import count_generation
 from kubetrio.resources.lifecycle import Change
 from kubetrio.resources.writes import Work
 from kubetrio.schema.kind import Kind
@@ -22,10 +21,10 @@ Object = dict[str, Any]
 Args = TypeVarTuple("Args")
 
 
-async def stored_result(
+async def hub_result(
     kind: Kind, fields: FieldManager, work: Work, make: Callable[[*Args], Object], *args: *Args
 ) -> Object:
-    """What a function makes, in the version that is stored.
+    """What a function makes, in the version in which writes work.
 
     Args:
         kind: in the version of the client.
@@ -44,42 +43,32 @@ async def stored_result(
             break
         except Unconverted as missing:
             await fields.learn(missing)
-    if kind.stored is kind:
+    if kind.hub is kind:
         return new
-    if kind.waiting is None:
+    if kind.converter is None:
         return await work(kind.to_stored, new)
     return await to_stored(kind, new)
 
 
-def stored_change(
+def hub_change(
     kind: Kind, fields: FieldManager, work: Work, make: Callable[[Object | None], Object]
 ) -> Change:
-    """The change of a stored object that a write makes, for `Lifecycle.update`.
+    """The change that a write makes of an object, for `Lifecycle.update`.
 
     Args:
         kind: in the version of the client.
         fields: what `make` notes owners with.
         work: runs what works over large objects.
         make: gives the new object of the one that is there (None when there is none); otherwise as
-            for `stored_result`.
+            for `hub_result`.
     """
 
-    async def change(stored: Object | None) -> Object:
-        if stored is None:
-            old = None
-        elif kind.waiting is not None:
-            [old] = await from_stored(kind, [stored])
-        elif kind.stored is kind:
-            old = stored
-        else:
-            old = await work(kind.from_stored, stored)
-        if old is None or kind.stored is kind or not kind.renames:
-            return await stored_result(kind, fields, work, make, old)
-
-        def counted() -> Object:
-            # Before the stored version's schema takes away what it does not have.
-            return count_generation(make(old), old, fields.subresource, kind.strategy)
-
-        return await stored_result(kind, fields, work, counted)
+    async def change(old: Object | None) -> Object:
+        if old is not None and kind.hub is not kind:
+            if kind.waiting is not None:
+                [old] = await from_stored(kind, [old])
+            else:
+                old = await work(kind.from_stored, old)
+        return await hub_result(kind, fields, work, make, old)
 
     return change

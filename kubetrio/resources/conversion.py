@@ -42,9 +42,9 @@ async def to_stored(kind: Kind, obj: Object) -> Object:
         ApiError: it cannot be converted.
         ValueError: the same, of a conversion that does not wait.
     """
-    if kind.waiting is None:
+    if kind.stored is kind or kind.converter is None:
         return kind.to_stored(obj)
-    return (await converted([obj], kind.stored, kind.waiting))[0]
+    return (await converted([obj], kind.stored, kind.converter))[0]
 
 
 async def from_stored(kind: Kind, objects: Sequence[Object]) -> Sequence[Object]:
@@ -60,7 +60,31 @@ async def from_stored(kind: Kind, objects: Sequence[Object]) -> Sequence[Object]
     """
     if kind.waiting is None:
         return [kind.from_stored(obj) for obj in objects]
-    return await converted(objects, kind, kind.waiting)
+    return await converted(objects, kind, kind.waiting, every=kind.settle is not None)
+
+
+async def between(obj: Object, kind: Kind, wanted: Kind) -> Object:
+    """An object that is being written in another version of its family, for who looks at it there.
+
+    Where versions differ by their schemas, nothing is taken out: it is not stored like that.
+
+    Args:
+        obj: the object, its defaults filled in; it is not changed.
+        kind: in the version of the object.
+        wanted: in the version asked for.
+
+    Raises:
+        ApiError: it cannot be converted.
+        ValueError: the same, of a conversion that does not wait.
+    """
+    if kind is wanted:
+        return obj
+    if kind.renames and wanted.renames:
+        return {**obj, "apiVersion": wanted.api_version}
+    convert = kind.converter or wanted.converter
+    if convert is None:
+        return wanted.from_stored(kind.to_stored(obj))
+    return (await converted([obj], wanted, convert, coerce=False))[0]
 
 
 async def shown_values(kind: Kind, values: Sequence[bytes]) -> list[bytes]:
@@ -142,20 +166,26 @@ def _written(kind: Kind, obj: Object) -> bytes:
 
 
 async def converted(
-    objects: Sequence[Object], to: Kind, convert: WaitingConvert
+    objects: Sequence[Object],
+    to: Kind,
+    convert: WaitingConvert,
+    *,
+    every: bool = False,
+    coerce: bool = True,
 ) -> Sequence[Object]:
-    """Objects in a version of their family; those that are in it stay as they are, if settled.
+    """Objects in a version of their family.
 
     Args:
         objects: the objects; they are not changed.
         to: the version asked for.
         convert: is called once, or not at all.
+        every: whether objects that are in the version already are given to it too.
+        coerce: whether what comes from another version is made to fit the schema.
 
     Raises:
         ApiError: what `convert` raises, and 500 for what cannot be an answer.
     """
     wanted = to.api_version
-    every = to.settle is not None
     others = [place for place, obj in enumerate(objects) if every or obj["apiVersion"] != wanted]
     if not others:
         return objects
@@ -165,7 +195,8 @@ async def converted(
         raise _failed(asked[0], f"returned {len(answer)} objects, expected {len(asked)}")
     found = list(objects)
     for place, original, made in zip(others, asked, answer, strict=True):
-        found[place] = _checked(original, made, to)
+        one = _checked(original, made, to)
+        found[place] = to.coerce(one) if coerce and original["apiVersion"] != wanted else one
     return found
 
 

@@ -69,7 +69,7 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
             return None
         if resource.renames and found.renames:
             return {**whole, "apiVersion": api_version}, found.type.merge
-        waiting = resource.waiting or found.waiting
+        waiting = resource.converter or found.converter
         if waiting is not None:
             return known(whole, found, waiting), found.type.merge
         try:
@@ -85,8 +85,22 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
 def rules_of(resource: Kind, subresource: str) -> Rules:
     """Ownership rules of a resource or subresource."""
     return Rules(
-        convert=_converter(resource), keep=resource.rules.keep.get(subresource, all_fields)
+        convert=_converter(resource),
+        keep=resource.rules.keep.get(subresource, all_fields),
+        kept_in=None if resource.builtin else _filtered_versions(resource, subresource),
     )
+
+
+def _filtered_versions(resource: Kind, subresource: str) -> frozenset[str]:
+    """Versions of a custom resource whose fields a request may not set are known to it.
+
+    kube-apiserver gives the resource itself those of its own version, and a subresource those of
+    all versions that have it.
+    """
+    if resource.family is None or not subresource:
+        return frozenset({resource.api_version})
+    versions = resource.family.versions.values()
+    return frozenset(one.api_version for one in versions if subresource in one.subresources)
 
 
 REMEMBERED_SHAPES = 2048  # of all kinds together
@@ -162,7 +176,7 @@ class FieldManager:
         obj, wanted = missing.obj, missing.wanted
         made: Object | ApiError
         try:
-            [made] = await converted([obj], wanted, missing.convert)
+            [made] = await converted([obj], wanted, missing.convert, coerce=False)
         except ApiError as error:
             made = error
         self._known[wanted.api_version, jsonwire.encode(obj)] = made

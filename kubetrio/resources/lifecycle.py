@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import orjson
 import trio
@@ -31,12 +31,12 @@ from kubetrio.machinery.status import (
 )
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, identity, objects
-from kubetrio.resources.conversion import from_stored
 from kubetrio.resources.creating import check_may_create
 from kubetrio.resources.deletion import Outcome
-from kubetrio.resources.isolation import count_generation, isolate, unchanged
+from kubetrio.resources.isolation import count_generation, isolate
 from kubetrio.resources.objects import check_size, order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.ownerreferences import drop_repeated_owners
+from kubetrio.resources.storing import changed_value, in_hub, new_value
 from kubetrio.resources.translate import translate
 from kubetrio.resources.validation import (
     metadata_of_change,
@@ -56,11 +56,10 @@ from kubetrio.store.errors import (
     StoreError,
     Unreadable,
 )
-from kubetrio.store.model import KeyValue, ReadingAndWriting, Stale, Stamped
+from kubetrio.store.model import KeyValue, ReadingAndWriting
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
-T = TypeVar("T")
 
 GENERATE_ATTEMPTS = 8
 CLEARED_ON_CREATE = (
@@ -76,6 +75,20 @@ def clear_system_fields(obj: Object) -> None:
     meta = obj.get("metadata") or {}
     for name in CLEARED_ON_CREATE:
         meta.pop(name, None)
+
+
+class _Before(NamedTuple):
+    """What an update starts from.
+
+    Args:
+        old: the object in the version in which writes work.
+        stored: the object as it was read.
+        current: the bytes of that.
+    """
+
+    old: Object
+    stored: Object
+    current: KeyValue
 
 
 class Lifecycle:
@@ -191,8 +204,8 @@ class Lifecycle:
     ) -> Written:
         """Store a new object that has a name, after admission that mutates."""
         resource = target.resource
-        stored_type = resource.stored
-        strategy = stored_type.strategy
+        hub = resource.hub
+        strategy = hub.strategy
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
@@ -201,7 +214,7 @@ class Lifecycle:
         if strategy.unnamed and not meta.get("name"):
             meta["name"] = self._env.new_uid()
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
-        await options.work(stored_type.rules.prepare_create, obj, context)
+        await options.work(hub.rules.prepare_create, obj, context)
         allocator = self._allocator(resource)
         if allocator is None:
             return await self._store_new(target, attributes, obj, options)
@@ -213,7 +226,6 @@ class Lifecycle:
     ) -> Written:
         """Validate and store what `_create_once` prepared."""
         resource, meta = target.resource, obj["metadata"]
-        stored_type = resource.stored
         causes = None if options.own else await self._looked_up(target, obj, None, options)
         if advice := await options.work(self._check_new, target, obj, causes):
             options.warn(advice)  # before those of admission, and of a write it refuses too
@@ -225,13 +237,13 @@ class Lifecycle:
         if options.dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            shown = await options.work(_finish_new, stored_type, obj, unversioned)
+            shown = await new_value(resource, obj, unversioned, options.work)
             return Written(shown, created=True)
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-        value = await options.work(_finish_new, stored_type, obj, stamp)
+        value = await new_value(resource, obj, stamp, options.work)
         check_size(value)
-        ttl_s = self.time_to_live_s(stored_type)
+        ttl_s = self.time_to_live_s(resource.stored)
         stored = await self._store.create(key, value, ttl_s=ttl_s)
         return Written(stored.value, created=True)
 
@@ -267,7 +279,7 @@ class Lifecycle:
         self, target: Target, new: Object, old: Object | None, options: WriteOptions
     ) -> list[Cause]:
         """What is wrong by what else is stored and by rights, for the few kinds that look."""
-        rules, below = target.resource.stored.rules, target.subresource
+        rules, below = target.resource.hub.rules, target.subresource
         causes: list[Cause] = []
         if rules.look_up is not None:
             causes += await rules.look_up(self._read, target.namespace, below, new, old)
@@ -284,7 +296,7 @@ class Lifecycle:
         if causes is not None:
             causes += self._validate_create(target, obj)
             self._check(target, causes, obj["metadata"].get("name") or "")
-        return warnings(target.resource.stored, obj, None)
+        return warnings(target.resource.hub, obj, None)
 
     def _check_changed(
         self,
@@ -299,7 +311,7 @@ class Lifecycle:
             if (spared := target.resource.rules.validation.spared) and (texts := spared()):
                 warn(texts)
             self._check(target, causes, target.name)
-        return warnings(target.resource.stored, new, old, target.subresource)
+        return warnings(target.resource.hub, new, old, target.subresource)
 
     def _validate_create(self, target: Target, obj: Object) -> list[Cause]:
         checked, shown = _checked(target.resource, obj)
@@ -334,8 +346,9 @@ class Lifecycle:
 
         Args:
             target: what is written; its subresource decides which members count.
-            change: makes the new object from the stored one (None when there is none); called
-                again when another write came between and the new object names no version.
+            change: makes the new object from the one that is there (None when there is none), both
+                in the version in which writes of the kind work (`Kind.hub`); called again when
+                another write came between and the new object names no version.
             options: who writes, and how.
             uid_is_precondition: whether uid and version in the new object name the object meant
                 (PUT), or come from the stored one, so that another uid is a change that is refused
@@ -352,12 +365,8 @@ class Lifecycle:
                     target, change, options, create_missing=create_missing
                 )
             options.weigh(len(current.value))
-            old = objects.read(target.resource, current.value)
-            if target.resource.settle is not None:
-                [settled] = await from_stored(target.resource.stored, [old])
-                if settled != old:
-                    # What is stored is left behind by a schema: it is written, whatever changes.
-                    old, current = settled, Stale(*current)
+            stored = objects.read(target.resource, current.value)
+            old = await in_hub(target.resource, stored, options.work)
             new = await change(old)
             pinned = identity.insists(
                 target,
@@ -368,7 +377,8 @@ class Lifecycle:
                 dry_run=options.dry_run,
             )
             try:
-                return await self._update_once(target, new, old, current, options)
+                before = _Before(old, stored, current)
+                return await self._update_once(target, new, before, options)
             except RevisionMismatch as error:
                 if pinned:
                     raise translate(error, target.resource.group_resource, target.name) from error
@@ -393,11 +403,10 @@ class Lifecycle:
         return await self.create(target, new, options)
 
     async def _update_once(
-        self, target: Target, new: Object, old: Object, current: KeyValue, options: WriteOptions
+        self, target: Target, new: Object, before: _Before, options: WriteOptions
     ) -> Written:
-        resource = target.resource
-        stored_type = resource.stored
-        strategy = stored_type.strategy
+        resource, old = target.resource, before.old
+        strategy = resource.hub.strategy
         context = Context(now=format_time(self._env.now()), user=options.user)
         attributes = _attributes(Operation.UPDATE, target, options, new=new, old=old)
         # Plugins see what the client sent; what counts as a change is decided behind them.
@@ -408,21 +417,20 @@ class Lifecycle:
         )
         allocator = self._allocator(resource)
         if target.subresource or allocator is None:
-            return await self._store_changed(target, attributes, new, current, options)
+            return await self._store_changed(target, attributes, new, before, options)
         async with allocator.writing(new, old, dry_run=options.dry_run):
-            return await self._store_changed(target, attributes, new, current, options)
+            return await self._store_changed(target, attributes, new, before, options)
 
     async def _store_changed(
         self,
         target: Target,
         attributes: Attributes,
         new: Object,
-        current: KeyValue,
+        before: _Before,
         options: WriteOptions,
     ) -> Written:
         """Validate and store what `_update_once` prepared."""
-        resource, old = target.resource, attributes.old or {}
-        stored_type = resource.stored
+        resource, old, current = target.resource, attributes.old or {}, before.current
         causes = None if options.own else await self._looked_up(target, new, old, options)
         if advice := await options.work(
             self._check_changed, target, new, old, causes, options.warn
@@ -430,7 +438,15 @@ class Lifecycle:
             options.warn(advice)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)
-        value = await options.work(_finish_changed, stored_type, new, old, remove, current.stale)
+        value = await changed_value(
+            resource,
+            new,
+            before.old,
+            before.stored,
+            options.work,
+            remove=remove,
+            stale=current.stale,
+        )
         if value is None:
             return Written(current.value, created=False)
         if options.dry_run:
@@ -446,7 +462,7 @@ class Lifecycle:
         # Finalizers are taken out of what goes away on a full disk too; nobody makes it larger.
         size = len(value.before) + len(value.after)
         frees = "deletionTimestamp" in new["metadata"] and size <= len(current.value)
-        ttl_s = self.time_to_live_s(stored_type)
+        ttl_s = self.time_to_live_s(resource.stored)
         stored = await self._store.update(
             current.key, value, expected=current.revision, ttl_s=ttl_s, frees=frees
         )
@@ -456,16 +472,12 @@ class Lifecycle:
     def _prepare_update(
         target: Target, new: Object, old: Object, strategy: Strategy, context: Context
     ) -> Object:
-        """The object an update would store, before admission."""
-        stored_type = target.resource.stored
-        told = 0 if target.resource is stored_type else new["metadata"].get("generation") or 0
+        """The object an update would store, before admission that validates."""
+        rules = target.resource.hub.rules
         isolated = isolate(new, old, target.subresource, strategy)
-        stored_type.rules.prepare_update(isolated, old, context, target.subresource)
-        stored_type.rules.default(isolated)
-        count_generation(isolated, old, target.subresource, strategy)
-        if told > (old["metadata"].get("generation") or 0) and target.resource.renames:
-            isolated["metadata"]["generation"] = told  # counted in the version of the client
-        return isolated
+        rules.prepare_update(isolated, old, context, target.subresource)
+        rules.default(isolated)
+        return count_generation(isolated, old, target.subresource, strategy)
 
     # ------------------------------------------------------------------ delete
 
@@ -498,10 +510,11 @@ class Lifecycle:
             if current is None:
                 raise not_found(resource.group_resource, target.name)
             obj = objects.read(resource, current.value)
+            shown = obj if who is None else await in_hub(resource, obj, who.work)
             deletion.check_preconditions(resource, obj, options)
             if who is not None:
                 place, how = target._replace(subresource=""), who._replace(dry_run=options.dry_run)
-                asked = _attributes(Operation.DELETE, place, how, new=None, old=obj)
+                asked = _attributes(Operation.DELETE, place, how, new=None, old=shown)
                 await self.mutate(asked)
                 await self.validate(asked)
             outcome, last = deletion.plan(resource, obj, strategy, options, self._env.now())
@@ -538,41 +551,14 @@ class Lifecycle:
 
 
 def _checked(resource: Kind, obj: Object) -> tuple[Kind, Object]:
-    """In which version an object is validated: the stored one, or that of the request.
+    """In which version an object is validated: that in which writes work.
 
-    The latter for groups with rules of their own, and where versions have schemas, unless it would
-    have to be waited for.
+    It is the version of the request where a kind is in two groups, which have rules of their own.
     """
-    stored_type = resource.stored
-    if resource.group != stored_type.group or not (resource.builtin or resource.waiting):
+    hub = resource.hub
+    if resource.group != hub.group:
         return resource, resource.from_stored(obj)
-    return stored_type, obj
-
-
-def _finish_new(stored_type: Kind, obj: Object, write: Callable[[Object], T]) -> T:
-    """A new object that was admitted, as it is written."""
-    stored_type.rules.default(obj)  # some defaults follow from what was prepared
-    _as_stored(stored_type, obj)
-    return write(obj)
-
-
-def _finish_changed(
-    stored_type: Kind, new: Object, old: Object, remove: bool, stale: bool
-) -> Stamped | None:
-    """A changed object that was admitted, as it is stored; None if that is what it was before.
-
-    What is stored in a way that is left behind (an old key) is written again all the same.
-    """
-    _as_stored(stored_type, new)
-    new["metadata"] = order_metadata(new["metadata"])
-    if remove or not unchanged(new, old):
-        return stamp(new)
-    return stamp(old) if stale else None
-
-
-def _as_stored(stored_type: Kind, obj: Object) -> None:
-    """Do to an object what storing it does; changes it."""
-    stored_type.type.store(obj)
+    return hub, obj
 
 
 def _attributes(

@@ -2,7 +2,7 @@
 
 HTTP verbs decode before and encode after; the in-process client, the bootstrap and controllers call
 the same.  An object passes, in this order: what no client may say of it is dropped, defaults, who
-owns which fields, the version that is stored, and then `lifecycle`: admission, the kind's
+owns which fields, the version that writes work in, and then `lifecycle`: admission, the kind's
 preparation, validation, the store.
 
 Source: API conventions; docs "API concepts" and "Server-Side Apply".
@@ -17,7 +17,7 @@ from kubetrio.env import Env
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.status import ApiError, bad_request, not_found
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.changing import stored_change, stored_result
+from kubetrio.resources.changing import hub_change, hub_result
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Change, Lifecycle, clear_system_fields
 from kubetrio.resources.ownerreferences import drop_repeated_owners
@@ -80,7 +80,7 @@ class Operations:
             ApiError: 400, 403, 404, 409 or 422.
         """
         kind, fields = target.resource, self.fields(target, options)
-        new = await stored_result(
+        new = await hub_result(
             kind, fields, options.work, _created, kind, body, fields, options.warn, sent
         )
         return await self.lifecycle.create(target, new, options)
@@ -109,7 +109,7 @@ class Operations:
                 fields.updated(old, new)
             return new
 
-        change = stored_change(kind, fields, options.work, replaced)
+        change = hub_change(kind, fields, options.work, replaced)
         return await self.lifecycle.update(target, change, options)
 
     async def patch(self, target: Target, make: Make, options: WriteOptions) -> Written:
@@ -139,7 +139,7 @@ class Operations:
             fields.updated(old, new)
             return new
 
-        return stored_change(kind, fields, options.work, patched)
+        return hub_change(kind, fields, options.work, patched)
 
     async def apply(
         self, target: Target, configuration: Configuration, options: WriteOptions
@@ -183,7 +183,7 @@ class Operations:
                 new["metadata"].pop("resourceVersion", None)
             return new
 
-        return stored_change(kind, fields, options.work, applied)
+        return hub_change(kind, fields, options.work, applied)
 
     async def delete(
         self, target: Target, chosen: DeleteOptions, options: WriteOptions

@@ -195,17 +195,19 @@ class Conversion(NamedTuple):
         waiting: what is used instead of both where converting may wait or fail.
         renames: whether versions differ by nothing but their names and schemas: what a schema does
             not have is taken out after the conversion, and who compares versions sees it.
+        coerce: what becomes of an object that `waiting` brought to this version.
     """
 
     to_stored: Convert
     from_stored: Convert
     waiting: WaitingConvert | None = None
     renames: bool = False
+    coerce: Convert | None = None
 
     @classmethod
-    def awaited(cls, convert: WaitingConvert) -> Conversion:
+    def awaited(cls, convert: WaitingConvert, coerce: Convert | None = None) -> Conversion:
         """A conversion that waits, and that nobody gets without waiting."""
-        return cls(_waited_for, _waited_for, convert)
+        return cls(_waited_for, _waited_for, convert, coerce=coerce)
 
 
 class Family:
@@ -316,6 +318,15 @@ class Kind:
         return self.stored.group_version
 
     @cached_property
+    def hub(self) -> Kind:
+        """The kind in the version in which writes are admitted, prepared and checked.
+
+        Built-in kinds are worked on in the stored version, in the place of kube-apiserver's
+        internal one; custom resources in the version of the request, by its schema and rules.
+        """
+        return self.stored if self.builtin else self
+
+    @cached_property
     def strategy(self) -> Strategy:
         """How its objects live."""
         return self.parts.strategy(self)
@@ -355,6 +366,22 @@ class Kind:
         if settle is not None:
             return settle
         return None if self.stored is self else self._conversion.waiting
+
+    @cached_property
+    def converter(self) -> WaitingConvert | None:
+        """What converts between any two versions of the family where that has to be waited for."""
+        if self.builtin and self.stored is self:
+            return None
+        return self._conversion.waiting
+
+    def coerce(self, obj: Json) -> Json:
+        """An object that `converter` brought to this version, as its schema has it.
+
+        Raises:
+            ApiError: 500, it holds what cannot be read.
+        """
+        coerce = self._conversion.coerce
+        return obj if coerce is None else coerce(obj)
 
     @property
     def renames(self) -> bool:

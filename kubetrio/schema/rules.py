@@ -138,7 +138,7 @@ RightsCheck = Callable[[Client, str, Json, Json | None], Awaitable[list[Cause]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What writes of a kind do, in the version in which its objects are stored.
+    """What writes of a kind do, in the version in which they work (`Kind.hub`).
 
     Args:
         default: fills in what is not said; applying it twice changes nothing.

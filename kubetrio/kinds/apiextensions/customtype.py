@@ -16,7 +16,7 @@ from kubetrio.kinds.apiextensions.structure import METADATA, Node
 from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.machinery.jsonvalues import copy_json, is_deeper
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.status import too_large_to_store
+from kubetrio.machinery.status import ApiError, too_large_to_store
 from kubetrio.resources.objects import MOST_BYTES
 from kubetrio.schema.kind import Conversion, Kind, WaitingConvert
 from kubetrio.schema.objecttype import OpenType
@@ -122,23 +122,46 @@ class Version:
         Returns:
             The object, and how much room is left.
         """
-        found = self.turned(obj, obj["apiVersion"])
+        found = self._readable(obj)
         if not self.node.defaults:
             return found, room
         may = structure.Room(min(room, MOST_BYTES))
         try:
             structure.fill_in(self.node, found, may)
         except structure.TooLarge:
-            return self.turned(obj, obj["apiVersion"]), room
+            return self._readable(obj), room
         return found, room - (min(room, MOST_BYTES) - may.left)
 
-    def turned(self, obj: Json, api_version: str) -> Json:
-        """An object of another version in this one, whose only difference is its schema."""
+    def _readable(self, obj: Json) -> Json:
+        """A stored object of this version without what is unknown and what cannot be read."""
         found: Json = copy_json(obj)
-        found["apiVersion"] = api_version
         self.keep_known(found)
         structure.coerce(self.node, found, drop=True)
         return found
+
+    def turned(self, obj: Json, api_version: str) -> Json:
+        """An object of another version in this one, whose only difference is its schema.
+
+        Raises:
+            ApiError: 500, this version has resources inside, whose metadata cannot be read.
+        """
+        found: Json = copy_json(obj)
+        found["apiVersion"] = api_version
+        self.coerced(found)
+        return found
+
+    def coerced(self, obj: Json) -> Json:
+        """An object that was brought to this version, changed to what its schema knows.
+
+        Raises:
+            ApiError: 500, as for `turned`.
+        """
+        self.keep_known(obj)
+        try:
+            structure.coerce(self.node, obj)
+        except structure.Malformed as error:
+            raise ApiError(500, "", str(error)) from None
+        return obj
 
     def conversion(self, kind: Kind) -> Conversion:
         """How objects of this version come from the stored one, and go there."""
@@ -150,9 +173,30 @@ class Version:
                 lambda obj: {**obj, "apiVersion": here},
                 renames=True,
             )
+        embeds = self.node.embeds or stored.node.embeds
         return Conversion(
-            lambda obj: stored.turned(obj, to), lambda obj: self.turned(obj, here), renames=True
+            lambda obj: stored.turned(obj, to),
+            lambda obj: self.turned(obj, here),
+            # What may fail is done before an answer begins.
+            Renaming(self.shared) if embeds else None,
+            renames=True,
         )
+
+
+class Renaming:
+    """Brings objects to versions whose only difference is their schemas, where that may fail.
+
+    Args:
+        shared: the versions.
+    """
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+
+    async def __call__(self, objects: Sequence[Json], to: Kind) -> Sequence[Json]:
+        """See `WaitingConvert`."""
+        version = self._shared.versions[to.version]
+        return [version.turned(obj, to.api_version) for obj in objects]
 
 
 class Settling:

@@ -112,7 +112,7 @@ def _kind(
             schema=schema,
             columns=version.get("additionalPrinterColumns"),
             selectable=[field["jsonPath"] for field in version.get("selectableFields") or ()],
-            converts=None if waiting is None else Conversion.awaited(waiting),
+            converts=None if waiting is None else Conversion.awaited(waiting, said.coerced),
             version=said,
         ),
     )

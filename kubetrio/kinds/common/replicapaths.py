@@ -27,7 +27,7 @@ def value_at(obj: Json, path: str) -> Any:
         if value is None and at:
             return None
         if type(value) is not dict:
-            raise _other_type(steps[:at], value, "map[string]interface{}")
+            raise _other_type(steps[: at + 1], value, "map[string]interface{}")
         if name not in value:
             return None
         value = value[name]

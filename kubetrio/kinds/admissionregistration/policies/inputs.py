@@ -13,9 +13,8 @@ from kubetrio.admission.criteria import name_in, namespace_of
 from kubetrio.cel.authorizing import Question, authorizer, resource_check
 from kubetrio.cel.programs import Inputs
 from kubetrio.kinds.admissionregistration.policies.answers import Answers
+from kubetrio.kinds.admissionregistration.webhooks.objects import shown
 from kubetrio.machinery.identity import user_info
-from kubetrio.machinery.status import ApiError
-from kubetrio.resources.conversion import from_stored
 from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]
@@ -30,24 +29,6 @@ _NAMESPACE_META = (
     "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
     "annotations", "finalizers",
 )  # fmt: skip
-
-
-async def in_version(obj: Object | None, wanted: Kind) -> Object | None:
-    """An object of a request in the version of another resource.
-
-    Args:
-        obj: the object, in the version that is stored.
-        wanted: the resource in the version wanted.
-
-    Raises:
-        ValueError: it cannot be converted.
-    """
-    if obj is None:
-        return None
-    try:
-        return (await from_stored(wanted, [obj]))[0]
-    except ApiError as error:
-        raise ValueError(error.message) from error
 
 
 def _kind(resource: Kind, subresource: str) -> Object:
@@ -138,8 +119,8 @@ async def inputs_of(
         "name": attributes.name or name_in(attributes.obj),
     }
     values = {
-        "object": await in_version(attributes.obj, matched),
-        "oldObject": await in_version(attributes.old, matched),
+        "object": await shown(attributes.obj, attributes, matched),
+        "oldObject": await shown(attributes.old, attributes, matched),
         "request": request_of(attributes, matched),
         "namespaceObject": namespace_object(namespace),
         "params": params,

@@ -17,13 +17,12 @@ from typing import Any
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import denied
 from kubetrio.kinds.admissionregistration.policies.answers import Answers, answers_of
-from kubetrio.kinds.admissionregistration.policies.inputs import in_version, inputs_of
+from kubetrio.kinds.admissionregistration.policies.inputs import inputs_of
 from kubetrio.kinds.admissionregistration.policies.mutations import MutationError, Mutations
 from kubetrio.kinds.admissionregistration.policies.policies import Invocation, PolicySource
 from kubetrio.kinds.admissionregistration.policies.surroundings import MUTATING, Surroundings
+from kubetrio.kinds.admissionregistration.webhooks.objects import put_back, shown
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.conversion import to_stored
-from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]
 
@@ -152,7 +151,7 @@ class MutatingPolicies:
             if attributes.obj is None or attributes.operation is Operation.CONNECT:
                 continue
             try:
-                before = await in_version(attributes.obj, resource) or {}
+                before = await shown(attributes.obj, attributes, resource) or {}
                 inputs = await look()
             except ValueError as error:
                 problems.append(_Problem(replace(invocation, binding=None), str(error)))
@@ -164,7 +163,7 @@ class MutatingPolicies:
                 continue
             if after is not None and after != before:
                 resource.rules.default(after)
-                await _store(attributes, resource, after)
+                await put_back(after, attributes, resource)
                 changed = True
         if changed:
             memory.changed()
@@ -172,21 +171,6 @@ class MutatingPolicies:
         if invocation.policy.spec.get("reinvocationPolicy") == "IfNeeded":
             memory.invoked.add(key)
         return problems
-
-
-async def _store(attributes: Attributes, resource: Kind, obj: Object) -> None:
-    """Put a changed object in the place of the one before it: others hold on to that."""
-    stored = await to_stored(resource, obj)
-    old = attributes.obj
-    if old is None:
-        return
-    meta = old.setdefault("metadata", {})
-    new_meta = stored.get("metadata") or {}
-    old.clear()
-    old.update(stored)
-    meta.clear()
-    meta.update(new_meta)
-    old["metadata"] = meta
 
 
 def _key(invocation: Invocation[Mutations], params: Object | None) -> Key:

@@ -1,8 +1,8 @@
-"""Objects of a request as webhooks see them, and what they make of them put back.
+"""Objects of a request as webhooks and policies see them, and what they make of them put back.
 
-Admission holds objects in the version that is stored; a webhook is asked in the version that its
-rules name.  What is below an object is a kind of its own: a scale is seen in place of its workload,
-and bodies such as Evictions are no objects that are stored, and are seen as they came.
+Admission holds objects in the version in which writes work; a webhook is asked in the version that
+its rules name.  What is below an object is a kind of its own: a scale is seen in place of its
+workload, and bodies such as Evictions are no objects that are stored, and are seen as they came.
 
 Source: docs "Dynamic Admission Control" (``matchPolicy``), ``AdmissionRequest``.
 """
@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
-from kubetrio.kinds.admissionregistration.policies.inputs import in_version
 from kubetrio.kinds.admissionregistration.webhooks.reviews import kind_in
 from kubetrio.kinds.autoscaling.scale import SCALE, owners_of_scale, places_of, scale_of, with_scale
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError, internal_error
-from kubetrio.resources.conversion import to_stored
+from kubetrio.resources.conversion import between
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.structural import Report
 from kubetrio.schema.structural_scheme import scheme_of
@@ -39,8 +38,27 @@ def _is_stored(attributes: Attributes, resource: Kind) -> bool:
     return below is None or below.kind == resource.group_version_kind
 
 
+async def in_version(obj: Object | None, resource: Kind, wanted: Kind) -> Object | None:
+    """An object of a request in the version of another resource.
+
+    Args:
+        obj: the object, in the version in which writes work.
+        resource: of the request.
+        wanted: the resource in the version wanted.
+
+    Raises:
+        ValueError: it cannot be converted.
+    """
+    if obj is None:
+        return None
+    try:
+        return await between(obj, resource.hub, wanted)
+    except ApiError as error:
+        raise ValueError(error.message) from error
+
+
 async def shown(obj: Object | None, attributes: Attributes, matched: Kind) -> Object | None:
-    """An object of a request as a webhook sees it.
+    """An object of a request as a webhook or a policy sees it.
 
     Args:
         obj: the object.
@@ -53,12 +71,12 @@ async def shown(obj: Object | None, attributes: Attributes, matched: Kind) -> Ob
     if obj is None:
         return None
     if _is_stored(attributes, matched):
-        return await in_version(obj, matched)
+        return await in_version(obj, attributes.resource, matched)
     if not _is_scale(attributes):
         gvk = kind_in(matched, attributes.subresource)
         head = {"kind": gvk.kind, "apiVersion": _version(gvk)}
         return {**head, **obj}
-    workload = await in_version(obj, matched)
+    workload = await in_version(obj, attributes.resource, matched)
     if workload is None:
         return None
     scale = scale_of(workload, matched.subresources["scale"].replicas)
@@ -142,10 +160,11 @@ async def put_back(changed: Object, attributes: Attributes, matched: Kind) -> No
     if old is None:
         return
     if _is_stored(attributes, matched):
-        changed = await to_stored(matched, changed)
+        changed = await between(changed, matched, attributes.resource.hub)
     elif _is_scale(attributes):
-        workload = await in_version(old, matched) or {}
-        changed = await to_stored(matched, with_scale(workload, changed, matched))
+        workload = await in_version(old, attributes.resource, matched) or {}
+        scaled = with_scale(workload, changed, matched)
+        changed = await between(scaled, matched, attributes.resource.hub)
     put_in_place(old, changed)
 
 
