@@ -24,7 +24,7 @@ from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.impersonate import Impersonation
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
-from kubetrio.auth.selectors import field_requirements, label_requirements
+from kubetrio.auth.selectors import Selected
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
@@ -32,7 +32,7 @@ from kubetrio.kinds.apiregistration.aggregation import Aggregation
 from kubetrio.kinds.apiregistration.routes import Route
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.rbac.authorizer import Rbac
-from kubetrio.machinery.identity import Attributes
+from kubetrio.machinery.identity import WHOLE, Attributes
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import ApiError
 from kubetrio.metrics import Metrics
@@ -255,13 +255,15 @@ SELECTING = frozenset({"list", "watch", "deletecollection"})
 def attributes_of(request: Request) -> Attributes:
     """The question put to authorizers."""
     info = request.info
-    fields = labels = None
+    narrowing = WHOLE
     query = request.query
-    if query and info.is_resource and info.verb in SELECTING:
-        if text := query.get("fieldSelector"):
-            fields = field_requirements(text).requirements
-        if text := query.get("labelSelector"):
-            labels = label_requirements(text).requirements
+    if (
+        query
+        and info.is_resource
+        and info.verb in SELECTING
+        and ("fieldSelector" in query or "labelSelector" in query)
+    ):
+        narrowing = Selected(request.selectors)
     return Attributes(
         user=request.user,
         verb=info.verb,
@@ -273,6 +275,5 @@ def attributes_of(request: Request) -> Attributes:
         name=info.name,
         resource_request=info.is_resource,
         path=info.path,
-        field_selector=fields,
-        label_selector=labels,
+        narrowing=narrowing,
     )

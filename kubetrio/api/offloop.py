@@ -140,12 +140,19 @@ class OffLoop:
                 request.heavy = True
                 await self.begin(request, UNKNOWN_BYTES)
         if request.timer is not None or request.method == "GET":
-            return await self._beside(request, fn, *args)
+            return await self.beside(request, fn, *args)
         with trio.move_on_after(self._limit_s):
-            return await self._beside(request, fn, *args)
+            return await self.beside(request, fn, *args)
         raise timeout(TOO_LATE)
 
-    async def _beside(self, request: Request, fn: Callable[[*Args], T], *args: *Args) -> T:
+    async def beside(self, request: Request, fn: Callable[[*Args], T], *args: *Args) -> T:
+        """Call a function in the thread, when it is the turn of the request's user.
+
+        Args:
+            request: the request.
+            fn: touches nothing that another task might change.
+            args: what it is called with.
+        """
         await self._take_turn(request.user.name)
         try:
             with Looking(end_if_cancelled):

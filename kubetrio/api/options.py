@@ -61,17 +61,17 @@ def number(query: Mapping[str, str], name: str) -> int:
 _Selectors = tuple[labels.Selector, fields.Selector]
 
 
-def _parsed_selectors(query: Mapping[str, str]) -> _Selectors | None:
-    """The selectors of a query, None where there are none.
+def _parsed_selectors(request: Request) -> _Selectors | None:
+    """The selectors of a request, None where there are none.
 
     Raises:
         ApiError: 400 for what does not parse.
     """
-    label_text, field_text = query.get("labelSelector", ""), query.get("fieldSelector", "")
-    if not label_text and not field_text:
+    query = request.query
+    if not query.get("labelSelector") and not query.get("fieldSelector"):
         return None
     try:
-        return labels.parse(label_text), fields.parse(field_text)
+        return request.selectors.labels(), request.selectors.fields()
     except ValueError as error:
         raise bad_request(str(error)) from None
 
@@ -108,7 +108,7 @@ def list_options(request: Request, resource: Kind) -> ListOptions:
         return EVERYTHING
     number(query, "timeoutSeconds")
     limit = number(query, "limit")
-    selectors = _parsed_selectors(query)
+    selectors = _parsed_selectors(request)
     if causes := _list_causes(query):
         raise invalid(LIST_OPTIONS, "", causes)
     chosen = _selection(selectors, resource)
@@ -178,7 +178,7 @@ def watch_options(
     query = request.query
     timeout = number(query, "timeoutSeconds")
     number(query, "limit")
-    selectors = _parsed_selectors(query)
+    selectors = _parsed_selectors(request)
     # The deprecated ``/watch/`` paths need no parameter, and without it are checked as lists.
     asked = truthy(query.get("watch", "0"))
     legacy = asked and _from_any_version(query)

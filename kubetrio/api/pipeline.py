@@ -16,7 +16,7 @@ from typing import Any, TypeVarTuple
 
 import trio
 
-from kubetrio.api import auditing, deadlines, routing, verbs
+from kubetrio.api import auditing, deadlines, outlines, routing, verbs
 from kubetrio.api.aggregated import delegated, route_of
 from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.bodies import decode_body
@@ -81,8 +81,10 @@ class Pipeline(Api):
         self.under_way += 1
         streams = False
         try:
-            named = deadlines.named_limit(request.raw_query) if request.raw_query else None
-            if request.ready and named is None:
+            query = request.raw_query
+            long = len(query) > outlines.SHORT_CHARS
+            named = deadlines.named_limit(query) if query and not long else None
+            if request.ready and named is None and not long:
                 # It waits for nothing that has no bound of its own: no timer to pay for.
                 response = await self._walk(request)
             else:
@@ -228,6 +230,10 @@ def request_key(request: Request, status: int) -> RequestKey:
 def parse(api: Api, request: Request) -> Answer:
     """Query and path to a `RequestInfo`."""
     del api
+    if outlines.is_long(request):
+        request.outlined = True
+        request.info, request.query = outlines.outline(request)
+        return None
     request.query = parse_query(request.raw_query)
     request.info = resolve(request.method, request.raw_path, request.query)
     if request.info.unfinished:
@@ -265,7 +271,9 @@ def identify(api: Api, request: Request) -> None:
 def audit(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     """Give the request an identity, and tell the audit log that it came."""
     identify(api, request)
-    return None if api.auditor is None else auditing.received(api, request)
+    if api.auditor is None or request.outlined:
+        return None  # an outlined request is told when it is read
+    return auditing.received(api, request)
 
 
 def impersonate(api: Api, request: Request) -> Answer | Awaitable[Answer]:
@@ -318,6 +326,10 @@ async def _admit(api: Api, request: Request) -> Response | None:
         if resource is not None and info.subresource in ("", *resource.subresources):
             request.resource = resource  # it is counted as what it would have become
         api.metrics.terminated(request_key(request, refused.status))
+        if request.outlined and api.auditor is not None:
+            told = auditing.received(api, request)
+            if told is not None and not isinstance(told, Response):
+                await told
         if api.request_log is not None:
             api.request_log.refused(request, entry)
     return refused
@@ -333,7 +345,12 @@ async def _come_back(api: Api, request: Request) -> Response | None:
 
 
 def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
-    """403 for what the user may not do; the answer of some authorizers has to be waited for."""
+    """403 for what the user may not do; the answer of some authorizers has to be waited for.
+
+    What of the request is still to be read is read first.
+    """
+    if request.outlined:
+        return _read_whole(api, request)
     if MASTERS in request.user.groups:
         request.verdict = authorization.ALLOWED
         return None
@@ -342,6 +359,20 @@ def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     if isinstance(verdict, Verdict):
         return _may(request, attributes, verdict)
     return _authorized(request, attributes, verdict)
+
+
+async def _read_whole(api: Api, request: Request) -> Answer:
+    """Read a long request, which has a seat now, and authorize it."""
+    unreadable = await outlines.read(api.off_loop, request)
+    if unreadable is not None:
+        return unreadable
+    if api.auditor is not None:
+        told = auditing.received(api, request)
+        refused = told if told is None or isinstance(told, Response) else await told
+        if refused is not None:
+            return refused
+    answer = authorize(api, request)
+    return answer if answer is None or isinstance(answer, ANSWERS) else await answer
 
 
 async def _authorized(

@@ -17,6 +17,7 @@ from urllib.parse import unquote, unquote_plus
 from kubetrio.api.advice import Advice
 from kubetrio.machinery.identity import ANONYMOUS, UserInfo, Verdict
 from kubetrio.machinery.remember import counted
+from kubetrio.machinery.selectors import Selectors
 from kubetrio.schema.wellknown import NAMESPACES
 
 if TYPE_CHECKING:
@@ -224,6 +225,7 @@ class Request:
         passage: what flow control did with it, where the log of requests wants to know.
         timer: bounds the request until its answer begins.
         heavy: whether work over the body takes long (see `offloop`).
+        outlined: whether its path and query are still to be read (see `outlines`).
         accepted: what the client accepts of an offer, for the last offer that was asked about.
         verdict: what authorizers thought of it.
         annotations: what stages note for the audit log, by key.
@@ -259,6 +261,8 @@ class Request:
     identified: Callable[[UserInfo], None] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
     heavy: bool = field(init=False, default=False)
+    outlined: bool = field(init=False, default=False)
+    _selectors: Selectors | None = field(init=False, default=None)
     patch_type: str = field(init=False, default="")
     arrived: float = field(init=False, default=0.0)
     started: float = field(init=False, default=0.0)
@@ -270,6 +274,15 @@ class Request:
     annotations: dict[str, str] = field(init=False, default_factory=dict)
     body_annotations: dict[str, str] = field(init=False, default_factory=dict)
     record: Any = field(init=False, default=None)
+
+    @property
+    def selectors(self) -> Selectors:
+        """Label and field selector, parsed when first asked for."""
+        if self._selectors is None:
+            query = self.query
+            texts = query.get("labelSelector", ""), query.get("fieldSelector", "")
+            self._selectors = Selectors(*texts)
+        return self._selectors
 
     @property
     def path(self) -> str:
@@ -318,7 +331,8 @@ class Request:
 
 
 MOST_PARAMETERS = 10_000
-_undecodable = re.compile("%(?![0-9A-Fa-f]{2})|;").search
+undecodable = re.compile("%(?![0-9A-Fa-f]{2})|;").search
+"""Finds what makes Go drop a pair of a query."""
 
 
 def query_pairs(raw: str) -> list[tuple[str, str]]:
@@ -337,7 +351,7 @@ def query_pairs(raw: str) -> list[tuple[str, str]]:
     for pair in raw.split("&"):
         name, _, value = pair.partition("=")
         if "%" in pair or "+" in pair or ";" in pair:
-            if _undecodable(pair):
+            if undecodable(pair):
                 continue
             name = unquote_plus(name) if "%" in name or "+" in name else name
             value = unquote_plus(value) if "%" in value or "+" in value else value

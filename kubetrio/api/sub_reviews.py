@@ -26,7 +26,14 @@ from kubetrio.kinds.common.selectors import field_requirement, label_requirement
 from kubetrio.machinery.asking import verdict_of
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import required
-from kubetrio.machinery.identity import Attributes, Decision, UserInfo, authenticated, user_info
+from kubetrio.machinery.identity import (
+    Attributes,
+    Decision,
+    Narrowing,
+    UserInfo,
+    authenticated,
+    user_info,
+)
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
@@ -200,8 +207,7 @@ def question(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
         resource=resource.get("resource") or "",
         subresource=resource.get("subresource") or "",
         name=resource.get("name") or "",
-        field_selector=fields.requirements,
-        label_selector=labels.requirements,
+        narrowing=Narrowing(fields.requirements, labels.requirements),
     )
     ignored = [
         f"spec.resourceAttributes.{member} {'partially ' if read.requirements else ''}"

@@ -9,11 +9,13 @@ Source: KEP-4601; API reference of ``ResourceAttributes`` in authorization.k8s.i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kubetrio.machinery import fields, labels
-from kubetrio.machinery.identity import SelectorRequirement
+from kubetrio.machinery.identity import Narrowing, SelectorRequirement
 from kubetrio.machinery.names_validation import label_value, qualified_name
+from kubetrio.machinery.selectors import Selectors
 
 Requirements = tuple[SelectorRequirement, ...]
 
@@ -46,8 +48,12 @@ def field_requirements(text: str) -> Read:
     Args:
         text: as in a query.
     """
+    return _of_fields(partial(fields.parse, text))
+
+
+def _of_fields(parsed: Callable[[], fields.Selector]) -> Read:
     try:
-        selector = fields.parse(text)
+        selector = parsed()
     except ValueError:
         return Read(failed=True)
     return _some(
@@ -64,8 +70,12 @@ def label_requirements(text: str) -> Read:
     Args:
         text: as in a query.
     """
+    return _of_labels(partial(labels.parse, text))
+
+
+def _of_labels(parsed: Callable[[], labels.Selector]) -> Read:
     try:
-        selector = labels.parse(text)
+        selector = parsed()
     except ValueError:
         return Read(failed=True)
     return _some(
@@ -75,6 +85,39 @@ def label_requirements(text: str) -> Read:
             if one.operator in _LABEL_OPERATORS
         ]
     )
+
+
+class Selected(Narrowing):
+    """What the selectors of a request restrict it to, read when an authorizer looks.
+
+    Args:
+        selectors: of the request.
+    """
+
+    __slots__ = ("_read", "_selectors")
+
+    def __init__(self, selectors: Selectors) -> None:
+        super().__init__()
+        self._selectors = selectors
+        self._read = False
+
+    def _known(self) -> None:
+        if not self._read:
+            self._read = True
+            self._fields = _of_fields(self._selectors.fields).requirements
+            self._labels = _of_labels(self._selectors.labels).requirements
+
+    @property
+    def fields(self) -> Requirements | None:
+        """See `Narrowing`."""
+        self._known()
+        return self._fields
+
+    @property
+    def labels(self) -> Requirements | None:
+        """See `Narrowing`."""
+        self._known()
+        return self._labels
 
 
 def _reviewed_field(one: Mapping[str, Any]) -> SelectorRequirement | None:

@@ -101,6 +101,43 @@ Selection = tuple[SelectorRequirement, ...]
 """Requirements that all hold."""
 
 
+class Narrowing:
+    """What selectors restrict a request to, as far as authorizers see them.
+
+    Args:
+        fields: what fields of the objects are restricted to; None for no restriction.
+        labels: the restriction of labels.
+    """
+
+    __slots__ = ("_fields", "_labels")
+
+    def __init__(self, fields: Selection | None = None, labels: Selection | None = None) -> None:
+        self._fields = fields
+        self._labels = labels
+
+    @property
+    def fields(self) -> Selection | None:
+        """What fields of the objects are restricted to."""
+        return self._fields
+
+    @property
+    def labels(self) -> Selection | None:
+        """What labels of the objects are restricted to."""
+        return self._labels
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Narrowing):
+            return NotImplemented
+        return (self.fields, self.labels) == (other.fields, other.labels)
+
+    def __hash__(self) -> int:
+        return hash((self.fields, self.labels))
+
+
+WHOLE = Narrowing()
+"""No restriction."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
     """The question put to an authorizer.
@@ -118,8 +155,7 @@ class Attributes:
         resource_request: whether the path names a resource; if not, only ``user``, ``verb`` and
             ``path`` count.
         path: URL path without query.
-        field_selector: what fields of the objects are restricted to; None for no restriction.
-        label_selector: the same of labels.
+        narrowing: what selectors restrict the request to; read when an authorizer looks.
     """
 
     user: UserInfo
@@ -132,8 +168,17 @@ class Attributes:
     name: str = ""
     resource_request: bool = True
     path: str = ""
-    field_selector: Selection | None = None
-    label_selector: Selection | None = None
+    narrowing: Narrowing = WHOLE
+
+    @property
+    def field_selector(self) -> Selection | None:
+        """What fields of the objects are restricted to; None for no restriction."""
+        return self.narrowing.fields
+
+    @property
+    def label_selector(self) -> Selection | None:
+        """What labels of the objects are restricted to; None for no restriction."""
+        return self.narrowing.labels
 
 
 class Decision(Enum):

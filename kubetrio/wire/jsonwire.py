@@ -292,14 +292,8 @@ def unrecognised(body: bytes, kind: str, why: str) -> ApiError:
     )
 
 
-_html = re.compile(rb"[<>&]|\xe2\x80[\xa8\xa9]")
-_HTML_ESCAPES = {
-    b"<": rb"\u003c",
-    b">": rb"\u003e",
-    b"&": rb"\u0026",
-    b"\xe2\x80\xa8": rb"\u2028",
-    b"\xe2\x80\xa9": rb"\u2029",
-}
+_HTML_ESCAPES = ((b"<", rb"\u003c"), (b">", rb"\u003e"), (b"&", rb"\u0026"))
+_SEPARATOR_ESCAPES = ((b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
 
 
 def _fragment(value: Any) -> orjson.Fragment:
@@ -344,13 +338,12 @@ def encode_indented(obj: Any) -> bytes:
 
 def _escaped(out: bytes) -> bytes:
     """Text with the characters escaped that HTML would mind, as Go does it."""
-    if (
-        b"<" in out
-        or b">" in out
-        or b"&" in out
-        or (not out.isascii() and b"\xe2\x80" in out)  # looking for two bytes takes long
-    ):
-        return _html.sub(lambda found: _HTML_ESCAPES[found.group()], out)
+    for char, escape in _HTML_ESCAPES:
+        if char in out:
+            out = out.replace(char, escape)
+    if not out.isascii() and b"\xe2\x80" in out:  # looking for two bytes takes long
+        for char, escape in _SEPARATOR_ESCAPES:
+            out = out.replace(char, escape)
     return out
 
 

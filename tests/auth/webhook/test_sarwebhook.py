@@ -21,6 +21,7 @@ from kubetrio.env import Env
 from kubetrio.machinery.identity import (
     Attributes,
     Decision,
+    Narrowing,
     SelectorRequirement,
     UserInfo,
     Verdict,
@@ -40,8 +41,10 @@ def test_what_is_sent() -> None:
     """Members without a value are left out, selectors are requirements."""
     selected = Attributes(
         user=ALICE, verb="list", api_group="apps", resource="deployments",
-        field_selector=(SelectorRequirement("metadata.name", "In", ("a",)),),
-        label_selector=(SelectorRequirement("b", "Exists"),),
+        narrowing=Narrowing(
+            (SelectorRequirement("metadata.name", "In", ("a",)),),
+            (SelectorRequirement("b", "Exists"),),
+        ),
     )  # fmt: skip
     who = {"user": "alice", "uid": "7", "groups": ["devs"], "extra": {"k": ["v"]}}
     assert spec_of(selected) == {

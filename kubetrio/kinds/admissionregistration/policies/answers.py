@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from kubetrio.auth.selectors import field_requirements, label_requirements
+from kubetrio.auth.selectors import Selected
 from kubetrio.cel.authorizing import Answer, Question
 from kubetrio.cel.wording import OUT_OF_BUDGET
 from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.identity import AUTHENTICATED, Attributes, Decision, UserInfo, Verdict
+from kubetrio.machinery.selectors import Selectors
 
 T = TypeVar("T")
 
@@ -133,6 +134,7 @@ def _attributes(user: UserInfo, question: Question) -> Attributes:
         name=question.get("name", ""),
         resource_request=not path,
         path=path,
-        field_selector=field_requirements(question.get("fieldSelector", "")).requirements,
-        label_selector=label_requirements(question.get("labelSelector", "")).requirements,
+        narrowing=Selected(
+            Selectors(question.get("labelSelector", ""), question.get("fieldSelector", ""))
+        ),
     )
