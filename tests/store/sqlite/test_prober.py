@@ -108,3 +108,19 @@ async def test_the_end_answers_who_waits(autojump_clock: MockClock) -> None:
     assert trio.current_time() < 60.0
     with pytest.raises(StoreClosed):
         await prober.answer(1.0)
+
+
+async def test_a_busy_loop_is_no_failed_disk(mock_clock: MockClock) -> None:
+    """Time that the event loop takes for others does not count."""
+    engine = Engine()
+    engine.answers = trio.Event()
+
+    async def held_up() -> None:
+        for _ in range(3):
+            mock_clock.jump(10.0)  # a pass of the loop that takes ten seconds
+            await trio.lowlevel.checkpoint()
+        engine.answers.set()
+
+    async with running(engine) as prober, trio.open_nursery() as nursery:
+        nursery.start_soon(held_up)
+        await prober.answer(2.0)
