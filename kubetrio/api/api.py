@@ -15,6 +15,7 @@ from kubetrio.api.encoders import accept_error
 from kubetrio.api.flowcontrol import FlowControl
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.kindstreams import KindStreams
+from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response
@@ -152,6 +153,7 @@ class Api:
         clock: Trio's, asked without the way through its current run.
         arrivals: bodies that come while their requests have no seat.
         under_way: requests that have no answer yet, but for those.
+        long_selectors: selectors of open watches.
         kind_streams: watches by what they are about.
         routes: versions that other servers serve, as they are now.
         impersonation: who may be somebody else.
@@ -193,6 +195,7 @@ class Api:
     memory: Shortage | None = None
     faults: Injector | None = None
     stages: tuple[Callable[..., Any], ...] = ()
+    long_selectors: LongSelectors = field(default_factory=LongSelectors)
     kind_streams: KindStreams = field(init=False)
     impersonation: Impersonation = field(init=False)
 

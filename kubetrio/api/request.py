@@ -284,6 +284,15 @@ class Request:
             self._selectors = Selectors(*texts)
         return self._selectors
 
+    def forget_selectors(self) -> None:
+        """Let parsed selectors go, which a watch would keep as long as its request."""
+        self._selectors = None
+
+    def forget_query(self) -> None:
+        """Let a query go that is long, when nothing but the stream of its answer is left to do."""
+        if len(self.raw_query) > _REMEMBERED_CHARS:
+            self.raw_query, self.query = "", {}
+
     @property
     def path(self) -> str:
         """The decoded path."""

@@ -127,6 +127,7 @@ async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     check_stream(accept(request, offer), offer)
     encoder.check()
     scopes = api.kind_streams.of(resource)
+    chosen = api.long_selectors.share(request, resource, chosen)
     session = Watch(api.hub, api.listing, chosen, encoder, api.release_seat(request), scopes)
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 

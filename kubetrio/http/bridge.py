@@ -295,6 +295,8 @@ def _counted(app: Any) -> Any:
         if presence is not None:
             presence.requests += 1
         try:
+            if presence is not None and not presence.user():
+                await presence.turn(scope.get("path") or "")
             await app(scope, receive, send)
         finally:
             if presence is not None:

@@ -12,7 +12,7 @@ Source: prior art is PostgreSQL's ``reserved_connections`` and OpenSSH's ``MaxSt
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import trio
@@ -90,11 +90,13 @@ class Presence:
     Args:
         identified: called with the user of a request that had credentials.
         user: name of who has shown credentials on it, or empty.
+        turn: waits for the turn of a request with a path, while nobody has.
         requests: how many are being served.
     """
 
     identified: Callable[[UserInfo], None]
     user: Callable[[], str]
+    turn: Callable[[str], Awaitable[None]]
     requests: int = 0
 
     def busy(self) -> bool:

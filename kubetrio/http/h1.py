@@ -8,9 +8,10 @@ the upgrade is a backend's: then the connection becomes a tunnel to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
+from typing import NamedTuple
 
 import trio
 
@@ -64,6 +65,18 @@ class Upgrade(Exception):
         self.received = received
 
 
+class Stranger(NamedTuple):
+    """What is done with a connection on which nobody has shown credentials.
+
+    Args:
+        identified: called with the user of the first request that has credentials.
+        turn: waits for the turn of a request with a path.
+    """
+
+    identified: Callable[[UserInfo], None]
+    turn: Callable[[str], Awaitable[None]]
+
+
 class Connection:
     """One HTTP/1.1 connection.
 
@@ -76,7 +89,7 @@ class Connection:
         peer: address of the client.
         certificate: what the client showed in its handshake, or the user it is.
         clock: the sweeper's clock, which moves once a second.
-        identified: called with the user of the first request that has credentials.
+        stranger: what is done until a request has credentials; None for who is known.
     """
 
     def __init__(
@@ -89,10 +102,10 @@ class Connection:
         peer: str,
         certificate: ShownCertificate | UserInfo | None,
         clock: SweepClock,
-        identified: Callable[[UserInfo], None] | None = None,
+        stranger: Stranger | None = None,
     ) -> None:
         self._clock = clock
-        self._identified = identified
+        self._stranger = stranger
         self._transport = transport
         self._handle = handle
         self._config = config
@@ -115,9 +128,9 @@ class Connection:
 
     def _known(self, user: UserInfo) -> None:
         """Somebody has shown credentials: later requests need not tell of theirs."""
-        if self._identified is not None:
-            self._identified(user)
-            self._identified = None
+        if self._stranger is not None:
+            self._stranger.identified(user)
+            self._stranger = None
 
     def busy(self) -> bool:
         """Whether a request is being served."""
@@ -208,8 +221,9 @@ class Connection:
             message.complete,
         )
         request.shown = self._shown
-        if self._identified is not None:
+        if self._stranger is not None:
             request.identified = self._known
+            await self._stranger.turn(path)
         request.gone = self._peer_closed
         request.pull_body = partial(self._pull_body, message)
         request.upgrade = message.upgrade
@@ -383,6 +397,9 @@ class Connection:
         keep = keep and (chunked or bool(sized))
         framing = b"Transfer-Encoding: chunked\r\n" if chunked else sized
         self._enter(Phase.STREAMING)
+        if response.long_running:
+            message.target = b""
+            request.forget_query()
         limit_s = inf if response.patient else self._config.write_timeout_s
         channel = H1Channel(self._transport, limit_s, chunked=chunked)
         channel.offer(self._head(request, message, response, keep, framing))

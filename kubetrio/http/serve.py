@@ -21,13 +21,14 @@ from kubetrio.api.pipeline import Handle
 from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, Peer, Presence
-from kubetrio.http.h1 import Connection, Upgrade
+from kubetrio.http.h1 import Connection, Stranger, Upgrade
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.memory import Memory
 from kubetrio.http.messages import DateHeader
 from kubetrio.http.openssl import failure
 from kubetrio.http.shown import ShownCertificate, shown_by
 from kubetrio.http.tls import Security
+from kubetrio.http.turns import Turns
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UNUSABLE, UserInfo
 from kubetrio.transport import PlainTransport, TlsTransport
@@ -82,6 +83,7 @@ class Listener:
     Attributes:
         peers: the open connections, counted.
         memory: goes back to the system behind a crowd.
+        turns: of requests without credentials.
     """
 
     socket: sockets.socket
@@ -94,6 +96,7 @@ class Listener:
     who: Who | None = None
     peers: Connections = field(init=False)
     memory: Memory = field(init=False)
+    turns: Turns = field(default_factory=Turns)
     date: DateHeader = field(default_factory=DateHeader)
     clock: SweepClock = field(default_factory=SweepClock)
     connections: set[Connection] = field(default_factory=set)
@@ -116,6 +119,7 @@ class Listener:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._sweep, name="connection sweeper")
             nursery.start_soon(self.memory.run, name="memory")
+            nursery.start_soon(self.turns.run, name="turns of strangers")
             try:
                 while True:
                     accepted = await self._accept()
@@ -213,7 +217,7 @@ class Listener:
             peer.address,
             certificate,
             self.clock,
-            None if known else partial(self.peers.identified, peer),
+            None if known else Stranger(partial(self.peers.identified, peer), self.turns.take),
         )
         peer.busy = connection.busy
         self.connections.add(connection)
@@ -231,7 +235,9 @@ class Listener:
 
     def _presence(self, peer: Peer) -> Presence:
         """What requests of a connection that Hypercorn serves tell about it."""
-        presence = Presence(partial(self.peers.identified, peer), lambda: peer.user)
+        presence = Presence(
+            partial(self.peers.identified, peer), lambda: peer.user, self.turns.take
+        )
         peer.busy = presence.busy
         return presence
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -28,10 +28,14 @@ class Selection:
     fields: fields.Selector | None
     values: FieldValues
 
+    _identity: list[Hashable] = field(default_factory=list, init=False, repr=False, compare=False)
+
     @property
     def identity(self) -> Hashable:
-        """Equal for selections that choose the same objects."""
-        return (str(self.labels or ""), str(self.fields or ""))
+        """Equal for selections that choose the same objects; made once, for all that share it."""
+        if not self._identity:
+            self._identity.append((str(self.labels or ""), str(self.fields or "")))
+        return self._identity[0]
 
     def matches(self, obj: Object) -> bool:
         """Whether an object is wanted."""

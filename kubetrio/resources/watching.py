@@ -72,6 +72,7 @@ class WatchOptions:
         bookmarks: whether the client wants bookmarks.
         timeout_s: seconds until the stream ends.
         selection: selectors, None for everything.
+        held: what is kept for as long as the watch.
     """
 
     prefix: str
@@ -82,6 +83,7 @@ class WatchOptions:
     bookmarks: bool = False
     timeout_s: float = 1800.0
     selection: Selection | None = None
+    held: object = None
 
 
 def event_frame(event: Event, selection: Selection | None, encoder: Encoder) -> bytes:
