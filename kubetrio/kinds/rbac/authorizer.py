@@ -44,7 +44,16 @@ Ways = tuple[tuple[frozenset[str], Verdict], ...]
 
 
 class RoleError(Exception):
-    """A binding refers to what is not there; the text is kube-apiserver's."""
+    """A binding refers to what is not there; the text is kube-apiserver's.
+
+    Args:
+        text: what is wrong.
+        missing: name of the role that is not there; empty where the reference makes no sense.
+    """
+
+    def __init__(self, text: str, missing: str = "") -> None:
+        super().__init__(text)
+        self.missing = missing
 
 
 class Granted(NamedTuple):
@@ -125,7 +134,7 @@ class Rbac:
         about = attributes.resource_request
         allows = allows_resource if about else allows_path
         ways: list[tuple[frozenset[str], Verdict]] = []
-        errors: list[str] = []
+        errors: list[RoleError] = []
         namespace = attributes.namespace if about else ""
         for granted in self._granted(attributes.user, namespace, errors):
             for rule in self._rules_of(granted):
@@ -137,7 +146,7 @@ class Rbac:
                         return tuple(ways), NO_OPINION
         none = NO_OPINION
         if errors:
-            none = Verdict(Decision.NO_OPINION, f"RBAC: {aggregate(errors)}")
+            none = Verdict(Decision.NO_OPINION, f"RBAC: {aggregate(map(str, errors))}")
         return tuple(ways), none
 
     def _rules_of(self, granted: Granted) -> tuple[Rule, ...]:
@@ -152,7 +161,7 @@ class Rbac:
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules:
         """What somebody may do in a namespace, as a SelfSubjectRulesReview tells it."""
-        errors: list[str] = []
+        errors: list[RoleError] = []
         resources: list[dict[str, Any]] = []
         paths: list[dict[str, Any]] = []
         for rule in self.rules(user, namespace, errors):
@@ -165,9 +174,9 @@ class Rbac:
                 resources.append(shown)
             if rule.get("nonResourceURLs"):
                 paths.append({"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]})
-        return Rules(resources, paths, incomplete=False, error=aggregate(errors))
+        return Rules(resources, paths, incomplete=False, error=aggregate(map(str, errors)))
 
-    def rules(self, user: UserInfo, namespace: str, errors: list[str]) -> list[Object]:
+    def rules(self, user: UserInfo, namespace: str, errors: list[RoleError]) -> list[Object]:
         """The rules of all roles that are bound to somebody.
 
         Args:
@@ -179,14 +188,16 @@ class Rbac:
             rule for granted in self._granted(user, namespace, errors) for rule in granted.rules
         ]
 
-    def _granted(self, user: UserInfo, namespace: str, errors: list[str]) -> Iterator[Granted]:
+    def _granted(
+        self, user: UserInfo, namespace: str, errors: list[RoleError]
+    ) -> Iterator[Granted]:
         """The bindings that apply to somebody: of the cluster, then of the namespace."""
         yield from self._applying("clusterrolebindings", user, "", errors)
         if namespace:
             yield from self._applying("rolebindings", user, namespace, errors)
 
     def _applying(
-        self, collection: str, user: UserInfo, namespace: str, errors: list[str]
+        self, collection: str, user: UserInfo, namespace: str, errors: list[RoleError]
     ) -> Iterator[Granted]:
         indexer = self._informers[collection].indexer
         names = (f"User {user.name}", *(f"Group {group}" for group in user.groups))
@@ -205,7 +216,7 @@ class Rbac:
             try:
                 rules = self.role_rules(binding["roleRef"], namespace)
             except RoleError as error:
-                errors.append(str(error))
+                errors.append(error)
                 continue
             yield Granted(binding, subject, namespace, rules)
 
@@ -227,7 +238,7 @@ class Rbac:
         else:
             raise RoleError(f"unsupported role reference kind: {quote(kind)}")
         if role is None:
-            raise RoleError(f"{kind.lower()}.{GROUP} {quote(name)} not found")
+            raise RoleError(f"{kind.lower()}.{GROUP} {quote(name)} not found", name)
         return role.get("rules") or ()
 
 

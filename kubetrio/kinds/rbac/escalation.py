@@ -18,6 +18,7 @@ from kubetrio.kinds.rbac.authorizer import Rbac, RoleError
 from kubetrio.kinds.rbac.matching import FULL_AUTHORITY, GROUP, missing
 from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.identity import MASTERS, Decision, Verdict
 from kubetrio.machinery.identity import Attributes as Asked
 from kubetrio.machinery.names import GroupResource
@@ -93,7 +94,7 @@ class EscalationCheck(Base):
         Raises:
             ApiError: 403.
         """
-        user, errors = attributes.user, list[str]()
+        user, errors = attributes.user, list[RoleError]()
         absent = missing(self._rbac.rules(user, attributes.namespace, errors), rules)
         if not absent:
             return
@@ -103,7 +104,9 @@ class EscalationCheck(Base):
             f"permissions not currently held:\n{told}"
         )
         if errors:
-            why += f"; resolution errors: [{' '.join(errors)}]"
+            resource = attributes.resource.group_resource
+            told_errors = aggregate(_resolution(resource, error) for error in errors)
+            why += f"; resolution errors: [{told_errors}]"
         raise _refused(attributes, obj, why)
 
     async def _may_escalate(self, attributes: Attributes) -> bool:
@@ -141,6 +144,13 @@ class EscalationCheck(Base):
         if not isinstance(verdict, Verdict):
             verdict = await verdict
         return verdict.decision is Decision.ALLOW
+
+
+def _resolution(written: GroupResource, error: RoleError) -> str:
+    """A missing role as upstream tells of it here: as one of what is written."""
+    if not error.missing:
+        return str(error)
+    return not_found(written, error.missing).message
 
 
 def _refused(attributes: Attributes, obj: Object, why: str) -> ApiError:

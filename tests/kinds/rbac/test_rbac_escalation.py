@@ -14,6 +14,7 @@ from kubetrio.client.client import Client
 from kubetrio.kinds.rbac.escalation import compacted
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo
 from kubetrio.machinery.status import ApiError
+from kubetrio.testing.rights import grant, rule
 from kubetrio.testing.server import InProcess, open_api
 
 Object = dict[str, Any]
@@ -240,3 +241,35 @@ def test_no_sequence_of_writes_gains_a_right(
             assert rights(server) <= had
 
     trio.run(main)
+
+
+async def test_roles_that_are_not_there_are_told(server: InProcess) -> None:
+    """Each once, and as one of what is written: so upstream tells them."""
+    alice = UserInfo("alice")
+    writes = rule("create", groups=("rbac.authorization.k8s.io",))
+    await grant(server, alice, writes)
+    api = "/apis/rbac.authorization.k8s.io/v1"
+    here = f"{api}/namespaces/default"
+    subjects = [{"kind": "User", "name": "alice"}]
+    async with server.connect() as admin, server.connect(certificate=alice) as client:
+
+        async def refer(path: str, name: str, kind: str, missing: str) -> None:
+            reference = {"apiGroup": GROUP, "kind": kind, "name": missing}
+            made = {"metadata": {"name": name}, "roleRef": reference, "subjects": subjects}
+            assert (await admin.request("POST", path, json=made)).status == 201
+
+        def told(*missing: str) -> str:
+            texts = [f'roles.{GROUP} "{one}" not found' for one in missing]
+            shown = ", ".join(texts)
+            return f"; resolution errors: [{shown if len(missing) == 1 else f'[{shown}]'}]"
+
+        body = role("r", rule("get", groups=("",)), namespace="default")
+        answer = await client.request("POST", f"{here}/roles", json=body)
+        assert "resolution errors" not in answer.json()["message"]
+        await refer(f"{api}/clusterrolebindings", "a", "ClusterRole", "one")
+        answer = await client.request("POST", f"{here}/roles", json=body)
+        assert answer.json()["message"].endswith(told("one"))
+        await refer(f"{here}/rolebindings", "b", "Role", "two")
+        await refer(f"{here}/rolebindings", "c", "ClusterRole", "one")
+        answer = await client.request("POST", f"{here}/roles", json=body)
+        assert answer.json()["message"].endswith(told("one", "two"))
