@@ -71,7 +71,10 @@ UPDATE_ATTEMPTS = 64  # far beyond what contention between tasks of one loop can
 
 
 def clear_system_fields(obj: Object) -> None:
-    """Drop what a new object may not say of itself; changes the object."""
+    """Drop what a new object may not say of itself; changes the object.
+
+    That is what POST does; an object that PUT or apply creates keeps it, as in kube-apiserver.
+    """
     meta = obj.get("metadata") or {}
     for name in CLEARED_ON_CREATE:
         meta.pop(name, None)
@@ -170,9 +173,13 @@ class Lifecycle:
         Raises:
             ApiError: 400, 403, 404, 409 or 422.
         """
+        clear_system_fields(obj)
+        return await self._create(target, obj, options)
+
+    async def _create(self, target: Target, obj: Object, options: WriteOptions) -> Written:
+        """Store a new object with all that it says of itself."""
         meta = obj.setdefault("metadata", {})
         identity.place(target, meta)
-        clear_system_fields(obj)
         # Admission does not see them yet; a uid in a replacement is a precondition, not this.
         meta.pop("uid", None)
         meta.pop("creationTimestamp", None)
@@ -209,6 +216,7 @@ class Lifecycle:
         meta = obj["metadata"]
         meta["uid"] = self._env.new_uid()
         meta["creationTimestamp"] = format_time(self._env.now())
+        meta.pop("selfLink", None)  # of what PUT or apply creates; it is never stored
         if strategy.generation:
             meta["generation"] = 1
         if strategy.unnamed and not meta.get("name"):
@@ -400,7 +408,7 @@ class Lifecycle:
         new = await change(None)
         meta = new.setdefault("metadata", {})
         identity.claim_missing(target, meta, applied=create_missing, dry_run=options.dry_run)
-        return await self.create(target, new, options)
+        return await self._create(target, new, options)
 
     async def _update_once(
         self, target: Target, new: Object, before: _Before, options: WriteOptions

@@ -203,7 +203,6 @@ Warn = Callable[[Iterable[str]], None]
 
 
 def _defaulted(kind: Kind, body: Object, warn: Warn) -> Object:
-    clear_system_fields(body)  # nobody owns them
     drop_repeated_owners(body, warn, admitted=False)
     kind.rules.default(body)
     return body
@@ -213,6 +212,7 @@ def _created(
     kind: Kind, body: Object, fields: FieldManager, warn: Warn, sent: Object | None
 ) -> Object:
     """An object as it is at first, but for what admission makes of it."""
+    clear_system_fields(body)  # nobody owns them
     body = _defaulted(kind, body, warn)
     if sent is None:
         fields.created(body)

@@ -108,3 +108,44 @@ async def test_who_may_create_and_not_change_is_refused_before(server: InProcess
         assert "cannot update resource" in answer.json()["message"]
         answer = await apply(client, DEFAULT + "/secrets/keys", SECRET)
         assert "cannot patch resource" in answer.json()["message"]
+
+
+DOOMED = {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
+
+
+async def test_what_put_creates_may_say_that_it_is_deleted(server: InProcess) -> None:
+    """Unlike POST, in kube-apiserver too; the next write that finds no finalizer removes it."""
+    async with server.connect() as admin:
+        path = DEFAULT + "/services/web"
+        held = {"name": "web", "selfLink": "/x", "finalizers": ["a.b/c"], **DOOMED}
+        made = await admin.request("PUT", path, json={**SERVICE, "metadata": held})
+        assert made.status == 201
+        meta = (await admin.request("GET", path)).json()["metadata"]
+        assert {name: meta[name] for name in DOOMED} == DOOMED
+        assert "selfLink" not in meta
+        owned = meta["managedFields"][0]["fieldsV1"]["f:metadata"]
+        assert {"f:deletionTimestamp", "f:deletionGracePeriodSeconds"} <= set(owned)
+        merge = {"Content-Type": "application/merge-patch+json"}
+        body = {"metadata": {"finalizers": None, "deletionGracePeriodSeconds": 0}}
+        assert (await admin.request("PATCH", path, merge, json=body)).status == 422
+        posted = {**SERVICE, "metadata": {**held, "name": "other"}}
+        posted = (await admin.request("POST", DEFAULT + "/services", json=posted)).json()
+        assert not {*DOOMED, "selfLink"} & set(posted["metadata"])
+
+
+@pytest.mark.parametrize("member", sorted(DOOMED))
+async def test_a_put_does_not_begin_a_deletion(server: InProcess, member: str) -> None:
+    """It is refused as a patch is, and not passed over."""
+    async with server.connect() as admin:
+        path = DEFAULT + "/configmaps/c"
+        body = {"metadata": {"name": "c"}}
+        assert (await admin.request("POST", DEFAULT + "/configmaps", json=body)).status == 201
+        linked = {"metadata": {"name": "c", "selfLink": "/x"}}
+        answer = await admin.request("PUT", path, json=linked)
+        assert (answer.status, "selfLink" in answer.json()["metadata"]) == (200, False)
+        body = {"metadata": {"name": "c", member: DOOMED[member]}}
+        answer = await admin.request("PUT", path, json=body)
+        assert answer.status == 422
+        causes = answer.json()["details"]["causes"]
+        assert {cause["field"] for cause in causes} == {f"metadata.{member}"}
+        assert all("field is immutable" in cause["message"] for cause in causes)
