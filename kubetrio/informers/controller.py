@@ -15,6 +15,9 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.store.errors import StoreError
 
 log = Log("kubetrio.controllers")
+LONGEST_WAIT_S = 3600.0
+"""How long a key waits for a time of the wall clock: that may be set while monotonic time runs on,
+as on a device without a clock of its own, and nothing else tells of it."""
 # Somebody else was faster: the next look sees what they did.
 EXPECTED = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
@@ -109,6 +112,15 @@ class Controller(ABC):
             finally:
                 self._syncs.discard(scope)
                 self.queue.done(key)
+
+    def look_again_in(self, key: str, left_s: float) -> None:
+        """Have a key worked on when a time of the wall clock has come, or a while before.
+
+        Args:
+            key: what to work on.
+            left_s: seconds until then; the next look counts them anew.
+        """
+        self.queue.add_after(key, min(left_s, LONGEST_WAIT_S))
 
     async def pause(self) -> None:
         """Do nothing more until `resume`; what is under way is cancelled, and begun anew then."""

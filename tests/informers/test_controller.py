@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.informers.controller import Controller
+from kubetrio.informers.controller import LONGEST_WAIT_S, Controller
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import conflict, internal_error
 from kubetrio.store.errors import StoreUnavailable
@@ -176,3 +176,19 @@ async def test_one_that_is_not_running_can_be_paused(autojump_clock: MockClock) 
     with trio.fail_after(1):
         await controller.pause()
     controller.resume()
+
+
+async def test_a_time_of_the_wall_clock_is_looked_at_each_hour(autojump_clock: MockClock) -> None:
+    """It may be set meanwhile, which nobody is told of."""
+    controller = Working({})
+    controller.look_again_in("soon", 10.0)
+    controller.look_again_in("late", 56 * 365 * 24 * 3600.0)
+    begun = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(controller.run)
+        await trio.sleep(3 * LONGEST_WAIT_S)
+        nursery.cancel_scope.cancel()
+    assert [(key, at - begun) for key, at in controller.seen] == [
+        ("soon", 10.0),
+        ("late", LONGEST_WAIT_S),
+    ]

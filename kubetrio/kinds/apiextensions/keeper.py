@@ -17,6 +17,7 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
+from kubetrio.informers.dispatch import Subscription
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.apiextensions import conditions
 from kubetrio.kinds.apiextensions.conditions import CLEANUP, Said, is_true, with_condition
@@ -32,7 +33,7 @@ from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.schema.kind import Kind, WaitingConvert
 from kubetrio.schema.registry import LiveRegistry
-from kubetrio.store.model import Range, Store
+from kubetrio.store.model import Event, EventType, Range, Store
 from kubetrio.store.scan import scan
 
 Object = dict[str, Any]
@@ -49,7 +50,7 @@ VERSION_PRIORITY: Final = 100
 LOOKED_AT: Final = 20  # objects between turns for others
 SETTLE_AGAIN_S: Final = 10.0
 SETTLE_MOST_S: Final = 600.0
-LOOK_AGAIN_S: Final = 0.5  # while objects wait for their finalizers
+LOOK_AGAIN_S, LOOK_MOST_S = 0.5, 600.0  # while objects wait for their finalizers
 LEFT_OVER: Final = ""
 """Instead of a definition's name: APIServices of definitions that are gone."""
 _CLEANING: Said = (
@@ -99,6 +100,9 @@ class Definitions(Controller):
         self._served: dict[str, Served] = {}
         self._loaded = False
         self._delays: dict[str, float] = {}  # until what is stored is looked at again
+        self._dispatcher = informers.dispatcher
+        # Definitions that wait for their objects to go, and what ends hearing of these.
+        self._cleaning: dict[str, Subscription] = {}
         self._versions: dict[str, set[GroupVersion]] = {}  # that have APIServices of ours
         self._informer.add_event_handler(
             EventHandler(
@@ -200,6 +204,9 @@ class Definitions(Controller):
         definition = self._informer.lister.get(key)
         await self._register(key, definition)
         if definition is None:
+            self._delays.pop(key, None)
+            if (end := self._cleaning.pop(key, None)) is not None:
+                end()
             return
         await self._name(key, definition)
         definition = self._informer.lister.get(key) or definition
@@ -298,8 +305,11 @@ class Definitions(Controller):
             said = _OVERLAPS
         elif made is not None:
             await self._say(key, "Terminating", _CLEANING, definition)
+            self._hear_of_deletions(key, made.stored)
             if await self._delete_objects(made.stored):
-                self.queue.add_after(key, LOOK_AGAIN_S)
+                delay_s = self._delays.get(key, LOOK_AGAIN_S)
+                self._delays[key] = min(delay_s * 2, LOOK_MOST_S)
+                self.queue.add_after(key, delay_s)
                 return
             said = _CLEANED
         now = format_time(self._env.now())
@@ -312,6 +322,17 @@ class Definitions(Controller):
             return {**old, "metadata": {**meta, "finalizers": left} if left else meta}
 
         await self._operations.patch(Target(self._kind, "", key), released, OWN)
+
+    def _hear_of_deletions(self, key: str, kind: Kind) -> None:
+        """Have a definition looked at when an object that it waits for is gone."""
+
+        def changed(event: Event) -> None:
+            if event.type is EventType.DELETED:
+                self.queue.add_after(key, LOOK_AGAIN_S)
+
+        if key not in self._cleaning:
+            self._delays.pop(key, None)
+            self._cleaning[key] = self._dispatcher.subscribe(kind.storage_prefix, changed)
 
     async def _delete_objects(self, kind: Kind) -> bool:
         """Delete all objects of a kind; returns whether some are left."""

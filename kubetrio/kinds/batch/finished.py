@@ -105,7 +105,7 @@ class FinishedJobs(Controller):
             return
         left = until - self._env.now()
         if left > 0:
-            self.queue.add_after(key, left)
+            self.look_again_in(key, left)
             return
         meta = job["metadata"]
         target = Target(self._kind, meta["namespace"], meta["name"])

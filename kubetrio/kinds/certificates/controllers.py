@@ -327,7 +327,7 @@ class RequestCleaning(_Requests):
             return
         left_s = min(due) - self._env.now()
         if left_s >= 0:
-            self.queue.add_after(meta["name"], left_s + 1)  # stored times are whole seconds
+            self.look_again_in(meta["name"], left_s + 1)  # stored times are whole seconds
             return
         target = Target(self._kind, "", meta["name"])
         await delete_seen(self._operations, target, request, self._who)

@@ -108,9 +108,11 @@ class InEachNamespace(Controller):
             await self._operations.create(target, self.corrected(body), self._who)
         except ApiError as error:
             # A namespace that goes away needs nothing.
-            gone = error.code == 404 or _is_terminating(error)
-            if not gone and error.reason != "AlreadyExists":
+            if error.code == 404 or _is_terminating(error):
+                return
+            if error.reason != "AlreadyExists":
                 raise
+            self.queue.add(key)  # somebody else made it meanwhile: it may have to be corrected
 
     @abstractmethod
     def fits(self, stored: Object) -> bool:

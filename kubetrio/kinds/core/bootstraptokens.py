@@ -137,7 +137,7 @@ class TokenCleaning(Controller):
         if left is None:
             return
         if left > 0:
-            self.queue.add_after(key, left)
+            self.look_again_in(key, left)
             return
         await delete_seen(self._operations, target, secret, self._who)
 
@@ -206,7 +206,7 @@ class ClusterInfoSigning(Controller):
                 left = left_s(secret, now)
                 ends += [] if left is None else [left]
         if ends:
-            self.queue.add_after(CLUSTER_INFO, min(ends))
+            self.look_again_in(CLUSTER_INFO, min(ends))
         if wanted == data:
             return
 

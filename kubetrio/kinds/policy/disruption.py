@@ -37,6 +37,8 @@ Object = dict[str, Any]
 ACCOUNT = "disruption-controller"
 STALE_S = 120.0
 """How long a pod may say that it is a target of disruption and not be deleted, in seconds."""
+AGAIN_S = 300.0
+"""How long until a budget that could not be counted is counted anew, in seconds."""
 _BUDGET, _POD = "budget", "pod"
 UNMANAGED = (
     "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. "
@@ -118,7 +120,7 @@ class Disruption(Controller):
         for item in {item.key: item for item in (*self._selecting(found, old), *of_new)}.values():
             self._add_budget(item)
         if new is not None and (wait_s := self._stale_in(new)) is not None:
-            self.queue.add_after(f"{_POD}/{namespace}/{name}", wait_s)
+            self.look_again_in(f"{_POD}/{namespace}/{name}", wait_s)
 
     def _selecting(self, budgets: Any, pod: PodDigest | None) -> list[Item]:
         if pod is None or not budgets:
@@ -159,6 +161,10 @@ class Disruption(Controller):
                 scale, alone = await self._scales.sum(namespace, pods.items())
         except NoScale as error:
             why = str(error)
+            # What the pods' controllers say may change without a word here.
+            self.queue.add_after(f"{_BUDGET}/{namespace}/{name}", AGAIN_S)
+            if failed(budget, why, self._env.now()) == budget:
+                return  # as was said before
             message = f"Failed to calculate the number of expected pods: {why}"
             self._events.record(about, WARNING, "CalculateExpectedPodCountFailed", message)
             await self._operations.patch(
@@ -183,7 +189,7 @@ class Disruption(Controller):
                 target, lambda old: counted(old, found, self._env.now()), self._who
             )
         if leaving.recheck_at is not None:
-            self.queue.add_after(f"{_BUDGET}/{namespace}/{name}", leaving.recheck_at - now)
+            self.look_again_in(f"{_BUDGET}/{namespace}/{name}", leaving.recheck_at - now)
 
     def _selected(self, key: str, namespace: str) -> Mapping[str, PodDigest]:
         selector = self._selectors.get(key, NOTHING)
@@ -199,7 +205,7 @@ class Disruption(Controller):
         if wait_s is None:
             return
         if wait_s > 0:
-            self.queue.add_after(f"{_POD}/{namespace}/{name}", wait_s)
+            self.look_again_in(f"{_POD}/{namespace}/{name}", wait_s)
             return
 
         def taken_back(old: Object) -> Object:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
 from kubetrio.client.client import Client
 from kubetrio.config import Config, Requests, Serving
-from kubetrio.kinds.apiextensions.keeper import AUTOMANAGED
+from kubetrio.kinds.apiextensions.keeper import AUTOMANAGED, NAME
 from kubetrio.machinery.status import ApiError
 from kubetrio.server import Server, open_server
 from kubetrio.testing.server import open_api
@@ -473,3 +474,24 @@ async def test_fractions_in_schemas_are_described(
         documented = await client.request("GET", f"/openapi/v3/apis/{GROUP}/v1")
     found = documented.json()["components"]["schemas"]["com.example.zoo.v1.Beast"]
     assert found["properties"]["spec"]["properties"] == spec["properties"]
+
+
+async def test_waiting_for_objects_is_not_polling(autojump_clock: MockClock) -> None:
+    """The collection is read later and later, and at once when an object is gone."""
+    async with open_api(kept=True) as server:
+        client = server.client()
+        await define(client, definition())
+        held = beast("held")
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        await client.create(held)
+        crds = client.kind(API, "CustomResourceDefinition")
+        beasts = client.kind(f"{GROUP}/v1", "Beast")
+        await client.delete(crds, f"beasts.{GROUP}")
+        [controller] = [one for one in server.resets._upkeep._controllers if one.name == NAME]
+        await trio.sleep(3600)
+        before = controller.queue.retries
+        await trio.sleep(3600)
+        assert controller.queue.retries - before <= 7
+        await client.patch(beasts, "held", {"metadata": {"finalizers": None}}, namespace="default")
+        await trio.sleep(1)
+        assert (GROUP, "v1", "beasts") not in server.api.registry.resources

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import trio
 
 from kubetrio.client.client import Client
+from kubetrio.env import seeded
+from kubetrio.informers.controller import LONGEST_WAIT_S
 from kubetrio.kinds.batch.finished import ends_at
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.testing.controllers import controlled
@@ -91,3 +94,20 @@ def test_a_job_that_does_not_say_when_it_ended_is_an_error() -> None:
     with pytest.raises(ValueError, match="unable to find the time when the Job n/j finished"):
         ends_at(job)
     assert ends_at({**job, "status": {}}) is None
+
+
+async def test_a_clock_that_is_set_is_noticed(autojump_clock: object) -> None:
+    """A device that believes in 1970 until somebody tells it the time deletes what is due then."""
+    del autojump_clock
+    behind = [50 * 365 * 24 * 3600.0]
+    env = seeded(1)
+    late = replace(env, now=lambda: env.now() - behind[0])
+    async with controlled(NAME, env=late) as running:
+        client = running.client
+        await add_job(client, "a", 60)
+        await finish(client, "a", format_time(env.now()))
+        await trio.sleep(120)
+        assert await going(client) == set()
+        behind[0] = 0.0
+        await trio.sleep(LONGEST_WAIT_S)
+        assert await going(client) == {"a"}

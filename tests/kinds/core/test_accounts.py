@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.admission.attributes import Attributes
+from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
 from kubetrio.assembly import Parts
 from kubetrio.kinds.common.trust import RootBundle, Trust
@@ -168,3 +169,45 @@ async def test_they_write_what_their_roles_allow() -> None:
         await client.patch(client.kind("v1", "Namespace"), "default", body)
         await wait_all_tasks_blocked()
         assert len(writes.by_controllers()) == len(own)
+
+
+class Faster(Base):
+    """A plugin that lets somebody else make the ConfigMap first."""
+
+    name = "Faster"
+    resources = frozenset({GroupResource("", "configmaps")})
+    operations = frozenset({Operation.CREATE})
+
+    def __init__(self) -> None:
+        self.make: Callable[[str], Awaitable[object]] | None = None
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Make it."""
+        make, self.make = self.make, None
+        if make is not None:
+            await make(attributes.namespace)
+
+
+async def test_one_made_by_others_meanwhile_is_corrected() -> None:
+    """The controller finds that it is there, and looks at what it is."""
+    faster = Faster()
+    async with open_api(parts=Parts(admission=[faster])) as server:
+        client = server.client()
+
+        async def make(where: str) -> None:
+            await client.create(
+                {
+                    "apiVersion": "v1", "kind": "ConfigMap", "data": {"ca.crt": "false"},
+                    "metadata": {"name": "kube-root-ca.crt", "namespace": where},
+                }
+            )  # fmt: skip
+
+        faster.make = make
+        async with running(server, AUTHORITIES, trust=Trust(RootBundle("PEM"))):
+            await wait_all_tasks_blocked()
+            listed = await client.list(client.kind("v1", "ConfigMap"))
+            assert {
+                item["data"]["ca.crt"]
+                for item in listed.items
+                if item["metadata"]["name"] == "kube-root-ca.crt"
+            } == {"PEM"}

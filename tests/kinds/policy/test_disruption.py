@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from kubetrio.client.client import Client
+from kubetrio.kinds.policy.disruption import AGAIN_S
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.testing.controllers import Controlled, controlled
@@ -307,3 +308,29 @@ async def test_nothing_is_written_twice() -> None:
         await client.patch(client.kind("v1", "Pod"), "p", note, "default")
         assert await status_of(running) == before
         assert running.writes.count == count
+
+
+async def test_a_budget_that_could_not_be_counted_is_counted_later(autojump_clock: object) -> None:
+    """When its pods' controller says how many there should be; until then nothing is written."""
+    del autojump_clock
+    async with controlled(NAME) as running:
+        client = running.client
+        owner = {
+            "apiVersion": widget("w")["apiVersion"], "kind": "Widget", "name": "w", "uid": "u",
+            "controller": True,
+        }  # fmt: skip
+        await client.create(budget(maxUnavailable=1))
+        await client.create(pod("p", owner))
+        (condition,) = (await status_of(running))["conditions"]
+        assert condition["reason"] == "SyncFailed"
+        running.server.api.registry.add(widgets())
+        custom = {**widget("w", replicas=7), "metadata": {"name": "w", "namespace": "default"}}
+        made = await client.create(custom)
+        kind = client.kind("v1", "Pod")
+        before = running.writes.count
+        await trio.sleep(2 * AGAIN_S)
+        assert running.writes.count <= before + 1
+        owners = [owned_by(made)]
+        await client.patch(kind, "p", {"metadata": {"ownerReferences": owners}}, "default")
+        await trio.sleep(AGAIN_S)
+        assert numbers(await status_of(running)) == (0, 0, 6, 7)

@@ -94,7 +94,9 @@ class NamespaceController(Controller):
             self.queue.add(item.object["metadata"]["name"])
 
     def _updated(self, old: Item, new: Item) -> None:
-        if "deletionTimestamp" not in old.object["metadata"]:
+        # Who writes the finalizers of its spec may put this controller's own there once more.
+        begins = "deletionTimestamp" not in old.object["metadata"]
+        if begins or _finalizers(old) != _finalizers(new):
             self._added(new)
 
     def _deleted(self, item: Item) -> None:
@@ -215,6 +217,10 @@ class NamespaceController(Controller):
             raise internal_error(f"cannot empty the namespace: {'; '.join(remains.failures)}")
         if wait_s:
             self.queue.add_after(GONE + name, wait_s)
+
+
+def _finalizers(item: Item) -> Any:
+    return (item.object.get("spec") or {}).get("finalizers")
 
 
 def _copy(namespace: Object, **members: Any) -> Object:

@@ -415,3 +415,45 @@ async def test_a_thousand_objects_go_while_others_go_on(tmp_path: Path) -> None:
             nursery.cancel_scope.cancel()
         assert trio.current_time() - began < 5
         assert longest < 0.25, longest  # a shared machine; it is some milliseconds
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.3, 1.0, 60.0])
+async def test_a_finalizer_that_is_put_back_does_not_hold_it(
+    autojump_clock: MockClock, delay_s: float
+) -> None:
+    """Who takes another finalizer away writes this one as it was before the content was gone."""
+    async with open_api(kept=True) as server:
+        world = Namespaces(server)
+        ours = {**NAMESPACE, "spec": {"finalizers": ["kubernetes", "example.com/other"]}}
+        await world.client.create(ours)
+        await world.client.create(configmap("c", **HOLDS))
+        await world.delete()
+        before = await world.settled()
+        assert before is not None
+        await world.release("ConfigMap", "c")
+        await trio.sleep(delay_s)
+        meta = {key: value for key, value in before["metadata"].items() if key != "resourceVersion"}
+        stale = {**before, "metadata": meta, "spec": {"finalizers": ["kubernetes"]}}
+        await world.client.update(stale, subresource="finalize")
+        assert await world.settled() is None
+
+
+async def test_others_finalizers_hold_it_and_cost_nothing(autojump_clock: MockClock) -> None:
+    """They are looked at once when they change, and not again and again."""
+    async with open_api(kept=True) as server:
+        world = Namespaces(server)
+        others = ["kubernetes", "example.com/a", "example.com/b"]
+        await world.client.create({**NAMESPACE, "spec": {"finalizers": others}})
+        await world.delete()
+        left = await world.settled()
+        assert left is not None
+        assert left["spec"]["finalizers"] == ["example.com/a", "example.com/b"]
+        revision = server.api.store.revision
+        await trio.sleep(10)
+        assert server.api.store.revision == revision
+        fewer = {**left, "spec": {"finalizers": ["example.com/b"]}}
+        await world.client.update(fewer, subresource="finalize")
+        left = await world.settled()
+        assert left is not None
+        await world.client.update({**left, "spec": {"finalizers": []}}, subresource="finalize")
+        assert await world.settled() is None
