@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from kubetrio.machinery.goregexp.engine import available as re2_available
+
 NOT_INSTALLED = (
     "this server has no CEL engine, so it cannot tell what the expression means; "
     "stop it, install kubetrio[cel] (in a checkout: pip install '.[cel]'), and start it again"
@@ -24,9 +26,7 @@ class Missing(Exception):
 @cache
 def _load() -> Any:
     try:
-        # The second is a regular expression engine for the functions that the first lacks.
-        import_module("re2")
-        return import_module("cel_expr_python.cel")
+        return import_module("cel_expr_python.cel") if re2_available() else None
     except ImportError:
         return None
 

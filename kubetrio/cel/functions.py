@@ -4,16 +4,15 @@ The engine picks an implementation by name, arity and kind of each argument, and
 all lists are one, all opaque values are one.  So there is one implementation for each shape, and it
 looks at what it got.  A parameter of any type has to be declared once for every kind.
 
-Source: the libraries named in `declarations`; RE2 for ``find`` and ``findAll``.
+Source: the libraries named in `declarations`; RE2 for ``matches``, ``find`` and ``findAll``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import cache, reduce
-from importlib import import_module
-from itertools import pairwise
+from functools import lru_cache, reduce
+from itertools import islice, pairwise
 from operator import add
 from typing import Any
 
@@ -39,6 +38,8 @@ from kubetrio.cel.formatting import formatted
 from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP
 from kubetrio.cel.messages import opaque
 from kubetrio.cel.wording import BUDGET_ERROR
+from kubetrio.machinery.goregexp.engine import Regexp
+from kubetrio.machinery.goregexp.syntax import RegexpError
 
 Values = list[Any]
 FORMAT_NAMED = "format.named"
@@ -50,6 +51,7 @@ RENAMED = {
     "format": "kubernetes_format",
     "indexOf": "kubernetes_indexOf",
     "lastIndexOf": "kubernetes_lastIndexOf",
+    "matches": "kubernetes_matches",
 }
 """Functions of the engine's extensions that Kubernetes has on more types or in another version,
 and theirs here."""
@@ -164,21 +166,20 @@ def _intersects(one: Values, two: Values) -> bool:
 # --- regular expressions ---
 
 
-@cache
-def _options() -> Any:
-    options = import_module("re2").Options()
-    options.log_errors = False
-    return options
+@lru_cache(maxsize=64)
+def _kept(pattern: str) -> Regexp:
+    return Regexp(pattern)
 
 
-def _pattern(text: str) -> Any:
-    re2 = import_module("re2")
+def _pattern(text: str) -> Regexp:
+    """A pattern that is compiled; short ones are kept."""
     try:
-        return re2.compile(text, _options())
-    except re2.error as error:
-        why = error.args[0] if error.args else ""
-        why = why.decode() if isinstance(why, bytes) else str(why)
-        raise ValueError(f"Illegal regex: error parsing regexp: {why}") from None
+        return _kept(text) if len(text) <= _MOST_KEPT else Regexp(text)
+    except RegexpError as error:
+        raise ValueError(str(error)) from None
+
+
+_MOST_KEPT = 256  # characters
 
 
 def regex_error(pattern: str) -> str:
@@ -190,24 +191,25 @@ def regex_error(pattern: str) -> str:
     return ""
 
 
+def _matches(text: str, pattern: str) -> bool:
+    return _pattern(pattern).is_in(text)
+
+
 def _find(text: str, pattern: str) -> str:
-    found = _pattern(pattern).search(text)
-    return found[0] if found else ""
+    return next(_regexp(pattern).found_in(text), "")
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found: list[str] = []
-    if limit == 0:
-        return found
-    end = -1
-    for match in _pattern(pattern).finditer(text):
-        if match.start() == match.end() == end:
-            continue  # nothing, right behind a match, is none to Go
-        end = match.end()
-        found.append(match[0])
-        if len(found) == limit:
-            break
-    return found
+    found = _regexp(pattern).found_in(text)
+    return list(found if limit < 0 else islice(found, limit))
+
+
+def _regexp(pattern: str) -> Regexp:
+    """The same for the library of Kubernetes, which has words of its own."""
+    try:
+        return _pattern(pattern)
+    except ValueError as error:
+        raise ValueError(f"Illegal regex: {error}") from None
 
 
 def _map_of_pairs(pairs: Values) -> dict[Any, Any]:
@@ -272,6 +274,10 @@ def rows() -> list[Row]:
         ),
         (RENAMED["format"], ".string list<dyn>", "string", formatted),
         *((f"sets.{name}", "list<dyn> list<dyn>", "bool", one) for name, one in sets.items()),
+        *(
+            (RENAMED["matches"], kinds, "bool", _matches)
+            for kinds in (".string string", "string string")
+        ),
         ("find", ".string string", "string", _find),
         ("findAll", ".string string", "list<string>", _find_all),
         ("findAll", ".string string int", "list<string>", _find_all),

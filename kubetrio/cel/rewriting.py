@@ -34,6 +34,7 @@ MEMBERS = ("authorizer.requestResource", "device.driver", "device.attributes", "
 _VARIABLES = "variables."
 _HELD = "@held"
 _PLUS = "_+_"
+_PLAIN = frozenset({"matches"})  # functions that are methods, too
 
 
 @dataclass(slots=True)
@@ -193,7 +194,7 @@ class _Rewriter:
         name = path_of(made.target) + "." + made.function if made.HasField("target") else ""
         if of_message:
             made.function = STRING_OF_MESSAGE
-        elif made.function in RENAMED and made.HasField("target"):
+        elif made.function in RENAMED and (made.HasField("target") or made.function in _PLAIN):
             made.function = RENAMED[made.function]
         elif made.function == "_?._":
             self._chosen(

@@ -133,7 +133,7 @@ def test_holds(source: str) -> None:
         ("url('').getHost() == ''",
          'URL parse error during conversion from string: parse "": empty url'),
         ("semver('1.2').major() == 1", "invalid semver version: 1.2"),
-        ("'a'.find('(') == ''", "Illegal regex: error parsing regexp: missing ): ("),
+        ("'a'.find('(') == ''", "Illegal regex: error parsing regexp: missing closing ): `(`"),
         ("[].min() == 1", "min called on empty list"),
         ("[object].max() == object", "no such overload: max(list)"),
         ("[dyn(1), dyn(2.5)].sum() == 3", "no such overload"),

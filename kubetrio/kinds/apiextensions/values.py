@@ -33,6 +33,7 @@ from kubetrio.machinery.fielderrors import (
     type_invalid,
 )
 from kubetrio.machinery.gonumbers import is_int64
+from kubetrio.machinery.goregexp.syntax import RegexpError
 from kubetrio.wire.gojson import Float
 from kubetrio.wire.jsonwire import encode
 
@@ -174,6 +175,14 @@ def by_keys(keys: Sequence[str], items: list[Any]) -> dict[Any, Any]:
 
 
 _MISSING = object()
+
+
+def _mismatch(pattern: Matcher, value: str, effort: Effort) -> str:
+    """What is wrong with a text by a pattern, empty for nothing."""
+    try:
+        return "" if pattern(value, effort) else f"should match '{pattern.pattern}'"
+    except RegexpError as error:
+        return f"cannot be compared with '{pattern.pattern}': {error}"
 
 
 class Checker:
@@ -411,9 +420,8 @@ class Checker:
         elif limits.min_length is not None and len(value) < limits.min_length:
             detail = f"{name} in body should be at least {limits.min_length} chars long"
             out.append(invalid(out.path(name), value, detail))
-        elif self._pattern is not None and not self._pattern(value, out.effort):
-            detail = f"{name} in body should match '{self._pattern.pattern}'"
-            out.append(invalid(out.path(name), value, detail))
+        elif self._pattern is not None and (detail := _mismatch(self._pattern, value, out.effort)):
+            out.append(invalid(out.path(name), value, f"{name} in body {detail}"))
 
     def _list(self, value: list[Any], name: str, old: Old | None, out: Out) -> int:
         count, limits = 0, self._limits

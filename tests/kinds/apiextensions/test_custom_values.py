@@ -13,12 +13,10 @@ from kubetrio.kinds.apiextensions import structure
 from kubetrio.kinds.apiextensions.causes import Out
 from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
 from kubetrio.kinds.apiextensions.listtypes import check_embedded, check_lists
-from kubetrio.kinds.apiextensions.patterns import Matcher
 from kubetrio.kinds.apiextensions.structure import Malformed, Node
 from kubetrio.kinds.apiextensions.valueformats import FORMATS
 from kubetrio.kinds.apiextensions.values import Checker, Old
 from kubetrio.kinds.apiextensions.webhookconversion import BadAnswer, converted_in
-from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.status import Cause
 from kubetrio.wire import gojson
 
@@ -276,18 +274,6 @@ def test_what_did_not_change_is_let_be() -> None:
     assert causes(schema, new, old) == [
         "a[0].v: Invalid value: -1: a[0].v in body should be greater than or equal to 1"
     ]
-
-
-@given(
-    st.sampled_from(
-        ["^[a-c]+$", "b?c", "^a{1,2}", "[^a]$", r"^\\d*x$", r"a\\.b", "^$", "(a|b)*c", "^a*b*$"]
-    ),
-    st.text("abcx1.\n$é", max_size=8),
-)
-def test_both_engines_agree(pattern: str, text: str) -> None:
-    """What is matched in a quick way is matched as RE2 does."""
-    re2 = pytest.importorskip("re2")
-    assert Matcher(pattern)(text, Effort()) is (re2.search(pattern, text) is not None)
 
 
 def test_patterns_take_bounded_time() -> None:

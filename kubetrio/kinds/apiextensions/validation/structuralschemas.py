@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kubetrio.kinds.apiextensions.patterns import pattern_error
 from kubetrio.kinds.common.checks import Causes, Json
-from kubetrio.kinds.common.goregexp import regexp_error
+from kubetrio.machinery.effort import Effort, Exhausted
 from kubetrio.machinery.fielderrors import forbidden, invalid, required
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -121,20 +122,36 @@ def unsupported(schema: Mapping[str, Any]) -> str:
     return next(filter(None, map(unsupported, parts)), "")
 
 
-def structural(schema: Mapping[str, Any], path: str, out: Causes) -> None:
+def structural(schema: Mapping[str, Any], path: str, out: Causes, *, compiles: bool = True) -> None:
     """Check that a schema is structural.
 
     Args:
         schema: the root of the schema.
         path: its path.
         out: receives causes, sorted by what they say.
+        compiles: whether patterns are compiled; those of what is stored were.
     """
     found: Causes = []
     _invariants(schema, "root", path, found)
     # kube-apiserver looks for undefined parts under the junctors of the root alone
     for inner, where in nested(schema, path):
         _defined(inner, schema, path, where, found)
+    if compiles:
+        try:
+            _patterns(schema, path, found, Effort())
+        except Exhausted as error:
+            found.append(forbidden(path, f"checking its patterns {error}"))
     out.extend(sorted(found, key=str))
+
+
+def _patterns(schema: Mapping[str, Any], path: str, out: Causes, effort: Effort) -> None:
+    """Check the patterns of a schema and of all below it."""
+    pattern = schema.get("pattern")
+    if pattern and (error := pattern_error(pattern, effort)):
+        detail = f"must be a valid regular expression, but isn't: {error}"
+        out.append(invalid(f"{path}.pattern", pattern, detail))
+    for inner, where in (*children(schema, path), *nested(schema, path)):
+        _patterns(inner, where, out, effort)
 
 
 def _invariants(schema: Mapping[str, Any], level: str, path: str, out: Causes) -> None:
@@ -223,10 +240,6 @@ def _junctors(schema: Mapping[str, Any], path: str, out: Causes, *, main: bool =
         if skip_any and where.startswith(f"{path}.anyOf["):
             continue
         _value_validation(inner, where, out, skip_any=skip_first and where == f"{path}.allOf[0]")
-    pattern = schema.get("pattern")
-    if pattern and (error := regexp_error(pattern)):
-        detail = f"must be a valid regular expression, but isn't: {error}"
-        out.append(invalid(f"{path}.pattern", pattern, detail))
 
 
 def _int_or_string(schema: Mapping[str, Any]) -> bool:
