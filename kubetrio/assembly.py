@@ -191,13 +191,15 @@ def _backends(config: Config, env: Env, port: int) -> Backends:
     )
 
 
-def _services(
-    config: Config, env: Env, registry: LiveRegistry, informers: SharedInformerFactory
-) -> Services:
-    """Finds the Services of webhooks and aggregated API servers."""
+def service_resolver(
+    config: Config, env: Env, parts: Parts, registry: LiveRegistry, informers: SharedInformerFactory
+) -> ResolveService:
+    """What finds the Services of webhooks, of conversions too, and of aggregated API servers."""
+    if parts.resolve_service is not None:
+        return parts.resolve_service
     objects = ObjectCache(informers.dispatcher)
     only = config.aggregation.endpoint_routing
-    return Services(objects, registry, env, endpoints_only=only)
+    return Services(objects, registry, env, endpoints_only=only).resolve
 
 
 def _front_proxy(config: Config, env: Env) -> pki.KeyPair:
@@ -361,7 +363,7 @@ def build_api(
         raise StartError(str(error)) from error
     quotas = StoredQuotas(store, registry, env)
     namespaces = NamespaceMaker(registry)
-    resolve = parts.resolve_service or _services(config, env, registry, informers).resolve
+    resolve = service_resolver(config, env, parts, registry, informers)
     around = Server(
         informers=informers,
         registry=registry,

@@ -19,7 +19,15 @@ import trio
 from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.pipeline import Pipeline
-from kubetrio.assembly import Parts, StartError, State, build_api, encrypted, encryption_of
+from kubetrio.assembly import (
+    Parts,
+    StartError,
+    State,
+    build_api,
+    encrypted,
+    encryption_of,
+    service_resolver,
+)
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
@@ -215,17 +223,14 @@ async def open_core(
             if api.auditor is not None:
                 nursery.start_soon(api.auditor.run, name="audit")
             keeper = await bootstrap(config, api, state, port, trusted)
+            resolve = service_resolver(config, env, parts, api.registry, api.informers)
             definitions = Definitions(
                 api.registry,
                 api.operations,
                 api.informers,
                 api.store,
                 api.env,
-                converters(
-                    Reach(outgoing=api.outgoing, env=env, resolve_service=parts.resolve_service),
-                    api.informers,
-                    api.registry,
-                ),
+                converters(Reach(outgoing=api.outgoing, env=env, resolve_service=resolve)),
             )
             await definitions.load()
             if isinstance(api.flow, PriorityAndFairness):

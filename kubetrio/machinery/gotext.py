@@ -94,13 +94,15 @@ def go_literal(value: Any) -> str:
 
 def go_type(value: Any) -> str:
     """The type of parsed JSON under ``%T``."""
+    if value is None:
+        return "<nil>"
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
         return "string"
-    if isinstance(value, int):
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         return "int64"
-    if isinstance(value, float):
+    if isinstance(value, (int, float)):
         return "float64"
     return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
 

@@ -10,24 +10,30 @@ Source of rules and words: the conversion webhooks of apiextensions-apiserver 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import trio
 
+from kubetrio.machinery.gotext import aggregate, go_type
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
-from kubetrio.machinery.status import ApiError
+from kubetrio.machinery.objectmeta import validate_annotations, validate_labels
+from kubetrio.machinery.status import ApiError, Cause
 from kubetrio.resources.objects import canonical, read
 from kubetrio.schema.kind import Kind, WaitingConvert
 from kubetrio.store.model import KeyValue
+from kubetrio.wire import gojson
 from kubetrio.wire.jsonwire import encode
 
 Object = dict[str, Any]
 
 MOMENT_BYTES = 64 * 1024
-CONVERTED_METADATA = ("labels", "annotations")
-"""What of metadata a conversion may change."""
+CONVERTED_METADATA: Mapping[str, Callable[[Mapping[str, str]], list[Cause]]] = {
+    "labels": lambda texts: validate_labels(texts, "metadata.labels"),
+    "annotations": lambda texts: validate_annotations(texts, "metadata.annotation"),
+}
+"""What of metadata a conversion may change, with the check of each."""
 _SAME = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 
 
@@ -202,10 +208,14 @@ async def converted(
 
 def _identity(obj: Object) -> GroupVersionKind:
     try:
-        version = GroupVersion.parse(obj.get("apiVersion") or "")
+        version = GroupVersion.parse(_text(obj.get("apiVersion")))
     except ValueError:
-        version = GroupVersion("", "")
-    return GroupVersionKind(*version, obj.get("kind") or "")
+        return GroupVersionKind("", "", "")
+    return GroupVersionKind(*version, _text(obj.get("kind")))
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else ""
 
 
 def _failed(original: Object, why: str) -> ApiError:
@@ -214,15 +224,18 @@ def _failed(original: Object, why: str) -> ApiError:
     return ApiError(500, "", f"{what} {why}")
 
 
-def _checked(original: Object, made: Object, to: Kind) -> Object:
+def _checked(original: Object, made: Any, to: Kind) -> Object:
     """A converted object: with the identity asked for, and with the metadata it had.
 
     Raises:
-        ApiError: it is another object.
+        ApiError: it is another object, or none.
     """
-    group, version, kind = _identity(made)
+    group, version, kind = _read_identity(made)
     if (group, version) != to.group_version:
-        why = f"invalid groupVersion (expected {to.api_version}, received {made.get('apiVersion')})"
+        why = (
+            f"invalid groupVersion (expected {to.api_version}, "
+            f"received {_text(made.get('apiVersion'))})"
+        )
         raise _failed(original, f"returned invalid object at index 0: {why}")
     if kind != original["kind"]:
         why = f"invalid kind (expected {original['kind']}, received {kind})"
@@ -230,10 +243,65 @@ def _checked(original: Object, made: Object, to: Kind) -> Object:
     before, after = original.get("metadata") or {}, made.get("metadata")
     members = after if type(after) is dict else {}
     for name, said in _SAME:
-        expected, got = before.get(name) or "", members.get(name) or ""
+        expected, got = before.get(name) or "", _text(members.get(name))
         if expected != got:
             why = f"must have the same {said}: {expected} != {got}"
             raise _failed(original, f"returned invalid object: {why}")
+    try:
+        return {**made, "metadata": _restored(before, made)}
+    except ValueError as error:
+        raise _failed(original, f"returned invalid metadata: {error}") from None
+
+
+def _read_identity(made: Any) -> GroupVersionKind:
+    """The identity of what a conversion made.
+
+    Raises:
+        ApiError: it is no object, or one without a kind.
+    """
+    if made is None:
+        raise ApiError(500, "", "unexpected end of JSON input")
+    if type(made) is not dict:
+        word = gojson.type_word(made)
+        raise ApiError(
+            500,
+            "",
+            f"json: cannot unmarshal {word} into Go value of type map[string]interface {{}}",
+        )
+    found = _identity(made)
+    if not found.kind:
+        raise ApiError(500, "", f"Object 'Kind' is missing in '{encode(made).decode()}'")
+    return found
+
+
+def _restored(before: Object, made: Object) -> Object:
+    """Metadata as they were, but for labels and annotations.
+
+    Raises:
+        ValueError: these are none.
+    """
+    if "metadata" not in made:
+        raise ValueError("missing metadata in converted object")
+    after = made["metadata"]
+    if type(after) is not dict:
+        raise ValueError(f"invalid metadata of type {go_type(after)} in converted object")
     kept = {name: value for name, value in before.items() if name not in CONVERTED_METADATA}
-    kept.update({name: members[name] for name in CONVERTED_METADATA if members.get(name)})
-    return {**made, "metadata": kept}
+    for name, check in CONVERTED_METADATA.items():
+        texts = after.get(name)
+        if texts is None:
+            continue
+        if type(texts) is not dict:
+            raise ValueError(
+                f"invalid metadata.{name} of type {go_type(texts)} in converted object"
+            )
+        for key in sorted(texts):
+            if type(texts[key]) is not str:
+                raise ValueError(
+                    f"metadata.{name}[{key}] must be a string, but is {go_type(texts[key])} in "
+                    "converted object"
+                )
+        if texts != (before.get(name) or {}) and (causes := check(texts)):
+            raise ValueError(aggregate(map(str, causes)))
+        if texts:
+            kept[name] = texts
+    return kept

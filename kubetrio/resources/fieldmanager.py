@@ -62,18 +62,20 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
         found = versions.get(wanted)
         if found is None:
             return None
+        # An object that was brought to another version may come back from there.
+        given = versions.get(GroupVersion.parse(obj["apiVersion"]), resource)
         try:
             # What an apply has merged is not decoded yet; members that Go prints may be missing.
-            whole = resource.type.restore(obj, [])
+            whole = given.type.restore(obj, [])
         except ValueError:
             return None
-        if resource.renames and found.renames:
+        if given.renames and found.renames:
             return {**whole, "apiVersion": api_version}, found.type.merge
-        waiting = resource.converter or found.converter
+        waiting = given.converter or found.converter
         if waiting is not None:
             return known(whole, found, waiting), found.type.merge
         try:
-            whole = found.from_stored(resource.to_stored(whole))
+            whole = found.from_stored(given.to_stored(whole))
         except ValueError:
             return None
         return whole, found.type.merge

@@ -7,23 +7,25 @@ k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kubetrio.env import Env
-from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
+from kubetrio.kinds.apiextensions import structure
+from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema.kind import Kind, WaitingConvert
-from kubetrio.schema.registry import LiveRegistry
-from kubetrio.wire import gojson
 from kubetrio.wire.jsonwire import encode
 
 if TYPE_CHECKING:
+    from kubetrio.kinds.admissionregistration.webhooks.answers import ReviewType
     from kubetrio.kinds.admissionregistration.webhooks.calling import Caller
 
 Json = dict[str, Any]
 
 GROUP: Final = "apiextensions.k8s.io"
+KIND: Final = "ConversionReview"
 VERSIONS: Final = ("v1", "v1beta1")
 TIMEOUT_S: Final = 30.0
 SUCCESS: Final = "Success"
@@ -33,29 +35,20 @@ class BadAnswer(Exception):
     """An answer cannot be used; the text says why in kube-apiserver's words."""
 
 
-def converters(
-    reach: Reach, informers: SharedInformerFactory, registry: LiveRegistry
-) -> Callable[[Json], WaitingConvert | None]:
+def converters(reach: Reach) -> Callable[[Json], WaitingConvert | None]:
     """What says of a definition what converts its objects.
 
     Args:
         reach: how webhooks are reached.
-        informers: of the server.
-        registry: what is served.
     """
     caller: Caller | None = None
 
     def calls() -> Caller:
         nonlocal caller
         if caller is None:
-            from kubetrio.admission.objectcache import ObjectCache
             from kubetrio.kinds.admissionregistration.webhooks.calling import Caller
-            from kubetrio.kinds.common.servicelookup import Services
 
-            resolve = reach.resolve_service
-            if resolve is None:
-                resolve = Services(ObjectCache(informers.dispatcher), registry, reach.env).resolve
-            caller = Caller(reach.outgoing, resolve, reach.env)
+            caller = Caller(reach.outgoing, reach.resolve_service, reach.env)
         return caller
 
     def converter(definition: Json) -> WaitingConvert | None:
@@ -97,82 +90,97 @@ class WebhookConversion:
 
         uid = self._env.new_uid()
         review = {
-            "kind": "ConversionReview",
+            "kind": KIND,
             "apiVersion": f"{GROUP}/{version}",
             "request": {
                 "uid": uid,
                 "desiredAPIVersion": to.api_version,
-                "objects": list(objects),
+                "objects": [_unversioned(obj) for obj in objects],
             },
         }
         try:
-            body = await self._ask(encode(review))
-            made = converted_in(body, uid, version)
-        except (BadAnswer, NoReview) as error:
+            answer = await self._ask(encode(review), version)
+            made = converted_in(answer, uid, version)
+            for obj in made:
+                if type(obj) is dict:
+                    structure.as_go_numbers(obj)
+        except (BadAnswer, NoReview, ValueError) as error:
             raise ApiError(
                 500, "", f"conversion webhook for {_shown(objects[0])} failed: {error}"
             ) from None
-        for obj in made:
-            obj.setdefault("metadata", {})
         return made
 
-    async def _ask(self, review: bytes) -> bytes:
+    async def _ask(self, review: bytes, version: str) -> Json:
         """What the webhook answers.
 
         Raises:
             NoReview: no review.
         """
-        from kubetrio.kinds.admissionregistration.webhooks.answers import check_status
         from kubetrio.kinds.admissionregistration.webhooks.calling import place_of
         from kubetrio.kinds.admissionregistration.webhooks.credentials import NOBODY
 
         place = place_of(self._webhook.get("clientConfig") or {}, NOBODY)
-        answer = await self._calls().post(place, review, timeout_s=TIMEOUT_S)
-        check_status(answer.status, answer.headers.get("content-type", ""), answer.body)
-        return answer.body
+        return await self._calls().ask(
+            place, review, version, timeout_s=TIMEOUT_S, kind=_review_type()
+        )
+
+
+@cache
+def _review_type() -> ReviewType:
+    from kubetrio.kinds.admissionregistration.webhooks.answers import (
+        ReviewType,
+        result,
+        text,
+        unfit,
+    )
+
+    def objects(value: Any, place: str) -> Any:
+        if not isinstance(value, list):
+            raise unfit(value, place, "[]runtime.RawExtension")
+        return value
+
+    return ReviewType(
+        group=GROUP,
+        kind=KIND,
+        response="ConversionResponse",
+        members={"uid": text("types.UID"), "convertedObjects": objects, "result": result},
+    )
+
+
+def _unversioned(obj: Json) -> Json:
+    """An object as it is converted: its resourceVersion is not a part of what is stored."""
+    meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+    return {**obj, "metadata": meta}
 
 
 def _shown(obj: Json) -> str:
     return f"{obj['apiVersion']}, Kind={obj['kind']}"
 
 
-def converted_in(body: bytes, uid: str, version: str) -> list[Json]:
+def converted_in(review: Json, uid: str, version: str) -> list[Any]:
     """The objects that a review holds.
 
     Args:
-        body: the review as it was answered.
+        review: what came back, its types checked.
         uid: of the review that was sent.
         version: of that.
 
     Raises:
         BadAnswer: it holds none.
     """
-    try:
-        review = gojson.parse(body).value
-    except ValueError as error:
-        raise BadAnswer(f"couldn't get version/kind; json parse error: {error}") from None
-    if not isinstance(review, dict):
-        raise BadAnswer("couldn't get version/kind; json parse error: not an object")
-    said = (review.get("apiVersion") or f"{GROUP}/{version}", review.get("kind") or "")
-    wanted = (f"{GROUP}/{version}", "ConversionReview")
+    said = f"{review.get('apiVersion') or '/'}, Kind={review.get('kind') or ''}"
+    wanted = f"{GROUP}/{version}, Kind={KIND}"
     if version == "v1" and said != wanted:
-        raise BadAnswer(f"expected webhook response of {_kind(*wanted)}, got {_kind(*said)}")
+        raise BadAnswer(f"expected webhook response of {wanted}, got {said}")
     response = review.get("response")
-    if not isinstance(response, dict):
+    if response is None:
         raise BadAnswer("no response provided")
-    if version == "v1" and response.get("uid") != uid:
-        got = response.get("uid") or ""
-        raise BadAnswer(f'expected response.uid="{uid}", got "{got}"')
+    if version == "v1" and (got := response.get("uid") or "") != uid:
+        raise BadAnswer(f"expected response.uid={quote(uid)}, got {quote(got)}")
     result = response.get("result") or {}
     status = result.get("status") or ""
     if status != SUCCESS:
         text = result.get("message")
         raise BadAnswer(text or f"response.result.status was '{status}', not 'Success'")
-    made = response.get("convertedObjects") or []
-    if not isinstance(made, list) or not all(isinstance(obj, dict) for obj in made):
-        raise BadAnswer("invalid converted objects")
+    made: list[Any] = response.get("convertedObjects") or []
     return made
-
-
-def _kind(version: str, kind: str) -> str:
-    return f"{version}, Kind={kind}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.kinds.admissionregistration.webhooks.reviews import GROUP, REVIEW, illegal_base64
@@ -24,6 +25,7 @@ SHOWN_BYTES = 2048
 UNKNOWN = "unknown"
 STATUS = GroupVersionKind("", "v1", "Status")
 _SCHEME = 'in scheme "k8s.io/apiserver/pkg/util/webhook/client.go:71"'
+_VERSIONS = frozenset({"v1", "v1beta1"})
 _STATUS_TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
 _MEDIA_TYPE = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:/[!#$%&'*+\-.^_`|~0-9A-Za-z]+)?")
 
@@ -57,21 +59,45 @@ class NoReview(Exception):
         self.code = code
 
 
-def review_in(status: int, content_type: str, body: bytes, version: str) -> Object:
-    """The review that an answer holds.
+Check = Callable[[Any, str], Any]
+"""Checks the type of a member: (value, what a message says of its place)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewType:
+    """A kind of reviews that webhooks answer.
+
+    Args:
+        group: API group.
+        kind: name of the kind.
+        response: Go's name of the type of its response.
+        members: of the response, those that count, with the check of each.
+    """
+
+    group: str
+    kind: str
+    response: str
+    members: Mapping[str, Check]
+
+
+def review_in(
+    status: int, content_type: str, body: bytes, version: str, review: ReviewType | None = None
+) -> Object:
+    """The review that an answer holds, with the members that count.
 
     Args:
         status: HTTP status.
         content_type: media type that the answer says it has.
         body: of the answer.
         version: of the review that was sent.
+        review: what kind of review that was; None for one of admission.
 
     Raises:
         NoReview: it holds none.
     """
     check_status(status, content_type, body)
     try:
-        return _decoded(body, version)
+        return _decoded(body, version, review or ADMISSION)
     except ValueError as error:
         raise NoReview(str(error)) from None
 
@@ -154,7 +180,7 @@ def _told(body: bytes) -> Object | None:
     return status if status.get("status") == "Failure" else None
 
 
-def _decoded(body: bytes, version: str) -> Object:
+def _decoded(body: bytes, version: str, review: ReviewType) -> Object:
     """A review of the version that was sent, its types checked.
 
     Raises:
@@ -162,18 +188,19 @@ def _decoded(body: bytes, version: str) -> Object:
     """
     parsed = _parsed(body)
     said = jsonwire.find_kind(parsed)
-    sent = GroupVersionKind(GROUP, version, REVIEW)
+    kind = review.kind
+    sent = GroupVersionKind(review.group, version, kind)
     gvk = jsonwire.with_defaults(said, sent)
     if gvk != sent:
         if gvk == STATUS:
-            raise ValueError(f"converting (v1.Status) to ({version}.{REVIEW}): unknown conversion")
-        if gvk.group != GROUP or gvk.version not in ("v1", "v1beta1") or gvk.kind != REVIEW:
+            raise ValueError(f"converting (v1.Status) to ({version}.{kind}): unknown conversion")
+        if gvk.group != sent.group or gvk.version not in _VERSIONS or gvk.kind != kind:
             shown = f"{gvk.group}/{gvk.version}" if gvk.group else gvk.version
             raise ValueError(f'no kind "{gvk.kind}" is registered for version "{shown}" {_SCHEME}')
         raise ValueError(
-            f"converting ({gvk.version}.{REVIEW}) to ({version}.{REVIEW}): unknown conversion"
+            f"converting ({gvk.version}.{kind}) to ({version}.{kind}): unknown conversion"
         )
-    return _checked(parsed.value or {})
+    return _checked(parsed.value or {}, version, review)
 
 
 def _parsed(body: bytes) -> gojson.Parsed:
@@ -191,52 +218,65 @@ def _parsed(body: bytes) -> gojson.Parsed:
 # --- types ---
 
 
-Check = Callable[[Any, str], Any]
+def unfit(value: Any, place: str, go_type: str) -> ValueError:
+    """What Go's decoder says of a value of the wrong type.
 
-
-def _fail(value: Any, path: str, go_type: str) -> ValueError:
+    Args:
+        value: the value.
+        place: the struct and its member, in JSON's names.
+        go_type: the type that it should have.
+    """
     word = gojson.type_word(value)
     return ValueError(
-        f"json: cannot unmarshal {word} into Go struct field AdmissionResponse.{path} "
-        f"of type {go_type}"
+        f"json: cannot unmarshal {word} into Go struct field {place} of type {go_type}"
     )
 
 
-def _text(value: Any, path: str) -> Any:
-    if not isinstance(value, str):
-        raise _fail(value, path, "string")
-    return value
+def text(go_type: str = "string") -> Check:
+    """The check of texts, of a type with a name of its own or none."""
+
+    def check(value: Any, place: str) -> Any:
+        if not isinstance(value, str):
+            raise unfit(value, place, go_type)
+        return value
+
+    return check
 
 
-def _flag(value: Any, path: str) -> Any:
+_text = text()
+
+
+def _flag(value: Any, place: str) -> Any:
     if not isinstance(value, bool):
-        raise _fail(value, path, "bool")
+        raise unfit(value, place, "bool")
     return value
 
 
-def _bytes(value: Any, path: str) -> Any:
+def _bytes(value: Any, place: str) -> Any:
     if not isinstance(value, str):
-        raise _fail(value, path, "[]uint8")
+        raise unfit(value, place, "[]uint8")
     if wrong := illegal_base64(value):
         raise ValueError(wrong)
     return value
 
 
-def _texts(value: Any, path: str) -> Any:
+def _texts(value: Any, place: str) -> Any:
     if not isinstance(value, list):
-        raise _fail(value, path, "[]string")
-    return [None if item is None else _text(item, path) for item in value]
+        raise unfit(value, place, "[]string")
+    return [None if item is None else _text(item, place) for item in value]
 
 
-def _annotations(value: Any, path: str) -> Any:
+def _annotations(value: Any, place: str) -> Any:
     if not isinstance(value, dict):
-        raise _fail(value, path, "map[string]string")
-    return {key: None if item is None else _text(item, path) for key, item in value.items()}
+        raise unfit(value, place, "map[string]string")
+    return {key: None if item is None else _text(item, place) for key, item in value.items()}
 
 
-def _status(value: Any, path: str) -> Any:
+def result(value: Any, place: str) -> Any:
+    """The check of a ``Status`` inside of a response."""
     if not isinstance(value, dict):
-        raise _fail(value, path, "v1.Status")
+        raise unfit(value, place, "v1.Status")
+    path = place.partition(".")[2]
     try:
         return compile_type(_STATUS_TYPE).decode(value, Report())
     except GoJsonError as error:
@@ -244,32 +284,33 @@ def _status(value: Any, path: str) -> Any:
         raise ValueError(told) from None
 
 
-_MEMBERS: Mapping[str, Check] = {
-    "uid": _text,
-    "allowed": _flag,
-    "status": _status,
-    "patch": _bytes,
-    "patchType": _text,
-    "auditAnnotations": _annotations,
-    "warnings": _texts,
-}
+ADMISSION = ReviewType(
+    group=GROUP,
+    kind=REVIEW,
+    response="AdmissionResponse",
+    members={
+        "uid": text("types.UID"),
+        "allowed": _flag,
+        "status": result,
+        "patch": _bytes,
+        "patchType": text("v1.PatchType"),
+        "auditAnnotations": _annotations,
+        "warnings": _texts,
+    },
+)
 
 
-def _checked(review: Object) -> Object:
+def _checked(review: Object, version: str, kind: ReviewType) -> Object:
     """A review with the members that count, their types checked."""
     found = {name: review[name] for name in ("kind", "apiVersion") if review.get(name)}
     response = review.get("response")
     if response is None:
         return found
     if not isinstance(response, dict):
-        word = gojson.type_word(response)
-        raise ValueError(
-            f"json: cannot unmarshal {word} into Go struct field AdmissionReview.response of type "
-            "v1.AdmissionResponse"
-        )
+        raise unfit(response, f"{kind.kind}.response", f"{version}.{kind.response}")
     checked = {
-        name: check(response[name], f"response.{name}")
-        for name, check in _MEMBERS.items()
+        name: check(response[name], f"{kind.response}.response.{name}")
+        for name, check in kind.members.items()
         if response.get(name) is not None
     }
     return {**found, "response": checked}

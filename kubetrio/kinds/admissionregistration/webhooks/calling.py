@@ -20,7 +20,11 @@ from urllib.parse import urlsplit, urlunsplit
 import trio
 
 from kubetrio.env import Env
-from kubetrio.kinds.admissionregistration.webhooks.answers import NoReview, review_in
+from kubetrio.kinds.admissionregistration.webhooks.answers import (
+    NoReview,
+    ReviewType,
+    review_in,
+)
 from kubetrio.kinds.admissionregistration.webhooks.credentials import Credentials
 from kubetrio.kinds.common.servicelookup import ResolveService, Unresolved
 
@@ -112,7 +116,15 @@ class Caller:
         self._resolve = resolve
         self.env = env
 
-    async def ask(self, place: Place, review: bytes, version: str, *, timeout_s: float) -> Object:
+    async def ask(
+        self,
+        place: Place,
+        review: bytes,
+        version: str,
+        *,
+        timeout_s: float,
+        kind: ReviewType | None = None,
+    ) -> Object:
         """What a webhook answers to a review.
 
         Args:
@@ -120,15 +132,18 @@ class Caller:
             review: what it is asked.
             version: of the review.
             timeout_s: seconds for all of it.
+            kind: of the review; None for one of admission.
 
         Raises:
             NoReview: nothing that could be read as a review came back.
         """
         answer = await self.post(place, review, timeout_s=timeout_s)
-        kind, body = answer.headers.get("content-type", ""), answer.body
+        media_type, body = answer.headers.get("content-type", ""), answer.body
         if len(body) < LARGE_BYTES:
-            return review_in(answer.status, kind, body, version)
-        return await self.env.run_blocking(review_in, answer.status, kind, body, version)
+            return review_in(answer.status, media_type, body, version, kind)
+        return await self.env.run_blocking(
+            review_in, answer.status, media_type, body, version, kind
+        )
 
     async def post(self, place: Place, review: bytes, *, timeout_s: float) -> Answer:
         """What a webhook answers, whatever that is.

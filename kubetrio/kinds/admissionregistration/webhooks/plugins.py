@@ -22,7 +22,7 @@ from kubetrio.kinds.admissionregistration.webhooks.hooks import (
     HookSource,
     exempt,
 )
-from kubetrio.kinds.common.servicelookup import ResolveService, Services
+from kubetrio.kinds.common.servicelookup import ResolveService
 from kubetrio.machinery.asking import Authorize
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.schema.registry import LiveRegistry
@@ -38,12 +38,12 @@ class Reach:
     Args:
         outgoing: makes calls.
         env: identities of calls, chance among endpoints, threads.
-        resolve_service: finds Services; None for `Services`.
+        resolve_service: finds Services.
     """
 
     outgoing: Outgoing
     env: Env
-    resolve_service: ResolveService | None = None
+    resolve_service: ResolveService
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +76,7 @@ class Hooking:
         from kubetrio.kinds.admissionregistration.webhooks.calling import Caller
 
         reach = self.reach
-        resolve = reach.resolve_service
-        if resolve is None:
-            resolve = Services(self.objects, self.registry, reach.env).resolve
-        caller = Caller(reach.outgoing, resolve, reach.env)
+        caller = Caller(reach.outgoing, reach.resolve_service, reach.env)
         return Outside(caller=caller, measures=self.measures, authorize=self.authorize)
 
 
