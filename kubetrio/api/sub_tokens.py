@@ -151,7 +151,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         body["spec"]["expirationSeconds"] = DEFAULT_LIFE_S
     manager = FieldManager(TOKEN_REQUEST, chosen.field_manager, format_time(now), info.subresource)
     manager.created(body)
-    shown = {
+    shown: dict[str, Any] = {
         "kind": TOKEN_REQUEST.kind,
         "apiVersion": TOKEN_REQUEST.api_version,
         "metadata": ordered(META, body["metadata"]),
@@ -161,7 +161,8 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         api, request, resource, shown, dry_run=chosen.dry_run, said=chosen.said
     ) as shown:
         # What a request leaves open is filled in here: for kubelets it makes a difference.
-        meta, spec = dict(shown.get("metadata") or {}), dict(shown.get("spec") or {})
+        meta: dict[str, Any] = dict(shown.get("metadata") or {})
+        spec: dict[str, Any] = dict(shown.get("spec") or {})
         check_name(meta, info.name)
         account = await revising.read(api.store, resource, info.namespace, info.name)
         uid = account["metadata"]["uid"]

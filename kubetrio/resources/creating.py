@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kubetrio.auth.authorize import forbidden
 from kubetrio.machinery.asking import Client
-from kubetrio.machinery.identity import Decision
+from kubetrio.machinery.identity import WHOLE, Decision
 from kubetrio.machinery.status import internal_error
 
 
@@ -20,7 +20,7 @@ async def check_may_create(client: Client) -> None:
     """
     if client.attributes().verb == "create":
         return
-    asked, verdict = await client.verdict(verb="create", field_selector=None, label_selector=None)
+    asked, verdict = await client.verdict(verb="create", narrowing=WHOLE)
     if verdict.decision is Decision.ALLOW:
         return
     if verdict.error:

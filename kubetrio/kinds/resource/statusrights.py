@@ -110,13 +110,13 @@ def _key(device: Json) -> tuple[str, ...]:
 
 def _node_of(allocation: Mapping[str, Any]) -> str:
     """The node of a claim that is for one node, else nothing."""
-    terms = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
+    terms: list[Json] = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or []
     if len(terms) != 1 or terms[0].get("matchExpressions"):
         return ""
-    fields = terms[0].get("matchFields") or ()
+    fields: list[Json] = terms[0].get("matchFields") or []
     if len(fields) != 1:
         return ""
-    values = fields[0].get("values") or ()
+    values: list[Any] = fields[0].get("values") or []
     named = (fields[0].get("key"), fields[0].get("operator")) == ("metadata.name", "In")
     return str(values[0]) if named and len(values) == 1 else ""
 
