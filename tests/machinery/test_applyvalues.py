@@ -45,9 +45,7 @@ def test_an_empty_list_of_items_is_nobodys():
 
 def test_a_struct_of_empty_lists_is_nobodys():
     """Of a declared object its members are owned, and here there is none."""
-    assert fields({"spec": {"deep": {"sets": []}}, "data": {"a": "1"}}) == {
-        "f:data": {"f:a": {}}
-    }
+    assert fields({"spec": {"deep": {"sets": []}}, "data": {"a": "1"}}) == {"f:data": {"f:a": {}}}
     assert fields({"spec": {"deep": {}}}) == {"f:spec": {"f:deep": {}}}
 
 
