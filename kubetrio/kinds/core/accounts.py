@@ -14,6 +14,7 @@ import orjson
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
 from kubetrio.kinds.common.acting import acting_as
+from kubetrio.kinds.common.rivals import Rivals
 from kubetrio.kinds.common.trust import RootBundle
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.operations import Operations
@@ -64,6 +65,7 @@ class InEachNamespace(Controller):
         self._namespaces = informers.informer(NAMESPACES)
         super().__init__(name, [self._namespaces])
         self._who = acting_as(account)
+        self._rivals = Rivals(name, f"{plural}/{named}")
         handler = EventHandler(add=self._seen, update=lambda _, new: self._seen(new))
         self._namespaces.add_event_handler(handler)
         # Of the objects only those of one name matter; the first look at a namespace reads its.
@@ -96,8 +98,13 @@ class InEachNamespace(Controller):
         target = Target(self._kind, key, self._named)
         found = await self._store.get(target.key)
         if found is not None:
-            if not self.fits(orjson.loads(found.value)):
-                await self._operations.patch(target, self.corrected, self._who)
+            if self.fits(orjson.loads(found.value)):
+                return
+            if wait_s := self._rivals.wait_s(key, self.wanted):
+                self.queue.add_after(key, wait_s)
+                return
+            await self._operations.patch(target, self.corrected, self._who)
+            self._rivals.corrected(key)
             return
         body = {
             "apiVersion": self._kind.api_version,
@@ -113,6 +120,11 @@ class InEachNamespace(Controller):
             if error.reason != "AlreadyExists":
                 raise
             self.queue.add(key)  # somebody else made it meanwhile: it may have to be corrected
+
+    @property
+    def wanted(self) -> str:
+        """What an object should say, as far as that changes."""
+        return ""
 
     @abstractmethod
     def fits(self, stored: Object) -> bool:
@@ -180,6 +192,11 @@ class RootAuthorities(InEachNamespace):
         super().__init__(name, "configmaps", ROOT_CA, account, registry, operations, informers)
         self._root = root
         root.listen(self.look_at_all)
+
+    @property
+    def wanted(self) -> str:
+        """The authorities."""
+        return self._root.pem
 
     def fits(self, stored: Object) -> bool:
         """Whether it has the authorities and nothing else, and a description."""

@@ -17,6 +17,7 @@ from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.reflector import Reflector
 from kubetrio.kinds.common.acting import acting_as
+from kubetrio.kinds.common.rivals import Rivals
 from kubetrio.kinds.common.trust import Trust
 from kubetrio.kinds.core.admission.serviceaccounts import secret_names
 from kubetrio.kinds.core.tokensecrets import LAST_USED
@@ -100,6 +101,7 @@ class AccountTokens(Controller):
         self._trust = trust
         self._known: dict[str, _Account] = {}  # by key
         self._gone: dict[str, _Account] = {}  # Secrets that an account may still name
+        self._rivals = Rivals(name, "secrets")
         super().__init__(
             name, [Reflector(dispatcher, self._secrets.storage_prefix, self._secret_changed)]
         )
@@ -191,6 +193,11 @@ class AccountTokens(Controller):
         if not lacking:
             return
         meta, data = secret["metadata"], dict(secret.get("data") or {})
+        if lacking.keys() == {"ca.crt"} and "ca.crt" in data:
+            key = f"{meta['namespace']}/{meta['name']}"
+            if wait_s := self._rivals.wait_s(key, lacking["ca.crt"]):
+                self.queue.add_after(key, wait_s)
+                return
         if "token" in lacking:
             if self._trust.issuer is None:
                 raise AssertionError("without a key no token is lacking")
@@ -210,6 +217,8 @@ class AccountTokens(Controller):
         except ApiError as error:
             if error.code not in (404, 409):  # it comes again, if it is still there
                 raise
+        else:
+            self._rivals.corrected(f"{meta['namespace']}/{meta['name']}")
 
     def _lacking(self, secret: Object) -> dict[str, bytes]:
         """Entries of a Secret that are to be written; the token has no value yet."""

@@ -19,6 +19,7 @@ from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.reflector import Reflector
 from kubetrio.kinds.common.acting import acting_as
+from kubetrio.kinds.common.rivals import Rivals
 from kubetrio.machinery.timestamps import parse_time
 from kubetrio.resources import revising
 from kubetrio.resources.operations import Operations
@@ -167,6 +168,7 @@ class ClusterInfoSigning(Controller):
         self._store = dispatcher.store
         self._env = env
         self._who = acting_as("bootstrap-signer")
+        self._rivals = Rivals(name, "configmaps")
         super().__init__(
             name, [Reflector(dispatcher, self._secrets.prefix(SYSTEM), self._token_changed)]
         )
@@ -209,6 +211,9 @@ class ClusterInfoSigning(Controller):
             self.look_again_in(CLUSTER_INFO, min(ends))
         if wanted == data:
             return
+        if wait_s := self._rivals.wait_s(CLUSTER_INFO, orjson.dumps(sorted(wanted.items()))):
+            self.queue.add_after(CLUSTER_INFO, wait_s)
+            return
 
         def signed(stored: Object) -> Object:
             new = {**stored, "metadata": dict(stored["metadata"])}
@@ -216,3 +221,4 @@ class ClusterInfoSigning(Controller):
 
         change = if_unchanged(self._target, config, signed)
         await self._operations.patch(self._target, change, self._who)
+        self._rivals.corrected(CLUSTER_INFO)

@@ -13,6 +13,7 @@ from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.common.addresses import parse_ip
+from kubetrio.kinds.common.rivals import Rivals
 from kubetrio.kinds.core.services.backends import TRIGGER_TIME, ServiceDigest, services_of
 from kubetrio.kinds.core.services.endpoints import ENDPOINTS, EndpointsDigest, all_endpoints
 from kubetrio.kinds.core.services.subsets import repacked
@@ -223,6 +224,7 @@ class Mirroring(Controller):
             "endpoint-slice-mirroring-controller", ACCOUNT, registry, operations, env
         )
         super().__init__(name, workers=WORKERS)
+        self._rivals = Rivals(name, "endpointslices of Endpoints")
         self._slices = OwnSlices(CONTROLLER, informers, self.queue.add)
         self.sources = (self._services, self._endpoints, self._slices.digests)
         self._services.on_change(self._service_changed)
@@ -274,4 +276,10 @@ class Mirroring(Controller):
                 f"Endpoints subset. {wanted.skipped} addresses were skipped"
             )
             self._events.record(about, WARNING, "TooManyAddressesToMirror", message)
-        await self._writer.write(planned(endpoints, wanted, slices))
+        plan = planned(endpoints, wanted, slices)
+        if plan and (wait_s := self._rivals.wait_s(key, item.revision)):
+            self.queue.add_after(key, wait_s)
+            return
+        await self._writer.write(plan)
+        if plan:
+            self._rivals.corrected(key)

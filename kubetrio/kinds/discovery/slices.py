@@ -47,6 +47,10 @@ class Plan:
         self.update: list[Object] = []
         self.delete: list[Object] = []
 
+    def __bool__(self) -> bool:
+        """Whether anything is to be written."""
+        return bool(self.create or self.update or self.delete)
+
     def recycle(self, usable: Iterable[Object]) -> None:
         """Rather change a slice of the same family than delete it and make another.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.common.rivals import Rivals
 from kubetrio.kinds.core.nodedigests import NodeDigest, nodes_of
 from kubetrio.kinds.core.services.backends import TRIGGER_TIME, selected
 from kubetrio.kinds.core.services.following import ServiceFollower
@@ -51,6 +52,7 @@ class EndpointSlices(ServiceFollower):
         self._events = EventRecorder(
             "endpoint-slice-controller", ACCOUNT, registry, operations, env
         )
+        self._rivals = Rivals(name, "endpointslices of a service")
         self._nodes = nodes_of(informers)
         self._slices = OwnSlices(CONTROLLER, informers, self._slice_changed)
         self.sources = (*self.sources, self._nodes, self._slices.digests)
@@ -99,6 +101,10 @@ class EndpointSlices(ServiceFollower):
             node = dict(pods)[name].node
             why = f"skipping Pod {name} for Service {key}: Node {node} Not Found"
             self._events.record(about, WARNING, FAILED, failed + why)
+        inputs = (service["metadata"]["resourceVersion"], *pods, *sorted(there.items()))
+        if plan and (wait_s := self._rivals.wait_s(key, hash(inputs))):
+            self.queue.add_after(key, wait_s)
+            return
         for slice_ in (*plan.create, *plan.update):
             meta = slice_["metadata"]
             annotations = dict(meta.pop("annotations", None) or {})
@@ -112,3 +118,5 @@ class EndpointSlices(ServiceFollower):
         except ApiError as error:
             self._events.record(about, WARNING, FAILED, failed + str(error))
             raise
+        if plan:
+            self._rivals.corrected(key)

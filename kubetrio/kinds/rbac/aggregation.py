@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, SharedInformerFactory
 from kubetrio.kinds.common.acting import acting_as
+from kubetrio.kinds.common.rivals import Rivals
 from kubetrio.kinds.rbac.matching import GROUP, same_rule, same_rules
 from kubetrio.machinery.labels import from_label_selector
 from kubetrio.resources.operations import Configuration, Operations
@@ -47,6 +50,7 @@ class ClusterRoleAggregation(Controller):
         self._informer = informers.informer_for(self._kind)
         super().__init__(name, [self._informer])
         self._who = acting_as(MANAGER, MANAGER)
+        self._rivals = Rivals(name, "clusterroles")
         changed = EventHandler(add=self._changed, update=self._changed, delete=self._changed)
         self._informer.add_event_handler(changed)
 
@@ -63,6 +67,9 @@ class ClusterRoleAggregation(Controller):
         rules = self._gathered(role)
         if same_rules(rules, role.get("rules") or ()):
             return
+        if wait_s := self._rivals.wait_s(key, orjson.dumps(rules)):
+            self.queue.add_after(key, wait_s)
+            return
         wanted = {
             "apiVersion": self._kind.api_version,
             "kind": self._kind.kind,
@@ -72,6 +79,7 @@ class ClusterRoleAggregation(Controller):
         }
         target = Target(resource=self._kind, namespace="", name=key)
         await self._operations.apply(target, Configuration(lambda: wanted, force=True), self._who)
+        self._rivals.corrected(key)
 
     def _gathered(self, role: Object) -> list[Object]:
         rules: list[Object] = []

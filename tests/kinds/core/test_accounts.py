@@ -211,3 +211,47 @@ async def test_one_made_by_others_meanwhile_is_corrected() -> None:
                 for item in listed.items
                 if item["metadata"]["name"] == "kube-root-ca.crt"
             } == {"PEM"}
+
+
+async def test_it_stands_back_from_another_publisher(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A controller manager with another --root-ca-file corrects each ConfigMap, too."""
+    writes = Writes()
+    async with open_api(parts=Parts(admission=[writes])) as server:
+        client = server.client()
+        kind = client.kind("v1", "ConfigMap")
+        key = kind.key("default", "kube-root-ca.crt")
+        woken = trio.Event()
+
+        def wake(_: object) -> None:
+            woken.set()
+
+        async def correct() -> None:
+            nonlocal woken
+            while True:
+                await woken.wait()
+                woken = trio.Event()
+                body = {"data": {"ca.crt": "theirs"}}
+                found = await client.get(kind, "kube-root-ca.crt", "default")
+                if found["data"]["ca.crt"] != "theirs":
+                    await client.patch(kind, "kube-root-ca.crt", body, "default")
+
+        server.api.informers.dispatcher.subscribe(key, wake)
+        root = RootBundle("ours")
+        async with running(server, AUTHORITIES, trust=Trust(root)), trio.open_nursery() as nursery:
+            nursery.start_soon(correct)
+            await trio.sleep(24 * 3600)
+            assert len([one for one in writes.by_controllers() if one.namespace == "default"]) < 20
+            found = await client.get(kind, "kube-root-ca.crt", "default")
+            assert found["data"]["ca.crt"] == "theirs"
+            said = [one for one in caplog.records if "keeps changing" in one.getMessage()]
+            assert said
+            fields = vars(said[0])["kubetrio_fields"]
+            assert (fields["object"], fields["key"]) == ("configmaps/kube-root-ca.crt", "default")
+            # The others are as they should be, and what is new is written at once.
+            nursery.cancel_scope.cancel()
+        async with running(server, AUTHORITIES, trust=Trust(RootBundle("new"))):
+            await wait_all_tasks_blocked()
+            found = await client.get(kind, "kube-root-ca.crt", "default")
+            assert found["data"]["ca.crt"] == "new"

@@ -12,6 +12,7 @@ from kubetrio.controllers.table import made as made_
 from kubetrio.testing.controllers import Controlled, context_of, controlled
 
 Object = dict[str, Any]
+OF_S = "kubernetes.io/service-name=s"
 SLICES, ENDPOINTS = "endpointslice-controller", "endpoints-controller"
 
 
@@ -274,3 +275,39 @@ async def test_headless_services_are_labelled() -> None:
         assert found["subsets"][0]["addresses"][0]["hostname"] == "h"
         assert slice_["endpoints"][0]["hostname"] == "h"
         assert not slice_["ports"]
+
+
+async def test_it_stands_back_from_another_writer(autojump_clock: object) -> None:
+    """Who undoes each of its changes is left alone after a while, until something changes."""
+    del autojump_clock
+    async with controlled(SLICES) as running:
+        client = running.client
+        await add_node(client)
+        await add_pod(client, "p", "10.1.0.1")
+        await client.create(service())
+        await running.settled()
+        kind = client.kind("discovery.k8s.io/v1", "EndpointSlice")
+        changed = trio.Event()
+        prefix = kind.storage_prefix
+        running.server.api.informers.dispatcher.subscribe(prefix, lambda _: changed.set())
+
+        async def undo() -> None:
+            nonlocal changed
+            while True:
+                changed = trio.Event()
+                for item in (await client.list(kind, label_selector=OF_S)).items:
+                    if item["endpoints"] and item["endpoints"][0]["conditions"]["ready"]:
+                        item["endpoints"][0]["conditions"]["ready"] = False
+                        await client.update(item)
+                await changed.wait()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(undo)
+            await trio.sleep(24 * 3600)
+            nursery.cancel_scope.cancel()
+        assert running.writes.count < 20
+        await make(client, "p", "False")
+        await make(client, "p", "True")
+        await running.settled()
+        [item] = (await client.list(kind, label_selector=OF_S)).items
+        assert item["endpoints"][0]["conditions"]["ready"] is True

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import trio
+from trio.testing import MockClock
 
 from kubetrio.client.client import Client
 from kubetrio.config import Config, Serving
 from kubetrio.schema import builtin
 from kubetrio.server import open_server
+from kubetrio.testing.controllers import controlled
 
 RBAC = "rbac.authorization.k8s.io/v1"
 Object = dict[str, Any]
@@ -67,3 +69,34 @@ async def test_roles_come_and_go(tmp_path: Path) -> None:
         await client.delete(kind, "two")
         await trio.testing.wait_all_tasks_blocked(0.05)
         assert "all" not in {item["metadata"]["name"] for item in (await client.list(kind)).items}
+
+
+async def test_it_stands_back_from_another_writer(autojump_clock: MockClock) -> None:
+    """Who undoes each of its changes is left alone after a while, until something changes."""
+    async with controlled("clusterrole-aggregation-controller") as running:
+        client = running.client
+        kind = client.kind(RBAC, "ClusterRole")
+        all_of = {"clusterRoleSelectors": [{"matchLabels": {"gather": "here"}}]}
+        await client.create(role("one", "here", "get"))
+        await client.create({**role("all", "none"), "aggregationRule": all_of})
+        changed = trio.Event()
+        dispatcher = running.server.api.informers.dispatcher
+        dispatcher.subscribe(kind.key("", "all"), lambda _: changed.set())
+
+        async def undo() -> None:
+            nonlocal changed
+            while True:
+                changed = trio.Event()
+                if (await client.get(kind, "all"))["rules"]:
+                    await client.patch(kind, "all", {"rules": []})
+                await changed.wait()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(undo)
+            await trio.sleep(24 * 3600)
+            nursery.cancel_scope.cancel()
+        of_it = [write for write in running.writes.by_controllers() if write.name == "all"]
+        assert len(of_it) < 20
+        await client.create(role("two", "here", "list"))
+        await running.settled()
+        assert len((await client.get(kind, "all"))["rules"]) == 2

@@ -16,6 +16,7 @@ import trio
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import NAMESPACE, EventHandler, Item, SharedInformerFactory
+from kubetrio.kinds.coordination.leading import CONTROLLER_MANAGER, leads
 from kubetrio.kinds.core.quota.stored import EXPECTED_S, StoredQuotas
 from kubetrio.kinds.core.quota.usage import (
     CLAIMS,
@@ -25,7 +26,6 @@ from kubetrio.kinds.core.quota.usage import (
     counts_otherwise,
 )
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.timestamps import parse_micro
 from kubetrio.schema.registry import Registry, gone
 from kubetrio.store.model import Event, EventType
 
@@ -36,8 +36,6 @@ UPDATED: Mapping[str, GroupResource] = {
     "/registry/services/specs/": SERVICES,
     "/registry/persistentvolumeclaims/": CLAIMS,
 }
-MANAGER_LEASE = "/registry/leases/kube-system/kube-controller-manager"
-LEASED_S = 60.0  # a lease that was not renewed for so long is nobody's
 OTHERS_S = 600.0  # who wrote a status is expected to write the next one for so long
 PATIENCE_S = 3.0  # how long they are waited for
 RESYNC_S = 300.0
@@ -137,11 +135,7 @@ class QuotaKeeper(Controller):
         """Whether somebody else keeps quotas too: wrote one, or leads controller managers."""
         if trio.current_time() < self._others_until:
             return True
-        found = await self._store.get(MANAGER_LEASE)
-        if found is None:
-            return False
-        renewed: str = (orjson.loads(found.value).get("spec") or {}).get("renewTime") or ""
-        return bool(renewed) and self._env.now() - parse_micro(renewed) < LEASED_S
+        return await leads(self._store, CONTROLLER_MANAGER, self._env.now())
 
 
 def _namespace(key: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.kinds.core.quota.keeper import MANAGER_LEASE, PATIENCE_S, RESYNC_S, QuotaKeeper
+from kubetrio.kinds.coordination.leading import CONTROLLER_MANAGER, lease_key
+from kubetrio.kinds.core.quota.keeper import PATIENCE_S, RESYNC_S, QuotaKeeper
 from kubetrio.kinds.core.quota.stored import EXPECTED_S, StoredQuotas
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.store.errors import StoreUnavailable
@@ -289,7 +290,7 @@ async def test_a_leading_controller_manager_writes_first(
     lease = {"metadata": {"name": "kube-controller-manager"}, "spec": {"renewTime": renewed}}
     leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
     assert (await client.request("POST", leases, json=lease)).status == 201
-    assert await server.api.store.get(MANAGER_LEASE) is not None
+    assert await server.api.store.get(lease_key(CONTROLLER_MANAGER)) is not None
     quotas = server.api.quotas
     async with trio.open_nursery() as nursery:
         nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
