@@ -57,6 +57,7 @@ from kubetrio.kinds.core.admission.existence import NamespaceMaker
 from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.core.services.allocation import allocators
 from kubetrio.kinds.core.tokensecrets import last_used_labels
+from kubetrio.kinds.inert import InertKinds
 from kubetrio.kinds.pluginparts import Server
 from kubetrio.kinds.plugins import admission
 from kubetrio.kinds.rbac.authorizer import Rbac
@@ -415,6 +416,7 @@ def build_api(
         informers=informers,
         listing=Listing(store, hub),
         operations=operations,
+        inert=InertKinds(store, env.now),
         authenticator=Authenticator(
             [_tokens(config), *tokens.authenticators, *others.tokens],
             audiences=config.auth.audiences,

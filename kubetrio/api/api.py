@@ -32,6 +32,7 @@ from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.apiregistration.aggregation import Aggregation
 from kubetrio.kinds.apiregistration.routes import Route
 from kubetrio.kinds.core.quota.stored import StoredQuotas
+from kubetrio.kinds.inert import InertKinds
 from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.machinery.identity import WHOLE, Attributes
 from kubetrio.machinery.names import GroupVersion
@@ -134,6 +135,7 @@ class Api:
         authenticator: who asks.
         authorizer: who may.
         rbac: roles and bindings, whether the authorizers ask them or not.
+        inert: what nobody acts on.
         quotas: charged by admission, counted again beside it.
         documents: paths that are not resources.
         metrics: counters.
@@ -170,6 +172,7 @@ class Api:
     informers: SharedInformerFactory
     listing: Listing
     operations: Operations
+    inert: InertKinds
     authenticator: Authenticator
     authorizer: authorization.Chain
     rbac: Rbac

@@ -19,7 +19,6 @@ from kubetrio.api.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
-from kubetrio.kinds.inert import inert
 from kubetrio.machinery.asking import Client
 from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.resources.operations import check_named
@@ -141,8 +140,11 @@ async def _written(
     api: Api, request: Request, resource: Kind, encoder: AnyEncoder, written: Written
 ) -> Response:
     status = 201 if written.created else 200
-    if written.created and not request.info.subresource and _told(api.config.inert, request):
-        text = inert(resource, written.value)
+    subresource = request.info.subresource
+    if subresource == "status" and not _is_kubectl(request):
+        api.inert.acted(resource)
+    elif written.created and not subresource and _told(api.config.inert, request):
+        text = await api.inert.warning(resource, written.value)
         if text is not None:
             request.warn([text])
     if encoder.stored:
@@ -154,9 +156,12 @@ async def _written(
 
 def _told(whom: str, request: Request) -> bool:
     """Whether the client is told of what nobody acts on: people are, and programs if asked for."""
-    return whom == "all" or (
-        whom == "kubectl" and request.headers.get(b"user-agent", b"").startswith(b"kubectl/")
-    )
+    return whom == "all" or (whom == "kubectl" and _is_kubectl(request))
+
+
+def _is_kubectl(request: Request) -> bool:
+    """Whether a person asks, and no program of its own accord."""
+    return request.headers.get(b"user-agent", b"").startswith(b"kubectl/")
 
 
 def _followed(verb: Verb) -> Verb:

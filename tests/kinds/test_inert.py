@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from trio.testing import MockClock
 
 from kubetrio.config import Config, Requests
-from kubetrio.kinds.inert import INERT
+from kubetrio.kinds.coordination.leading import LEASED_S
+from kubetrio.kinds.inert import ACTED_S, INERT
+from kubetrio.machinery.timestamps import format_micro
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import open_api
 
@@ -54,6 +58,66 @@ async def test_a_flag_says_who_is_told(whom: str, expected: bool, tmp_path: Path
     async with open_api(seed=1, config=config) as server, server.connect() as client:
         assert bool(await told(client, "a", "LoadBalancer", **KUBECTL)) is expected
         assert bool(await told(client, "b", "LoadBalancer")) is expected
+
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+async def warned(client: Client, path: str, body: dict[str, Any]) -> bool:
+    """Whether kubectl is told that nothing acts on a new object."""
+    made = await client.request("POST", path, KUBECTL, json=body)
+    assert made.status == 201
+    return bool(made.head.get(b"warning"))
+
+
+def deployment(name: str) -> dict[str, Any]:
+    template = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    return {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }  # fmt: skip
+
+
+async def test_nobody_is_told_beside_a_controller_manager(mock_clock: MockClock) -> None:
+    """As long as it renews its Lease; a scheduler says nothing of deployments."""
+    async with open_api(seed=1) as server, server.connect() as client:
+
+        async def lease(component: str) -> None:
+            body = {
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": component},
+                "spec": {"renewTime": format_micro(server.env.now())},
+            }  # fmt: skip
+            assert (await client.request("POST", LEASES, json=body)).status == 201
+
+        await lease("kube-scheduler")
+        assert await warned(client, DEPLOYMENTS, deployment("a"))
+        await lease("kube-controller-manager")
+        assert not await warned(client, DEPLOYMENTS, deployment("b"))
+        mock_clock.jump(LEASED_S + 1)
+        assert await warned(client, DEPLOYMENTS, deployment("c"))
+
+
+async def test_nobody_is_told_of_what_a_program_acts_on(mock_clock: MockClock) -> None:
+    """It writes statuses; a person who does says nothing by it."""
+    patch = {"Content-Type": "application/merge-patch+json"}
+    body = b'{"status":{"observedGeneration":1}}'
+    async with open_api(seed=1) as server, server.connect() as client:
+        assert await warned(client, DEPLOYMENTS, deployment("a"))
+        path = f"{DEPLOYMENTS}/a/status"
+        done = await client.request("PATCH", path, {**patch, **KUBECTL}, body)
+        assert done.status == 200
+        assert await warned(client, DEPLOYMENTS, deployment("b"))
+        done = await client.request("PATCH", path, patch, body)
+        assert done.status == 200
+        assert not await warned(client, DEPLOYMENTS, deployment("c"))
+        assert await told(client, "s", "LoadBalancer", **KUBECTL)
+        mock_clock.jump(ACTED_S + 1)
+        assert await warned(client, DEPLOYMENTS, deployment("d"))
 
 
 async def test_all_of_the_table_are_served_kinds() -> None:
