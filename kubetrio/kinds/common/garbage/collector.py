@@ -125,6 +125,7 @@ class GarbageCollector(Controller):
         self._collections = Collections(registry, informers.dispatcher, self._found, self._changed)
         self._recorder = EventRecorder(COMPONENT, ACCOUNT, registry, operations, env)
         self._misplaced = Misplaced(registry, informers, self._recorder)
+        self._own: set[str] = set()  # uids of what is being deleted here
         self._lost: list[str] = []  # prefixes of collections that are not followed any more
         # Objects with owners of kinds that are not served; looked at again when kinds come.
         self._unknown: dict[str, None] = {}
@@ -167,12 +168,18 @@ class GarbageCollector(Controller):
             if self.graph.foreground.get(key) != uid:
                 self.graph.foreground[key] = uid
                 self.graph.seen(uid, key, waits=True)
-                self.queue.add_after(key, SEEN_S)
-                self.queue.add_after(OWNER + uid, SEEN_S)
+                self._look_at_deleted(key, uid)
             return
         if self.graph.foreground.pop(key, None) is not None:
             self.graph.seen(meta["uid"], key, waits=False)
         if ORPHAN in finalizers:
+            self._look_at_deleted(key, meta["uid"])
+
+    def _look_at_deleted(self, key: str, uid: str) -> None:
+        """Have an object looked at that waits for the collector."""
+        if uid in self._own:
+            self.queue.add(key)  # nobody else waits for an answer
+        else:
             self.queue.add_after(key, SEEN_S)
 
     def _gone(self, key: str, value: bytes) -> None:
@@ -365,6 +372,7 @@ class GarbageCollector(Controller):
         version = item.meta["resourceVersion"]
         for left in reversed(range(DELETE_ATTEMPTS)):
             chosen = DeleteOptions(uid=item.uid, resource_version=version, propagation=policy)
+            self._own.add(item.uid)
             try:
                 await self._operations.delete(item.target, chosen, self._who)
             except ApiError as error:
@@ -378,6 +386,8 @@ class GarbageCollector(Controller):
                 version = now.meta["resourceVersion"]
             else:
                 return
+            finally:
+                self._own.discard(item.uid)
 
     async def _finish(self, item: Found) -> None:
         """Let an object go for which no dependent has to go any more; see to those that do."""
@@ -387,7 +397,8 @@ class GarbageCollector(Controller):
             await self._release(item.target, item.uid, FOREGROUND)
             return
         foreground = self.graph.foreground
-        await self._add([one for one in blocking if one not in foreground])
+        dependents = self.graph.dependents(item.uid)
+        await self._add([one for one in dependents if one not in foreground])
         for one in self.graph.circle(item.uid, item.key):
             other = await self._find(one)
             if other is not None:

@@ -188,15 +188,16 @@ class Graph:
         Returns:
             Their keys.
         """
+        suspects = [one for one in self.blocking(uid, key) if one in self.foreground]
         above: set[str] = set()
-        ahead = [key]
+        ahead = [key] if suspects else []
         while ahead:
             for ref in self.refs.get(ahead.pop(), ()):
                 owner = self.owners.get(ref.uid) if ref.blocks else None
                 if owner is not None and owner.waits and owner.place not in above:
                     above.add(owner.place)
                     ahead.append(owner.place)
-        return [one for one in self.blocking(uid, key) if one in above]
+        return [one for one in suspects if one in above]
 
     def forget(self, prefix: str) -> Iterator[str]:
         """Forget the objects of a collection, a step at a time.

@@ -20,12 +20,12 @@ from kubetrio.config import Config
 from kubetrio.controllers.table import TABLE, Row, made
 from kubetrio.env import Env
 from kubetrio.kinds.common.acting import controller_user
-from kubetrio.kinds.common.garbage.collector import ACCOUNT
+from kubetrio.kinds.common.garbage.collector import ACCOUNT, SEEN_S
 from kubetrio.machinery.identity import Attributes as Asked
 from kubetrio.machinery.identity import Decision, Verdict
 from kubetrio.machinery.status import ApiError
 from kubetrio.store.errors import Unreadable
-from kubetrio.store.model import Range, RangeResult, Store
+from kubetrio.store.model import Event, EventType, Range, RangeResult, Store
 from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, in_memory, open_api
 from kubetrio.testing.widgets import widget, widgets
@@ -112,6 +112,37 @@ async def test_an_owner_that_is_not_blocked_any_more_goes(
     patch = {"metadata": {"ownerReferences": [{**refs, "blockOwnerDeletion": False}]}}
     await world.client.patch(kind, "owned", patch, "default")
     assert (await world.left([owner, owned])).keys() == {"owned"}
+
+
+async def test_a_chain_waits_for_its_first_object_alone(autojump_clock: MockClock) -> None:
+    """Nobody waits for an answer to what the collector deletes itself; a step costs a few looks."""
+    length = 200
+    async with open_api(kept=True) as server:
+        world, chain = World(server), list[Object]()
+        for number in range(length):
+            refs = [ref(chain[-1], blockOwnerDeletion=True)] if chain else []
+            chain.append(await world.make(configmap(f"o{number}", *refs)))
+        gone = trio.Event()
+
+        def changed(event: Event) -> None:
+            if event.type is EventType.DELETED:
+                gone.set()
+
+        kind = world.client.kind("v1", "ConfigMap")
+        server.api.informers.dispatcher.subscribe(kind.key("default", "o0"), changed)
+        [collector] = [
+            one
+            for one in server.resets._upkeep._controllers
+            if one.name == "garbage-collector-controller"
+        ]
+        looks, begun = collector.queue.adds, trio.current_time()
+        await world.delete(chain[0], "Foreground")
+        await trio.sleep(SEEN_S / 2)
+        assert not (await world.client.get(kind, "o1", "default"))["metadata"].get("finalizers")
+        await gone.wait()
+        assert trio.current_time() - begun == pytest.approx(SEEN_S)
+        assert collector.queue.adds - looks <= 4 * length
+        assert not await world.left(chain)
 
 
 async def test_an_object_that_owns_itself_goes(world: World, autojump_clock: MockClock) -> None:

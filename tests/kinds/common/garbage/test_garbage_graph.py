@@ -69,6 +69,7 @@ def test_what_waits_for_each_other_is_found() -> None:
     graph.link("/k/9", named([(0, True)]))
     for number, key in enumerate(ring):
         graph.seen(f"u{number}", key, waits=True)
+        graph.foreground[key] = f"u{number}"
     assert graph.circle("u0", "/k/0") == ["/k/4"]
     graph.link("/k/2", named([(3, False)]))
     assert graph.circle("u0", "/k/0") == []
