@@ -77,9 +77,9 @@ class Upkeep:
             one.begin_anew()
 
     async def settled(self) -> None:
-        """Wait until no controller has anything to do but what is delayed."""
-        if self._scope is None and not self._controllers:
-            return
+        """Wait until all controllers have begun, and have nothing to do but what is delayed."""
+        for one in self._controllers:
+            await one.began.wait()
         while busy := [one for one in self._controllers if not one.queue.idle]:
             for one in busy:
                 await one.queue.settled()

@@ -47,12 +47,16 @@ class Controller(ABC):
         name: in the table of controllers, in metrics and in logs.
         sources: what it follows.
         workers: how many keys it works on at a time.
+
+    Attributes:
+        began: set when all that is stored was told, and it has begun to work.
     """
 
     def __init__(self, name: str, sources: Sequence[Source] = (), workers: int = 1) -> None:
         self.name = name
         self.queue: WorkQueue = WorkQueue(name)
         self.sources = sources
+        self.began = trio.Event()
         self.beside: list[Callable[[], Awaitable[None]]] = []  # such as resyncs
         self._workers = workers
         self._syncs: set[trio.CancelScope] = set()
@@ -77,6 +81,7 @@ class Controller(ABC):
         """
         for source in self.sources:
             await source.sync()
+        self.began.set()
         async with trio.open_nursery() as nursery:
             if self.beside:
                 nursery.start_soon(self._run_beside, name=f"beside {self.name}")

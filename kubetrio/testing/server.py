@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -126,6 +126,34 @@ async def open_api(
                     api=core.api, env=env, config=config, state=core.state, resets=resets
                 )
                 nursery.cancel_scope.cancel()
+
+
+@ungrouped
+@asynccontextmanager
+async def open_cluster(
+    *,
+    seed: int = 0,
+    env: Env | None = None,
+    config: Config | None = None,
+    parts: Parts | None = None,
+) -> AsyncIterator[InProcess]:
+    """Run a server that does all that ``kubetrio serve`` does, and begin when it is at rest.
+
+    Definitions are served, namespaces empty themselves, garbage is collected, every namespace has
+    its account, and pods without one are refused.  `open_api` does nothing of its own accord: the
+    client's writes are the only ones, and what is tested is one part.
+
+    Args:
+        seed: see `open_api`.
+        env: see `open_api`.
+        config: another configuration; a temporary data directory without durability when None.
+        parts: what is added to it.
+    """
+    with tempfile.TemporaryDirectory(prefix="kubetrio-") as directory:
+        config = config or replace(in_memory(Path(directory)), admission=Admission())
+        async with open_api(seed=seed, env=env, config=config, parts=parts, kept=True) as server:
+            await server.resets.settled()
+            yield server
 
 
 def bridge_to(handle: Handle, env: Env, config: H1Config | None = None) -> Bridge:
