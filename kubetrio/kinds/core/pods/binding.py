@@ -16,6 +16,7 @@ from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict
 
 Object = dict[str, Any]
 BINDING = GroupResource("", "pods/binding")
+_NOMINATED = "nominatedNodeName"
 _SPEC = "io.k8s.api.core.v1.PodSpec"
 
 
@@ -47,7 +48,7 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
 
     Args:
         pod: the stored pod; not changed.
-        binding: a checked binding; its annotations win over the pod's, its labels do not.
+        binding: a checked binding; its annotations and labels win over the pod's.
         now: time of the ``PodScheduled`` condition.
 
     Raises:
@@ -68,7 +69,7 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
     annotations = {**(meta.get("annotations") or {}), **(wanted.get("annotations") or {})}
     if annotations:
         changed["annotations"] = dict(sorted(annotations.items()))
-    labels = {**(wanted.get("labels") or {}), **(meta.get("labels") or {})}
+    labels = {**(meta.get("labels") or {}), **(wanted.get("labels") or {})}
     if labels:
         changed["labels"] = dict(sorted(labels.items()))
     result = {
@@ -76,4 +77,7 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
         "metadata": changed,
         "spec": ordered(_SPEC, {**spec, "nodeName": binding["target"]["name"]}),
     }
+    if (status := pod.get("status")) and _NOMINATED in status:
+        # What was a hint misleads now (feature ClearingNominatedNodeNameAfterBinding).
+        result["status"] = {name: value for name, value in status.items() if name != _NOMINATED}
     return set_pod_condition(result, {"type": "PodScheduled", "status": "True"}, now)

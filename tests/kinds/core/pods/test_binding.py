@@ -25,7 +25,7 @@ def test_a_bound_pod_has_a_node_and_a_condition() -> None:
     """Labels of the pod win over the binding's, annotations of the binding over the pod's."""
     done = bound(pod(), binding(labels={"a": "x", "b": "y"}, annotations={"c": "d"}), NOW)
     assert done["spec"]["nodeName"] == "n"
-    assert done["metadata"]["labels"] == {"a": "pod", "b": "y"}
+    assert done["metadata"]["labels"] == {"a": "x", "b": "y"}
     assert done["metadata"]["annotations"] == {"c": "d"}
     assert done["status"]["conditions"] == [
         {
@@ -62,3 +62,12 @@ def test_bad_targets_are_errors_of_the_server() -> None:
         '[target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>", '
         "target.name: Required value]"
     )
+
+
+def test_the_hint_to_a_node_goes_with_the_binding() -> None:
+    """What a scheduler nominated is of no use to others any more."""
+    nominated = {**pod(), "status": {"phase": "Pending", "nominatedNodeName": "n1"}}
+    done = bound(nominated, binding(), NOW)
+    assert "nominatedNodeName" not in done["status"]
+    assert done["status"]["phase"] == "Pending"
+    assert nominated["status"]["nominatedNodeName"] == "n1"
