@@ -22,7 +22,7 @@ def binding(**more: Any) -> dict[str, Any]:
 
 
 def test_a_bound_pod_has_a_node_and_a_condition() -> None:
-    """Labels of the pod win over the binding's, annotations of the binding over the pod's."""
+    """Labels and annotations of the binding win over the pod's."""
     done = bound(pod(), binding(labels={"a": "x", "b": "y"}, annotations={"c": "d"}), NOW)
     assert done["spec"]["nodeName"] == "n"
     assert done["metadata"]["labels"] == {"a": "x", "b": "y"}
