@@ -383,7 +383,7 @@ def requests_about(world: World, served: Served) -> Iterator[Asking]:
         if served.subresource:
             if served.subresource == "proxy":
                 paths = [(f"{served.root}{inside}/{served.resource}/nobody", namespace, "nobody")]
-            paths = [(f"{path}/{served.subresource}", *rest) for path, *rest in paths]
+            paths = [(f"{path}/{served.subresource}", where, each) for path, where, each in paths]
         else:
             paths.append((f"{served.root}{inside}/{served.resource}", namespace, ""))
             if namespace:
@@ -616,7 +616,7 @@ def written_kind(world: World, obj: Object) -> str:
     for kind in world.server.api.registry.resources.values():
         if (kind.group, kind.version, kind.kind) == (group, version, obj["kind"]):
             return f"{kind.group}/{kind.resource}"
-    return obj["kind"]
+    return str(obj["kind"])
 
 
 def _changed_parts(old: Object, new: Object, parts: Iterable[tuple[str, ...]]) -> list[str]:

@@ -151,24 +151,24 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         body["spec"]["expirationSeconds"] = DEFAULT_LIFE_S
     manager = FieldManager(TOKEN_REQUEST, chosen.field_manager, format_time(now), info.subresource)
     manager.created(body)
-    shown: dict[str, Any] = {
+    sent: Object = {
         "kind": TOKEN_REQUEST.kind,
         "apiVersion": TOKEN_REQUEST.api_version,
         "metadata": ordered(META, body["metadata"]),
         "spec": ordered(SPEC, body["spec"]),
     }
     async with admitted(
-        api, request, resource, shown, dry_run=chosen.dry_run, said=chosen.said
+        api, request, resource, sent, dry_run=chosen.dry_run, said=chosen.said
     ) as shown:
         # What a request leaves open is filled in here: for kubelets it makes a difference.
-        meta: dict[str, Any] = dict(shown.get("metadata") or {})
-        spec: dict[str, Any] = dict(shown.get("spec") or {})
+        meta: Object = dict(shown.get("metadata") or {})
+        spec: Object = dict(shown.get("spec") or {})
         check_name(meta, info.name)
         account = await revising.read(api.store, resource, info.namespace, info.name)
         uid = account["metadata"]["uid"]
         check_uid(meta, info.name, uid)
         spec["audiences"] = audiences = list(spec.get("audiences") or api.config.audiences)
-        seconds = spec.get("expirationSeconds") or 0
+        seconds: int = spec.get("expirationSeconds") or 0
         meta.update(name=info.name, namespace=info.namespace, uid=uid)
         meta["creationTimestamp"] = format_time(now)
         check_life(seconds)

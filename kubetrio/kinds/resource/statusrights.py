@@ -110,15 +110,15 @@ def _key(device: Json) -> tuple[str, ...]:
 
 def _node_of(allocation: Mapping[str, Any]) -> str:
     """The node of a claim that is for one node, else nothing."""
-    terms: list[Json] = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or []
+    terms: Sequence[Json] = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
     if len(terms) != 1 or terms[0].get("matchExpressions"):
         return ""
-    fields: list[Json] = terms[0].get("matchFields") or []
+    fields: Sequence[Json] = terms[0].get("matchFields") or ()
     if len(fields) != 1:
         return ""
-    values: list[Any] = fields[0].get("values") or []
+    values: Sequence[str] = fields[0].get("values") or ()
     named = (fields[0].get("key"), fields[0].get("operator")) == ("metadata.name", "In")
-    return str(values[0]) if named and len(values) == 1 else ""
+    return values[0] if named and len(values) == 1 else ""
 
 
 def _on_node(user: UserInfo, node: str) -> bool:
