@@ -40,8 +40,8 @@ class Rules:
         schema: what is there.
         kind: its type in the engine's notation.
         rules: the rules.
-        loose: path of the list or object that keeps what is here from being told from what was,
-            None for none.
+        loose: path of the list that keeps what is here from being told from what was, None for
+            none.  Members of objects can be told, of atomic ones too.
         whole: whether it is a resource.
         most: how often it can be in one object, None for as often as a request can hold.
     """
@@ -136,12 +136,11 @@ class SchemaTypes:
                 **_ROOT_MEMBERS,
                 "metadata": {"type": "object", "properties": meta},
             }
-        loose = path if schema.get("x-kubernetes-map-type") == "atomic" else None
         name = f"object{len(self.messages)}"
         fields = self.messages[name] = {}
         for member, inner in sorted(properties.items()):
             below = f"{path}.properties[{member}]"
-            kind = self._type(inner, below, around.below(schema, inner, loose))
+            kind = self._type(inner, below, around.below(schema, inner, None))
             if kind and (field := escaped(member)):
                 fields[field] = kind
         return name

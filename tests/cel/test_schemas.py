@@ -140,9 +140,25 @@ def test_items_that_cannot_be_told_apart() -> None:
     [found] = rule_problems(schema)
     text = "oldSelf cannot be used on the uncorrelatable portion of the schema within "
     assert (found.text, found.below) == (text, ".properties[loose]")
-    atomic = {"type": "object", "properties": {"a": item}, "x-kubernetes-map-type": "atomic"}
-    [found] = rule_problems({"type": "object", "properties": {"one": atomic}})
-    assert (found.text, found.below) == (text, ".properties[one]")
+
+
+def test_members_of_atomic_objects_can_be_told_apart() -> None:
+    """They have names, whoever owns them; so do those of atomic items of lists with keys."""
+    text = {
+        "type": "string",
+        "maxLength": 9,
+        "x-kubernetes-validations": [{"rule": "self == oldSelf"}],
+    }
+    atomic = {"type": "object", "properties": {"a": text}, "x-kubernetes-map-type": "atomic"}
+    keyed = {
+        "type": "array",
+        "items": atomic,
+        "maxItems": 3,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["a"],
+    }
+    schema = {"type": "object", "properties": {"one": atomic, "many": keyed}}
+    assert list(rule_problems(schema)) == []
 
 
 def test_places_have_their_own_self() -> None:

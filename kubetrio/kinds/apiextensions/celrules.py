@@ -84,14 +84,13 @@ class Place:
         rules: the rules there, by the identity of the schema.
     """
 
-    __slots__ = ("converts", "items", "keys", "loose", "others", "properties", "rules", "schema")
+    __slots__ = ("converts", "items", "keys", "others", "properties", "rules", "schema")
 
     def __init__(
         self, schema: Mapping[str, Any], rules: Mapping[int, Sequence[Rule]], *, whole: bool = False
     ) -> None:
         self.schema = schema
         self.rules = rules.get(id(schema), ())
-        self.loose = schema.get("x-kubernetes-map-type") == "atomic"
         properties = schema.get("properties") or {}
         below = {name: Place(inner, rules) for name, inner in properties.items()}
         self.properties = {name: place for name, place in below.items() if place}
@@ -245,7 +244,7 @@ class _Walk:
     ) -> None:
         if not (place.properties or place.others):
             return
-        known = before if type(before) is dict and not place.loose else {}
+        known = before if type(before) is dict else {}
         above = parent if old is None else (old, value)
         for key, item in value.items():
             inner = place.properties.get(key)

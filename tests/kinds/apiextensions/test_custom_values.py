@@ -443,6 +443,34 @@ def test_transition_rules() -> None:
     assert ruled(schema, {"a": {"n": 1}}, {"a": {"n": 2}}) == ["a: Invalid value: only up"]
 
 
+def test_transition_rules_below_atomic_objects() -> None:
+    """Their members are told by their names, also in atomic items of a list with keys."""
+    pytest.importorskip("cel_expr_python")
+    atomic = {
+        "type": "object",
+        "properties": {
+            "k": {"type": "string"},
+            "n": {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf"}]},
+        },
+        "x-kubernetes-map-type": "atomic",
+    }
+    keyed = {
+        "type": "array",
+        "items": atomic,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+    }
+    loose = {"type": "array", "items": {**atomic, "x-kubernetes-map-type": "granular"}}
+    for schema, new, old in (
+        (atomic, {"n": 1}, {"n": 2}),
+        (keyed, [{"k": "b", "n": 3}, {"k": "a", "n": 1}], [{"k": "a", "n": 2}]),
+    ):
+        [told] = ruled(inside(schema), {"a": new}, {"a": old})
+        assert told.endswith("failed rule: self >= oldSelf")
+        assert ruled(inside(schema), {"a": new}, {"a": new}) == []
+    assert ruled(inside(loose), {"a": [{"n": 1}]}, {"a": [{"n": 2}]}) == []
+
+
 def test_transition_rules_that_run_at_creation_too() -> None:
     """With ``optionalOldSelf`` what was is an optional, in messages as well."""
     pytest.importorskip("cel_expr_python")
