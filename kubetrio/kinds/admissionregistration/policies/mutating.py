@@ -21,7 +21,12 @@ from kubetrio.kinds.admissionregistration.policies.inputs import inputs_of
 from kubetrio.kinds.admissionregistration.policies.mutations import MutationError, Mutations
 from kubetrio.kinds.admissionregistration.policies.policies import Invocation, PolicySource
 from kubetrio.kinds.admissionregistration.policies.surroundings import MUTATING, Surroundings
-from kubetrio.kinds.admissionregistration.webhooks.objects import put_back, shown
+from kubetrio.kinds.admissionregistration.webhooks.objects import (
+    object_kind,
+    put_back,
+    read_back,
+    shown,
+)
 from kubetrio.machinery.status import ApiError
 
 Object = dict[str, Any]
@@ -156,13 +161,18 @@ class MutatingPolicies:
             except ValueError as error:
                 problems.append(_Problem(replace(invocation, binding=None), str(error)))
                 continue
+            kind = object_kind(attributes, resource)
             try:
-                after = await answers.decided(partial(mutation.apply, before, resource, inputs))
+                after = await answers.decided(partial(mutation.apply, before, kind, inputs))
             except MutationError as error:
                 problems.append(_Problem(invocation, str(error), "Invalid"))
                 continue
-            if after is not None and after != before:
-                resource.rules.default(after)
+            if after is None:
+                continue
+            if mutation.patches:
+                after = read_back(after, attributes, resource, strict=True)
+            if after != before:
+                kind.rules.default(after)
                 await put_back(after, attributes, resource)
                 changed = True
         if changed:

@@ -19,10 +19,9 @@ from kubetrio.kinds.admissionregistration.policies.policies import (
     MatchConditions,
     policy_scope,
 )
+from kubetrio.kinds.admissionregistration.webhooks.patches import FailedPatch, applied
 from kubetrio.machinery import applymerge
 from kubetrio.machinery.applyvalues import TypedError, validate
-from kubetrio.machinery.jsonpatch import apply_json_patch
-from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.typeschema import TypeKind, TypeSchema
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.structural import Report
@@ -52,12 +51,17 @@ class Mutation:
         source = (item.get(member) or {}).get("expression") or ""
         self._expression = Expression(source, scope, (result,))
 
-    def apply(self, obj: Object, resource: Kind, inputs: Inputs) -> Object | None:
-        """The changed object, None when it stays as it is.
+    @property
+    def patches(self) -> bool:
+        """Whether it makes JSON patches."""
+        return self._patches
+
+    def apply(self, obj: Object, kind: Kind, inputs: Inputs) -> Object | None:
+        """The changed object, None when it stays as it is; what a patch made is not decoded yet.
 
         Args:
-            obj: the object, in the version of `resource`; not changed.
-            resource: its resource.
+            obj: the object, in the version of `kind`; not changed.
+            kind: of the object.
             inputs: what the expression looks at.
 
         Raises:
@@ -68,12 +72,9 @@ class Mutation:
         outcome = self._expression.evaluate(inputs)
         if outcome.error:
             raise MutationError(outcome.error)
-        changed = (
-            _patched(obj, outcome.value)
-            if self._patches
-            else _applied(obj, outcome.value, resource)
-        )
-        return None if changed is None else _decoded(changed, resource)
+        if self._patches:
+            return _patched(obj, outcome.value)
+        return _decoded(_applied(obj, outcome.value, kind), kind)
 
 
 class Mutations:
@@ -114,22 +115,12 @@ def _patched(obj: Object, operations: list[Any]) -> Object | None:
             plain.pop("from", None)
         made.append(plain)
     try:
-        patched: Object = apply_json_patch(obj, made)
-    except ApiError as error:
-        if any(each.get("op") == "test" for each in made) and _test_fails(obj, made):
+        patched: Object = applied(obj, made)
+    except FailedPatch as error:
+        if error.tested:
             return None
-        raise MutationError(f"JSONPath: {error.message}") from None
+        raise MutationError(f"JSON Patch: {error}") from None
     return patched
-
-
-def _test_fails(obj: Object, operations: list[Object]) -> bool:
-    """Whether the operation that fails is a test: all before it apply."""
-    for index, operation in enumerate(operations):
-        try:
-            apply_json_patch(obj, operations[: index + 1])
-        except ApiError:
-            return operation.get("op") == "test"
-    return False
 
 
 # --- apply configurations ---

@@ -57,6 +57,11 @@ async def in_version(obj: Object | None, resource: Kind, wanted: Kind) -> Object
         raise ValueError(error.message) from error
 
 
+def object_kind(attributes: Attributes, matched: Kind) -> Kind:
+    """The kind of the objects of a request, in the version in which they are looked at."""
+    return SCALE if _is_scale(attributes) else matched
+
+
 async def shown(obj: Object | None, attributes: Attributes, matched: Kind) -> Object | None:
     """An object of a request as a webhook or a policy sees it.
 
@@ -90,24 +95,35 @@ def _version(gvk: GroupVersionKind) -> str:
     return f"{gvk.group}/{gvk.version}" if gvk.group else gvk.version
 
 
-def read_back(patched: Any, attributes: Attributes, matched: Kind) -> Object:
+def read_back(
+    patched: Any, attributes: Attributes, matched: Kind, *, strict: bool = False
+) -> Object:
     """A patched object as its type has it, its defaults filled in.
 
     Args:
         patched: the object after the patch.
         attributes: the request.
-        matched: the resource as which the webhook meant it.
+        matched: the resource as which the webhook or the policy meant it.
+        strict: whether unknown fields are an error.
 
     Raises:
         ApiError: 500, it is another kind or does not fit.
     """
+    report = Report()
+    found = _read_back(patched, attributes, matched, report)
+    if strict and report:
+        raise internal_error(report.error)
+    return found
+
+
+def _read_back(patched: Any, attributes: Attributes, matched: Kind, report: Report) -> Object:
     wanted = kind_in(matched, attributes.subresource)
     try:
         said = find_kind(gojson.Parsed(patched, [], {}))
     except ValueError as error:
         raise internal_error(str(error)) from None
     if not matched.builtin:
-        return _custom(patched, said, wanted, matched)
+        return _custom(patched, said, wanted, matched, report)
     gvk, scheme = with_defaults(said, wanted), scheme_of(wanted.group)
     if not scheme.knows(gvk):
         shown_as = _version(gvk)
@@ -116,7 +132,7 @@ def read_back(patched: Any, attributes: Attributes, matched: Kind) -> Object:
             f'"{scheme.location()}"'
         )
     try:
-        decoded = scheme.decode(gvk, patched, [], {})
+        decoded = scheme.decode(gvk, patched, report.strict, {})
     except ValueError as error:
         raise internal_error(str(error)) from None
     if gvk != wanted:
@@ -130,7 +146,11 @@ def read_back(patched: Any, attributes: Attributes, matched: Kind) -> Object:
 
 
 def _custom(
-    patched: Any, said: GroupVersionKind, wanted: GroupVersionKind, matched: Kind
+    patched: Any,
+    said: GroupVersionKind,
+    wanted: GroupVersionKind,
+    matched: Kind,
+    report: Report,
 ) -> Object:
     """The same of a custom resource, which keeps whatever it has."""
     if not said.kind:
@@ -138,7 +158,7 @@ def _custom(
     if said != wanted:
         raise internal_error(f"the patched object is no {wanted.kind}")
     try:
-        decoded: Object = matched.type.decode(patched, Report())
+        decoded: Object = matched.type.decode(patched, report)
     except ValueError as error:
         raise internal_error(str(error)) from None
     matched.rules.default(decoded)

@@ -22,7 +22,16 @@ class UndecodablePatch(Exception):
 
 
 class FailedPatch(Exception):
-    """A patch that does not apply; the text is that of kube-apiserver's library."""
+    """A patch that does not apply.
+
+    Args:
+        text: why, in the words of kube-apiserver's library.
+        tested: whether a test found another value; not that it found nothing to look at.
+    """
+
+    def __init__(self, text: str, *, tested: bool = False) -> None:
+        super().__init__(text)
+        self.tested = tested
 
 
 def operations_in(patch: bytes) -> list[Any]:
@@ -65,7 +74,8 @@ def applied(obj: Object, operations: list[Any]) -> Any:
     except ApiError as error:
         if error.code != 422:
             raise FailedPatch(error.message) from None
-    raise FailedPatch(_reason(obj, operations))
+    why = _reason(obj, operations)
+    raise FailedPatch(why, tested=why.endswith(_TEST_FAILED))
 
 
 def _reason(doc: Any, operations: list[Any]) -> str:
@@ -81,66 +91,106 @@ def _reason(doc: Any, operations: list[Any]) -> str:
 def _words(doc: Any, operation: Object) -> str:
     op = operation.get("op")
     path, source = operation.get("path"), operation.get("from")
+    if op in ("move", "copy") and (wrong := _unreadable(source, "from")):
+        return f"{op} operation failed to decode from: {wrong}"
+    if op in _BY_PATH and (wrong := _unreadable(path, "path")):
+        # Some of them do not say why.
+        why = "missing value" if op in ("add", "remove") else wrong
+        return f"{op} operation failed to decode path: {why}"
     shown = path if isinstance(path, str) else ""
     match op:
         case "add":
-            holder, key = _holder(doc, path)
-            if holder is None:
-                return (
-                    "add operation does not apply: doc is missing path: "
-                    f"{quote(shown)}: missing value"
-                )
-            return f"error in add for path: '{shown}': {_item(holder, key)}"
+            return _added(doc, shown)
         case "remove":
-            holder, key = _holder(doc, path)
-            if holder is None:
-                return (
-                    "remove operation does not apply: doc is missing path: "
-                    f"{quote(shown)}: missing value"
-                )
-            return f"error in remove for path: '{shown}': {_lacking(holder, key)}"
+            return _removed(doc, shown)
         case "replace":
-            holder, key = _holder(doc, path)
-            if holder is None:
-                return (
-                    f"replace operation does not apply: doc is missing path: {shown}: missing value"
-                )
-            return f"replace operation does not apply: doc is missing key: {shown}: missing value"
+            return _replaced(doc, shown)
         case "move":
-            return _moved(doc, shown, source if isinstance(source, str) else "")
+            return _moved(doc, path, source if isinstance(source, str) else "")
         case "copy":
-            return _copied(doc, shown, source if isinstance(source, str) else "")
+            return _copied(doc, path, source if isinstance(source, str) else "")
         case "test":
-            return f"testing value {shown} failed: test failed"
+            return _tested(doc, shown)
     return f"Unexpected kind: {op if isinstance(op, str) else 'unknown'}"
 
 
-def _moved(doc: Any, path: str, source: str) -> str:
+_BY_PATH = frozenset({"add", "remove", "replace", "test"})
+_TEST_FAILED = ": test failed"
+
+
+def _unreadable(value: Any, member: str) -> str:
+    """Why a pointer of an operation cannot be read, empty if it can."""
+    if isinstance(value, str):
+        return ""
+    if value is None:
+        comma = "," if member == "from" else ""
+        return f"operation{comma} missing {member} field: missing value"
+    return f"json: cannot unmarshal {gojson.type_word(value)} into Go value of type string"
+
+
+def _added(doc: Any, path: str) -> str:
+    holder, key = _holder(doc, path)
+    if holder is None:
+        return f"add operation does not apply: doc is missing path: {quote(path)}: missing value"
+    return f"error in add for path: '{path}': {_no_place(key)}"
+
+
+def _removed(doc: Any, path: str) -> str:
+    holder, key = _holder(doc, path)
+    if holder is None:
+        return f"remove operation does not apply: doc is missing path: {quote(path)}: missing value"
+    return f"error in remove for path: '{path}': {_lacking(holder, key)}"
+
+
+def _replaced(doc: Any, path: str) -> str:
+    if not path:
+        return "replace operation value must be object or array: %!w(<nil>)"
+    holder, _ = _holder(doc, path)
+    what = "path" if holder is None else "key"
+    return f"replace operation does not apply: doc is missing {what}: {path}: missing value"
+
+
+def _tested(doc: Any, path: str) -> str:
+    holder, key = _holder(doc, path)
+    if path and holder is None:
+        return f"test operation does not apply: is missing path: {path}: missing value"
+    if path and isinstance(holder, list) and (why := _no_item(holder, key)):
+        return f"error in test for path: '{path}': {why}"
+    return f"testing value {path} failed{_TEST_FAILED}"
+
+
+def _moved(doc: Any, path: Any, source: str) -> str:
     holder, key = _holder(doc, source)
     if holder is None:
         return f"move operation does not apply: doc is missing from path: {source}: missing value"
-    if _found(holder, key) is None:
+    if isinstance(holder, list) and (why := _no_item(holder, key)):
+        return f"error in move for path: '{key}': {why}"
+    if isinstance(holder, dict) and key not in holder:
         return f"error in move for path: '{key}': {_lacking(holder, key)}"
+    if wrong := _unreadable(path, "path"):
+        return f"move operation failed to decode path: {wrong}"
     holder, key = _holder(doc, path)
     if holder is None:
         return (
             f"move operation does not apply: doc is missing destination path: {path}: missing value"
         )
-    return f"error in move for path: '{path}': {_item(holder, key)}"
+    return f"error in move for path: '{path}': {_no_place(key)}"
 
 
-def _copied(doc: Any, path: str, source: str) -> str:
+def _copied(doc: Any, path: Any, source: str) -> str:
     holder, key = _holder(doc, source)
     if holder is None:
         return f"copy operation does not apply: doc is missing from path: {source}: missing value"
-    if isinstance(holder, list) and _found(holder, key) is None:
-        return f"error in copy for from: '{source}': {_item(holder, key)}"
+    if isinstance(holder, list) and (why := _no_item(holder, key)):
+        return f"error in copy for from: '{source}': {why}"
+    if _unreadable(path, "path"):
+        return "copy operation failed to decode path: missing value"
     holder, key = _holder(doc, path)
     if holder is None:
         return (
             f"copy operation does not apply: doc is missing destination path: {path}: missing value"
         )
-    return f"error while adding value during copy: '{path}': {_item(holder, key)}"
+    return f"error while adding value during copy: {_no_place(key)}"
 
 
 def _holder(doc: Any, path: object) -> tuple[Any, str]:
@@ -172,14 +222,27 @@ def _number(key: str) -> int | None:
         return None
 
 
-def _item(_: Any, key: str) -> str:
+def _no_place(key: str) -> str:
     """Why nothing can be put at a place of a list."""
     index = _number(key)
     if index is None:
-        return (
-            f"value was not a proper array index: '{key}': strconv.Atoi: parsing {quote(key)}: "
-            "invalid syntax"
-        )
+        return f"value was not a proper array index: '{key}': {_no_number(key)}"
+    return _no_index(index)
+
+
+def _no_item(items: list[Any], key: str) -> str:
+    """Why there is nothing at a place of a list, empty if there is something."""
+    index = _number(key)
+    if index is None:
+        return _no_number(key)
+    return "" if -len(items) <= index < len(items) else _no_index(index)
+
+
+def _no_number(key: str) -> str:
+    return f"strconv.Atoi: parsing {quote(key)}: invalid syntax"
+
+
+def _no_index(index: int) -> str:
     return f"Unable to access invalid index: {index}: invalid index referenced"
 
 
@@ -187,4 +250,4 @@ def _lacking(holder: Any, key: str) -> str:
     """Why nothing can be taken away."""
     if isinstance(holder, dict):
         return f"Unable to remove nonexistent key: {key}: missing value"
-    return _item(holder, key)
+    return _no_item(holder, key)

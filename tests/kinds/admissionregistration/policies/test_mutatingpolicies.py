@@ -154,10 +154,10 @@ UNDECLARED = (
         ("Object{data: object.gone}", f"{FAILED}: no such key: gone"),
         ("Object{spec: Object.wrong{}}", MISNAMED),
         ("Object{nope: 1}", UNDECLARED),
-        ("[JSONPatch{op: 'remove', path: '/data/x'}]",
-         "JSONPath: the server rejected our request due to an error in our request"),
-        ("[JSONPatch{op: 'add', path: '/nope', value: 1}]",
-         'Internal error occurred: strict decoding error: unknown field "nope"'),
+        ("[JSONPatch{op: 'add', path: 'nope', value: 1}]",
+         'JSON Patch: add operation does not apply: doc is missing path: "nope": missing value'),
+        ("[JSONPatch{op: 'test', path: '/no/x', value: 1}]",
+         "JSON Patch: test operation does not apply: is missing path: /no/x: missing value"),
     ],
 )  # fmt: skip
 async def test_what_cannot_be_done(client: Client, source: str, why: str) -> None:
@@ -167,6 +167,25 @@ async def test_what_cannot_be_done(client: Client, source: str, why: str) -> Non
     assert found["message"] == refused(why)
     assert (found["reason"], found["code"]) == ("Invalid", 403)
     assert found["details"]["causes"] == [{"message": refused(why)}]
+
+
+@pytest.mark.parametrize(
+    ("operation", "why"),
+    [
+        ("path: '/nope', value: 1", 'strict decoding error: unknown field "nope"'),
+        ("path: '/kind', value: 'Other'", 'no kind "Other" is registered for version "v1"'),
+        ("path: '/data', value: 5", "json: cannot unmarshal number into Go struct field"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+async def test_a_patched_object_that_cannot_be_read(
+    client: Client, operation: str, why: str, policy: str
+) -> None:
+    """It is the server's error, whatever the policy says of failures."""
+    await mutating(client, f"[JSONPatch{{op: 'add', {operation}}}]", failurePolicy=policy)
+    found = await created(client)
+    assert (found["reason"], found["code"]) == ("InternalError", 500)
+    assert found["message"].startswith(f"Internal error occurred: {why}")
 
 
 async def test_atomic_parts_are_not_for_apply(client: Client) -> None:

@@ -46,6 +46,58 @@ FAILED = [
         {"op": "test", "path": "/metadata/name", "value": "z"},
         "testing value /metadata/name failed: test failed",
     ),
+    (
+        {"op": "test", "path": "/nope/x", "value": "z"},
+        f"test operation does not apply: is missing path: /nope/x: {MISSING}",
+    ),
+    (
+        {"op": "test", "path": "/metadata/finalizers/x", "value": "z"},
+        (
+            "error in test for path: '/metadata/finalizers/x': strconv.Atoi: parsing \"x\": "
+            "invalid syntax"
+        ),
+    ),
+    (
+        {"op": "remove", "path": "/metadata/finalizers/x"},
+        (
+            "error in remove for path: '/metadata/finalizers/x': strconv.Atoi: parsing \"x\": "
+            "invalid syntax"
+        ),
+    ),
+    (
+        {"op": "move", "from": "/metadata/finalizers/3", "path": "/data"},
+        (
+            "error in move for path: '3': Unable to access invalid index: 3: invalid index "
+            "referenced"
+        ),
+    ),
+    (
+        {"op": "move", "from": "/metadata/name", "path": "/nope/x"},
+        f"move operation does not apply: doc is missing destination path: /nope/x: {MISSING}",
+    ),
+    (
+        {"op": "copy", "from": "/metadata/name", "path": "/metadata/finalizers/9"},
+        (
+            "error while adding value during copy: Unable to access invalid index: 9: invalid "
+            "index referenced"
+        ),
+    ),
+    (
+        {"op": "move", "path": "/data"},
+        f"move operation failed to decode from: operation, missing from field: {MISSING}",
+    ),
+    (
+        {"op": "move", "from": "/metadata/name"},
+        f"move operation failed to decode path: operation missing path field: {MISSING}",
+    ),
+    (
+        {"op": "test", "path": 5},
+        (
+            "test operation failed to decode path: json: cannot unmarshal number into Go value of "
+            "type string"
+        ),
+    ),
+    ({"op": "add", "value": 1}, f"add operation failed to decode path: {MISSING}"),
     ({"op": "frob", "path": "/x"}, "Unexpected kind: frob"),
     ({"path": "/x"}, "Unexpected kind: unknown"),
     (None, "Unexpected kind: unknown"),
