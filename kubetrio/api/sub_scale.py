@@ -24,7 +24,7 @@ from kubetrio.kinds.autoscaling.scale import (
 )
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.status import ApiError, bad_request, internal_error, not_found
-from kubetrio.resources.conversion import from_stored, to_stored
+from kubetrio.resources.conversion import from_stored
 from kubetrio.resources.identity import check_identity, told_key
 from kubetrio.resources.operations import Configuration, check_named
 from kubetrio.resources.writes import Target, WriteOptions
@@ -160,28 +160,33 @@ async def _write(
         resource=resource, namespace=namespace, name=info.name, subresource=info.subresource
     )
 
-    async def scaled(stored: Object | None) -> Object:
-        if stored is None:
+    async def scaled(obj: Object | None) -> Object:
+        if obj is None:
             raise not_found(resource.group_resource, info.name)
-        (obj,) = await from_stored(resource, [stored])
         key = told_key(target.key, dry_run=chosen.dry_run)
         check_identity(resource.group_resource, key, obj["metadata"], {"uid": uid})
         try:
             scale = scale_of(obj, paths)
+            owned = obj["metadata"].get("managedFields") or ()
+            if owners := owners_of_scale(owned, places_of(resource)):
+                scale["metadata"]["managedFields"] = owners
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
-        owned = obj["metadata"].get("managedFields") or ()
-        if owners := owners_of_scale(owned, places_of(resource)):
-            scale["metadata"]["managedFields"] = owners
-        wanted = await change(scale)
+        wanted = await api.lifecycle.mutate(target, await change(scale), scale, chosen)
         if (wanted.get("spec") or {}).get("replicas") == UNSET:
             raise bad_request(f"the spec replicas field {_quoted(resource)} cannot be empty")
-        return await to_stored(resource, with_scale(obj, wanted, resource))
+        return with_scale(obj, wanted, resource)
 
-    put = info.verb == "update"
+    def shown(obj: Object) -> Object:
+        scale = scale_of(obj, paths)
+        if scale["spec"].get("replicas") == UNSET:
+            del scale["spec"]["replicas"]
+        return scale
+
+    put, chosen = info.verb == "update", chosen._replace(shown=shown)
     written = await api.lifecycle.update(target, scaled, chosen, uid_is_precondition=put)
-    (shown,) = await from_stored(resource, [orjson.loads(written.value)])
-    scale = scale_of(shown, paths)
+    (obj,) = await from_stored(resource, [orjson.loads(written.value)])
+    scale = scale_of(obj, paths)
     return Response(200, encoder.object(jsonwire.encode(scale)), encoder.content_type)
 
 

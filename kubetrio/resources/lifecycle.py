@@ -143,6 +143,27 @@ class Lifecycle:
         """
         await self._admission.validate(attributes)
 
+    async def mutate(
+        self, target: Target, new: Object, old: Object, options: WriteOptions
+    ) -> Object:
+        """Ask admission that mutates about a change of what a subresource shows of an object.
+
+        Args:
+            target: what is written.
+            new: what the subresource is to show.
+            old: what it shows.
+            options: who writes, and how.
+
+        Returns:
+            What it is to show.
+
+        Raises:
+            ApiError: the first refusal.
+        """
+        attributes = _attributes(Operation.UPDATE, target, options, new=new, old=old)
+        await self._admission.mutate(attributes)
+        return attributes.obj or new
+
     def _allocator(self, resource: Kind) -> Allocator | None:
         return self.allocators.get((resource.group, resource.resource))
 
@@ -418,7 +439,8 @@ class Lifecycle:
         context = Context(now=format_time(self._env.now()), user=options.user)
         attributes = _attributes(Operation.UPDATE, target, options, new=new, old=old)
         # Plugins see what the client sent; what counts as a change is decided behind them.
-        await self._admission.mutate(attributes)
+        if options.shown is None:
+            await self._admission.mutate(attributes)
         drop_repeated_owners(new, options.warn, admitted=True)
         new = attributes.obj = await options.work(
             self._prepare_update, target, new, old, strategy, context
@@ -444,6 +466,8 @@ class Lifecycle:
             self._check_changed, target, new, old, causes, options.warn
         ):
             options.warn(advice)
+        if options.shown is not None:
+            attributes.obj, attributes.old = options.shown(new), options.shown(old)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)
         value = await changed_value(

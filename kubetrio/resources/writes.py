@@ -77,6 +77,8 @@ class WriteOptions(NamedTuple):
         of_collection: whether a deletion means whatever there is, and not the object by its name.
         annotations: takes what admission tells the audit log, None where nobody asks.
         body_annotations: the same of what shows parts of objects.
+        shown: what admission that validates sees of an object, where a subresource shows something
+            else; admission that mutates was asked about that before (`Lifecycle.mutate`).
     """
 
     user: UserInfo
@@ -91,6 +93,7 @@ class WriteOptions(NamedTuple):
     of_collection: bool = False
     annotations: dict[str, str] | None = None
     body_annotations: dict[str, str] | None = None
+    shown: Callable[[Object], Object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any
 from kubetrio.kinds.apiextensions.customtype import CustomType, Settling, Version
 from kubetrio.kinds.apiextensions.customvalidation import ObjectChecks
 from kubetrio.kinds.common.customcolumns import custom_printer
-from kubetrio.kinds.common.replicapaths import check_replicas
+from kubetrio.kinds.common.replicapaths import check_replicas, check_selector
 from kubetrio.kinds.common.row import ALL_BUT_STATUS, STATUS_ONLY
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names_validation import qualified_name
@@ -196,6 +196,8 @@ def _scale_checks(paths: ScalePaths | None) -> Validation:
 
     def status(new: Json, _old: Json, causes: Causes) -> None:
         check_replicas(new, paths.actual, causes)
+        if paths.selector:
+            check_selector(new, paths.selector, causes)
 
     def scaled(new: Json, _old: Json, causes: Causes) -> None:
         create(new, "", causes)

@@ -12,9 +12,13 @@ from kubetrio.kinds.common.replicapaths import replicas_at, steps_of, text_at, w
 from kubetrio.kinds.parts import BUILTIN
 from kubetrio.machinery import labels, objectmeta
 from kubetrio.machinery.fielderrors import invalid as invalid_value
+from kubetrio.machinery.fieldpath import Path
+from kubetrio.machinery.fieldset import FieldSet
+from kubetrio.machinery.managedfields import InvalidManagedFields, decode, encode
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.names_validation import dns1123_subdomain
-from kubetrio.machinery.status import conflict, invalid
+from kubetrio.machinery.ownership import Manager, Owned
+from kubetrio.machinery.status import ApiError, conflict, invalid
 from kubetrio.schema.kind import Kind, ScalePaths
 
 Object = dict[str, Any]
@@ -33,7 +37,6 @@ SCALE = Kind(
 )
 """The type of scales, which are no resource with a path of their own."""
 
-_USUAL: Mapping[str, tuple[str, ...]] = {}
 _META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -89,103 +92,99 @@ def _numbers_at(obj: Object, paths: ScalePaths) -> tuple[int, int, str]:
 
 UNSET = -(1 << 31)
 """Replicas of a custom resource that does not say how many it wants."""
-_REPLICAS: Object = {"f:spec": {"f:replicas": {}}}
 _STEPS = ("spec", "replicas")
-Places = Mapping[str, tuple[str, ...]]
-"""Member names on the way to the replicas by ``apiVersion``; empty where that is the usual one."""
+_REPLICAS = FieldSet.of(("f:spec", "f:replicas"))
+Places = Mapping[str, tuple[str, ...] | None]
+"""Member names on the way to the replicas by ``apiVersion``; None where there is no scale."""
+_OLD_APPS: Places = dict.fromkeys(("apps/v1beta2", "apps/v1beta1"), _STEPS)
+"""Versions that are not served any more, in which workloads may still be owned."""
 
 
 def places_of(resource: Kind) -> Places:
-    """Where the versions of a custom resource have the number of replicas wanted."""
+    """Where the versions of a workload have the number of replicas wanted."""
     if resource.builtin:
-        return {}
+        return {resource.api_version: _STEPS, **(_OLD_APPS if resource.group == "apps" else {})}
     versions = [resource] if resource.family is None else resource.family.versions.values()
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[str, ...] | None] = {}
     for kind in versions:
         below = kind.subresources.get("scale")
-        if below is not None and below.replicas is not None:
-            found[kind.api_version] = steps_of(below.replicas.wanted)
+        paths = None if below is None else below.replicas
+        found[kind.api_version] = None if paths is None else steps_of(paths.wanted)
     return found
 
 
-def _identity(entry: Object) -> tuple[Any, ...]:
-    return entry.get("manager"), entry.get("operation"), entry.get("subresource")
+def _path(steps: tuple[str, ...]) -> Path:
+    return tuple(f"f:{step}" for step in steps)
 
 
-def _owns_replicas(entry: Object, places: Places = _USUAL) -> bool:
-    steps = places.get(entry.get("apiVersion", "")) if places else _STEPS
-    if steps is None:
-        return False
-    fields: Any = entry.get("fieldsV1")
-    for step in steps:
-        fields = (fields or {}).get(f"f:{step}")
-    return fields is not None
+def owners_of_scale(entries: Sequence[Object], places: Places) -> list[Object]:
+    """The managed fields of a scale: those entries of its workload that own the replicas.
 
+    Args:
+        entries: of the workload.
+        places: where it has the replicas.
 
-def _without(fields: Object, steps: tuple[str, ...]) -> Object:
-    """Owned fields without the one at a path, and without what held only that."""
-    name, rest = f"f:{steps[0]}", steps[1:]
-    left = {key: value for key, value in fields.items() if key != name}
-    if rest and (inner := _without(fields[name], rest)) not in ({}, {".": {}}):
-        left[name] = inner
-    return left
-
-
-def _owned_at(steps: tuple[str, ...]) -> Object:
-    """Owned fields: the one at a path."""
-    return {f"f:{steps[0]}": _owned_at(steps[1:])} if steps else {}
-
-
-def owners_of_scale(entries: Sequence[Object], places: Places = _USUAL) -> list[Object]:
-    """The managed fields of a scale: those entries of its workload that own the replicas."""
-    return [
-        {**entry, "apiVersion": SCALE.api_version, "fieldsV1": _REPLICAS}
-        for entry in entries
-        if _owns_replicas(entry, places)
-    ]
+    Raises:
+        InvalidManagedFields: an entry cannot be read.
+    """
+    found: dict[Manager, Owned] = {}
+    for manager, owned in decode(entries).items():
+        steps = places.get(owned.api_version)
+        if steps is not None and _path(steps) in owned.fields:
+            found[manager] = Owned(_REPLICAS, SCALE.api_version, owned.time)
+    return encode(found)
 
 
 def owners_of_workload(
-    entries: Sequence[Object],
-    scale_entries: Sequence[Object],
-    api_version: str,
-    places: Places = _USUAL,
+    entries: Sequence[Object], scale_entries: Sequence[Object], api_version: str, places: Places
 ) -> list[Object]:
     """The managed fields of a workload after a write of its scale.
+
+    Updates are known by the version in which they were made: those of the workload are none of the
+    scale's, so that whoever scales takes the replicas from all of them.  A new entry has no time.
 
     Args:
         entries: those of the workload before.
         scale_entries: those of the scale after.
         api_version: ``apiVersion`` of the workload.
-        places: where it has the replicas.
+        places: where it has the replicas; entries in other versions go.
+
+    Raises:
+        InvalidManagedFields: an entry cannot be read.
     """
-    owners = {_identity(entry): entry for entry in scale_entries if _owns_replicas(entry)}
-    result = []
-    for entry in entries:
-        if not _owns_replicas(entry, places) or owners.pop(_identity(entry), None) is not None:
-            result.append(entry)
+    before, scaled = decode(entries), decode(scale_entries)
+    found: dict[Manager, Owned] = {}
+    for manager, owned in before.items():
+        if owned.api_version not in places:
             continue
-        steps = places[entry["apiVersion"]] if places else _STEPS
-        if fields := _without(entry["fieldsV1"], steps):
-            result.append({**entry, "fieldsV1": fields})
-    owned = _owned_at(places[api_version]) if places else _REPLICAS
-    result += [{**entry, "apiVersion": api_version, "fieldsV1": owned} for entry in owners.values()]
-    return result
+        path = _path(places[owned.api_version] or ())
+        if path not in owned.fields or scaled.pop(manager, None) is not None:
+            found[manager] = owned
+        elif left := owned.fields.difference(FieldSet.of(path)):
+            found[manager] = owned._replace(fields=left)
+    own = _path(places[api_version] or ())
+    for manager, owned in scaled.items():
+        if _path(_STEPS) in owned.fields:
+            was = before.get(manager)
+            time = None if was is None else was.time
+            found[manager] = Owned(FieldSet.of(own), api_version, time)
+    return encode(found)
 
 
 def with_scale(obj: Object, scale: Object, resource: Kind) -> Object:
     """A workload scaled.
 
     Args:
-        obj: the stored workload; not changed.
+        obj: the workload; not changed.
         scale: the scale wanted.
         resource: resource of the workload.
 
     Returns:
-        The workload to be stored; its resourceVersion is the scale's, absent where that is.
+        The workload to be written; its resourceVersion is the scale's, absent where that is.
 
     Raises:
-        ApiError: 422 for a bad scale, 409 for the scale of another object of the same name.
+        ApiError: 422 for a bad scale, 409 for the scale of another object of the same name, 500 for
+            owners that cannot be read.
     """
     meta = scale.get("metadata") or {}
     name = obj["metadata"]["name"]
@@ -204,9 +203,12 @@ def with_scale(obj: Object, scale: Object, resource: Kind) -> Object:
     if meta.get("resourceVersion"):
         changed["resourceVersion"] = meta["resourceVersion"]
     entries = changed.pop("managedFields", ())
-    owners = owners_of_workload(
-        entries, meta.get("managedFields") or (), obj["apiVersion"], places_of(resource)
-    )
+    try:
+        owners = owners_of_workload(
+            entries, meta.get("managedFields") or (), resource.api_version, places_of(resource)
+        )
+    except InvalidManagedFields as error:
+        raise ApiError(500, "", str(error)) from error
     if owners:
         changed["managedFields"] = owners
     if paths is not None:

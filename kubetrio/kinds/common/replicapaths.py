@@ -82,6 +82,14 @@ def check_replicas(obj: Json, path: str, causes: Causes) -> None:
         causes.append(invalid(path, replicas, detail))
 
 
+def check_selector(obj: Json, path: str, causes: Causes) -> None:
+    """Refuse what is no text where a scale shows a selector."""
+    try:
+        text_at(obj, path)
+    except ValueError as error:
+        causes.append(invalid(path, "", str(error)))
+
+
 _GO_TYPES = {
     dict: "map[string]interface {}",
     list: "[]interface {}",

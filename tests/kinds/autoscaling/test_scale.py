@@ -69,19 +69,58 @@ def test_bad_scales_are_refused(wanted: dict[str, Any], code: int) -> None:
     assert caught.value.code == code
 
 
-def test_owners_of_replicas_move_between_workload_and_scale() -> None:
-    """Whoever scales takes the replicas from their owner, and nothing else."""
-    mine: dict[str, Any] = {"f:spec": {"f:replicas": {}, "f:paused": {}}}
-    old = {"manager": "a", "operation": "Apply", "apiVersion": "apps/v1", "fieldsV1": mine}
-    assert [entry["apiVersion"] for entry in owners_of_scale([old])] == ["autoscaling/v1"]
-    new = {
-        "manager": "b",
-        "operation": "Update",
-        "apiVersion": "autoscaling/v1",
-        "fieldsV1": {"f:spec": {"f:replicas": {}}},
-        "subresource": "scale",
-    }
-    after = owners_of_workload([old], [new], "apps/v1")
-    assert after[0]["fieldsV1"] == {"f:spec": {"f:paused": {}}}
-    assert after[1] == {**new, "apiVersion": "apps/v1"}
-    assert owners_of_workload([old], owners_of_scale([old]), "apps/v1") == [old]
+PLACES = {"apps/v1": ("spec", "replicas"), "apps/v1beta2": ("spec", "replicas"), "apps/v2": None}
+MINE: dict[str, Any] = {"f:spec": {"f:replicas": {}, "f:paused": {}}}
+
+
+def entry(manager: str, operation: str, version: str, **more: Any) -> dict[str, Any]:
+    """Who owns the replicas and something else of a workload."""
+    found = {"manager": manager, "operation": operation, "apiVersion": version, **more}
+    return {"time": "2026-01-02T03:04:05Z", "fieldsType": "FieldsV1", "fieldsV1": MINE, **found}
+
+
+SCALED = {**entry("b", "Update", "autoscaling/v1", subresource="scale"), "fieldsV1": {
+    "f:spec": {"f:replicas": {}}
+}}  # fmt: skip
+
+
+def test_who_scales_takes_the_replicas_from_their_owner() -> None:
+    """And nothing else; the new entry has no time."""
+    old = entry("a", "Apply", "apps/v1")
+    [shown] = owners_of_scale([old], PLACES)
+    assert (shown["apiVersion"], shown["fieldsV1"]) == ("autoscaling/v1", SCALED["fieldsV1"])
+    after = owners_of_workload([old], [SCALED], "apps/v1", PLACES)
+    assert after[0] == {**old, "fieldsV1": {"f:spec": {"f:paused": {}}}}
+    new = {**SCALED, "apiVersion": "apps/v1"}
+    del new["time"]
+    assert after[1] == new
+
+
+def test_an_apply_stays_the_owner_and_an_update_becomes_another() -> None:
+    """An update is known by its version, and that of a scale is not the workload's."""
+    for operation in ("Apply", "Update"):
+        old = entry("a", operation, "apps/v1")
+        after = owners_of_workload([old], owners_of_scale([old], PLACES), "apps/v1", PLACES)
+        if operation == "Apply":
+            assert after == [old]
+        else:
+            assert [(one["fieldsV1"], "time" in one) for one in after] == [
+                ({"f:spec": {"f:replicas": {}}}, False),
+                ({"f:spec": {"f:paused": {}}}, True),
+            ]
+
+
+def test_owners_in_other_versions() -> None:
+    """One without a scale owns no replicas, and one that nobody knows is dropped."""
+    none, gone = entry("a", "Update", "apps/v2"), entry("b", "Update", "apps/v9")
+    old = entry("c", "Apply", "apps/v1beta2")
+    assert [one["manager"] for one in owners_of_scale([none, gone, old], PLACES)] == ["c"]
+    after = owners_of_workload([none, gone, old], [], "apps/v1", PLACES)
+    assert after == [{**old, "fieldsV1": {"f:spec": {"f:paused": {}}}}, none]
+
+
+def test_a_member_is_left_where_only_the_replicas_were_owned() -> None:
+    """The spec itself stays its owner's."""
+    old = {**entry("a", "Update", "apps/v1"), "fieldsV1": {"f:spec": {".": {}, "f:replicas": {}}}}
+    after = owners_of_workload([old], [SCALED], "apps/v1", PLACES)
+    assert [one["fieldsV1"] for one in after] == [SCALED["fieldsV1"], {"f:spec": {}}]

@@ -13,7 +13,7 @@ from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.kinds.admissionregistration.webhooks.reviews import kind_in
-from kubetrio.kinds.autoscaling.scale import SCALE, owners_of_scale, places_of, scale_of, with_scale
+from kubetrio.kinds.autoscaling.scale import SCALE
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError, internal_error
 from kubetrio.resources.conversion import between
@@ -77,18 +77,8 @@ async def shown(obj: Object | None, attributes: Attributes, matched: Kind) -> Ob
         return None
     if _is_stored(attributes, matched):
         return await in_version(obj, attributes.resource, matched)
-    if not _is_scale(attributes):
-        gvk = kind_in(matched, attributes.subresource)
-        head = {"kind": gvk.kind, "apiVersion": _version(gvk)}
-        return {**head, **obj}
-    workload = await in_version(obj, attributes.resource, matched)
-    if workload is None:
-        return None
-    scale = scale_of(workload, matched.subresources["scale"].replicas)
-    owned = workload["metadata"].get("managedFields") or ()
-    if owners := owners_of_scale(owned, places_of(matched)):
-        scale["metadata"]["managedFields"] = owners
-    return scale
+    gvk = kind_in(matched, attributes.subresource)
+    return {"kind": gvk.kind, "apiVersion": _version(gvk), **obj}
 
 
 def _version(gvk: GroupVersionKind) -> str:
@@ -122,7 +112,7 @@ def _read_back(patched: Any, attributes: Attributes, matched: Kind, report: Repo
         said = find_kind(gojson.Parsed(patched, [], {}))
     except ValueError as error:
         raise internal_error(str(error)) from None
-    if not matched.builtin:
+    if not matched.builtin and wanted == matched.group_version_kind:
         return _custom(patched, said, wanted, matched, report)
     gvk, scheme = with_defaults(said, wanted), scheme_of(wanted.group)
     if not scheme.knows(gvk):
@@ -181,10 +171,6 @@ async def put_back(changed: Object, attributes: Attributes, matched: Kind) -> No
         return
     if _is_stored(attributes, matched):
         changed = await between(changed, matched, attributes.resource.hub)
-    elif _is_scale(attributes):
-        workload = await in_version(old, attributes.resource, matched) or {}
-        scaled = with_scale(workload, changed, matched)
-        changed = await between(scaled, matched, attributes.resource.hub)
     put_in_place(old, changed)
 
 
