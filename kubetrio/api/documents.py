@@ -176,7 +176,7 @@ class Documents:
             offer = negotiate.GROUPS_ROOT
         else:
             offer = negotiate.GROUP if len(parts) == 2 and parts[0] == "apis" else DOCUMENT
-        if offer.routed and request.method != "GET":
+        if offer.routed and request.method != "GET" and not _is_custom(registry, parts):
             raise method_not_allowed()
         accepted = accepted_by(request, offer)
         key = "/".join(parts)
@@ -315,6 +315,14 @@ class Documents:
             headers.append((b"Cache-Control", b"public, immutable"))
             headers.append((b"Expires", a_year_from(self._now())))
         return self._tagged(request, body, tag, media, headers)
+
+
+def _is_custom(registry: Registry, parts: list[str]) -> bool:
+    """Whether a path is that of a version of custom resources, which answers to any method."""
+    if len(parts) != 3:
+        return False
+    kinds = registry.by_group_version.get(GroupVersion(*parts[1:]), ())
+    return not any(kind.builtin for kind in kinds)
 
 
 def _nowhere() -> Elsewhere:

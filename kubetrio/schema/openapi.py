@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 import kubetrio
+from kubetrio.schema.openapi_custom import METADATA, custom_types_steps
 from kubetrio.schema.openapi_paths import (
     CODES,
     PATHS,
@@ -24,6 +25,7 @@ from kubetrio.schema.openapi_paths import (
     each_path,
     group_version_of,
     has_document,
+    is_custom,
     path_item,
 )
 from kubetrio.schema.openapi_types import (
@@ -31,7 +33,6 @@ from kubetrio.schema.openapi_types import (
     closure_steps,
     converted_steps,
     cross_registered,
-    custom_types,
     type_to_v3,
 )
 from kubetrio.schema.openapi_v2 import json_steps, swagger_steps, swagger_v2
@@ -65,6 +66,8 @@ SWAGGER_PROTOBUF: Final = (
 """The same for the v2 document."""
 HASHES: Final = 32
 """Documents that are hashed in a step."""
+CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+"""What documents of custom resources alone say they are."""
 SECURITY_SCHEMES: Final = {
     "BearerToken": {
         "type": "apiKey",
@@ -134,9 +137,7 @@ def protobuf_steps(registry: Registry, path: str, *, version: str) -> Steps[byte
 
 def _value_steps(registry: Registry, path: str, version: str) -> Steps[Json]:
     group_version = group_version_of(path)
-    own = {}
-    if group_version is not None:
-        own = custom_types(registry.by_group_version[group_version])
+    custom = is_custom(path)
     paths: Json = {}
     names: set[str] = set()
     for key, items in each_path(registry, path):
@@ -144,14 +145,23 @@ def _value_steps(registry: Registry, path: str, version: str) -> Steps[Json]:
         names.update(name for item in items for name in item.type_names())
         if len(paths) % PATHS == 0:
             yield
-    types = yield from closure_steps(names, own)
-    schemas = yield from converted_steps(cross_registered(types, group_version), type_to_v3)
+    own: dict[str, Json] = {}
+    if group_version is not None:
+        resources = registry.by_group_version[group_version]
+        own = yield from custom_types_steps(resources, v2=False)
+        names.update(METADATA if own else ())
+    types = yield from closure_steps(names - own.keys())
+    registered = cross_registered(types, group_version, custom=custom)
+    schemas = yield from converted_steps(registered, type_to_v3)
+    schemas = dict(sorted({**schemas, **own}.items()))
     components: Json = {"schemas": schemas} if schemas else {}
+    if not custom:
+        components["securitySchemes"] = SECURITY_SCHEMES
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": version},
+        "info": CUSTOM_INFO if custom else {"title": "Kubernetes", "version": version},
         "paths": paths,
-        "components": {**components, "securitySchemes": SECURITY_SCHEMES},
+        "components": components,
     }
 
 

@@ -189,6 +189,11 @@ def document_path(group_version: GroupVersion) -> str:
     return f"apis/{group_version.api_version}" if group_version.group else "api/v1"
 
 
+def is_custom(document: str) -> bool:
+    """Whether a document is about custom resources alone."""
+    return group_version_of(document) is not None and not _rows(document)
+
+
 def group_version_of(document: str) -> GroupVersion | None:
     """The version a document is about, or None for the other documents."""
     match document.split("/"):
@@ -254,8 +259,9 @@ def _resource_in(path: str, root: str) -> str:
 
 def _operation(path: str, method: str, row: Json) -> Operation:
     gvk = GroupVersionKind(*row["gvk"].split("/"))
+    about = GroupVersionKind(*row["type"].split("/")) if "type" in row else gvk
     action = row.get("action", "")
-    response, produces = _answer(path, row, gvk)
+    response, produces = _answer(path, row, about)
     accepts = tuple(sorted(row.get("accepts", ()), key=_patch_order))
     return Operation(
         method=method,
@@ -269,7 +275,7 @@ def _operation(path: str, method: str, row: Json) -> Operation:
         response=response,
         accepts=accepts,
         consumes=_consumes(path, row, accepts, produces),
-        body=_body(action, gvk),
+        body=_body(action, about),
         body_required=action in {"patch", "post", "put"},
     )
 
@@ -394,7 +400,7 @@ def _custom_rows(root: str, resource: Kind) -> dict[str, dict[str, Json]]:
     scope = "Namespaced" if resource.namespaced else ""
     gvk = "/".join(resource.group_version_kind)
 
-    def row(source: Json, verb: str, name: str, kind: str = gvk) -> Json:
+    def row(source: Json, verb: str, name: str) -> Json:
         params = [item for item in source["params"] if place or item != "namespace"]
         if verb == "read":
             # Only custom resources document this parameter of a GET.
@@ -402,13 +408,16 @@ def _custom_rows(root: str, resource: Kind) -> dict[str, dict[str, Json]]:
         made = {
             **source,
             "id": f"{verb}{group}{version}{name}",
-            "gvk": kind,
+            "gvk": gvk,
             "params": sorted(params),
             "produces": JSON_YAML,
             "consumes": JSON_YAML,
         }
-        if "accepts" in source:
+        if verb == "patch":
             made["accepts"] = [item for item in source["accepts"] if item != STRATEGIC]
+            made["codes"] = [code for code in source["codes"] if code != "201"]
+        elif "accepts" in source:
+            made["accepts"] = JSON_YAML
         return made
 
     table = builtin.load("operations/core.v1")
@@ -418,7 +427,10 @@ def _custom_rows(root: str, resource: Kind) -> dict[str, dict[str, Json]]:
         base: {
             "get": row(many["get"], "list", kind),
             "post": row(many["post"], "create", kind),
-            "delete": row(many["delete"], "delete", f"Collection{kind}"),
+            "delete": {
+                **row(many["get"], "delete", f"Collection{kind}"),
+                "action": "deletecollection",
+            },
         },
         f"{base}/{{name}}": {
             "get": row(one["get"], "read", kind),
@@ -435,7 +447,7 @@ def _custom_rows(root: str, resource: Kind) -> dict[str, dict[str, Json]]:
     for sub in resource.subresources.values():
         name = f"{kind}{_camel(sub.name, capital=True)}"
         rows[f"{base}/{{name}}/{sub.name}"] = {
-            method: row(below[method], verb, name, "/".join(sub.kind))
+            method: {**row(below[method], verb, name), "type": "/".join(sub.kind)}
             for api_verb, (method, verb) in SUBRESOURCE_METHODS.items()
             if api_verb in sub.verbs
         }

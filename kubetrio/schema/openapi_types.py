@@ -12,8 +12,7 @@ from typing import Any, Final
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.schema import builtin
 from kubetrio.schema.descriptions import Descriptions
-from kubetrio.schema.kind import Kind
-from kubetrio.schema.steps import Steps, finish
+from kubetrio.schema.steps import Steps
 from kubetrio.schema.structural_scheme import INTERNAL
 
 Json = dict[str, Any]
@@ -25,11 +24,13 @@ V3_PREFIX: Final = "#/components/schemas/"
 NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "default", "not", "nullable", "oneOf"})
 TYPES: Final = 8
 """Types that are looked at in a step."""
-RESOURCES: Final = 64
-"""Resources whose types are made in a step."""
 CONTENTS: Final = frozenset({"additionalProperties", "items", "properties"})
 # Types that every group and version of kube-apiserver's scheme knows under its own name.
 CROSS_REGISTERED: Final = ("DeleteOptions", "WatchEvent")
+# Groups that client-go's scheme lacks: of reviews that servers send, and of other servers.
+NOT_FOR_CLIENTS: Final = frozenset(
+    {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
+)
 # References that nothing is said about, neither words nor a default; others are wrapped in v3.
 _SCHEMA_PROPS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 BARE_REFERENCES: Final[Mapping[str, frozenset[str]]] = {
@@ -48,74 +49,20 @@ def type_name(gvk: GroupVersionKind) -> str:
     return ".".join([*reversed(gvk.group.split(".")), gvk.version, gvk.kind])
 
 
-def custom_types(resources: Iterable[Kind]) -> dict[str, Json]:
-    """Types of the resources that have no built-in type, and of their lists, by name.
-
-    Args:
-        resources: resources of a document; one whose type has no schema takes any object.
-    """
-    return finish(custom_types_steps(resources))
-
-
-def custom_types_steps(resources: Iterable[Kind]) -> Steps[dict[str, Json]]:
-    """``custom_types`` in steps of some resources."""
-    types: dict[str, Json] = {}
-    for number, resource in enumerate(resources, 1):
-        if number % RESOURCES == 0:
-            yield
-        gvk = resource.group_version_kind
-        if resource.builtin or builtin.type_name_of(gvk):
-            continue
-        name = type_name(gvk)
-        listed = GroupVersionKind(gvk.group, gvk.version, resource.list_kind)
-        given = resource.type.schema or {"x-kubernetes-preserve-unknown-fields": True}
-        types[name] = _object(gvk, "ObjectMeta", given)
-        types[type_name(listed)] = _object(
-            listed,
-            "ListMeta",
-            {
-                "required": ["items"],
-                "properties": {"items": {"type": "array", "items": {"$ref": name}}},
-            },
-        )
-    return types
-
-
-def _object(gvk: GroupVersionKind, meta: str, schema: Mapping[str, Any]) -> Json:
-    properties = {
-        **schema.get("properties", {}),
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        "metadata": {"$ref": f"{META}{meta}"},
-    }
-    return {
-        "type": "object",
-        **schema,
-        "properties": dict(sorted(properties.items())),
-        "x-kubernetes-group-version-kind": [gvk_object(gvk)],
-    }
-
-
 def gvk_object(gvk: GroupVersionKind) -> Json:
     """A kind as the ``x-kubernetes-group-version-kind`` extension writes it."""
     return {"group": gvk.group, "kind": gvk.kind, "version": gvk.version}
 
 
-def closure(roots: Iterable[str], own: Mapping[str, Json]) -> dict[str, Json]:
-    """The named types and all they refer to, with descriptions, sorted by name.
+def closure_steps(roots: Iterable[str]) -> Steps[dict[str, Json]]:
+    """The named types and all they refer to, with descriptions, sorted by name, in steps of a few.
 
     Args:
         roots: type names.
-        own: types that are not in ``schemas/types``, by name.
 
     Raises:
-        KeyError: a name that neither place knows.
+        KeyError: a name that ``schemas/types`` does not know.
     """
-    return finish(closure_steps(roots, own))
-
-
-def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[str, Json]]:
-    """``closure`` in steps of a few types."""
     found: dict[str, Json] = {}
     descriptions = Descriptions()
     waiting = list(roots)
@@ -123,8 +70,7 @@ def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[s
         name = waiting.pop()
         if name in found:
             continue
-        schema = own[name] if name in own else builtin.type_schema(name)
-        found[name] = descriptions.add(name, schema)
+        found[name] = descriptions.add(name, builtin.type_schema(name))
         waiting.extend(_references(found[name]))
         if len(found) % TYPES == 0:
             yield
@@ -132,7 +78,7 @@ def closure_steps(roots: Iterable[str], own: Mapping[str, Json]) -> Steps[dict[s
 
 
 def cross_registered(
-    types: Mapping[str, Json], group_version: GroupVersion | None = None
+    types: Mapping[str, Json], group_version: GroupVersion | None = None, *, custom: bool = False
 ) -> dict[str, Json]:
     """Types with the kinds that the shared ones among them are.
 
@@ -141,11 +87,14 @@ def cross_registered(
     Args:
         types: types of a document, by name.
         group_version: the version a v3 document is about: it names that one and the core; None for
-            all that there are, and a version that is not built in gets all too.
+            all that there are.
+        custom: whether it is that of custom resources: those name the groups that clients know.
     """
     keys = (key.split("/") for key in builtin.load("registered"))
     known = sorted({GroupVersion(*key[:2]) for key in keys if key[1] != INTERNAL})
-    if group_version in known:
+    if custom:
+        known = [item for item in known if item.group not in NOT_FOR_CLIENTS]
+    elif group_version in known:
         known = [item for item in known if item in (group_version, GroupVersion("", "v1"))]
     result = dict(types)
     for kind in CROSS_REGISTERED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from kubetrio.schema.openapi_custom import METADATA, custom_types_steps
 from kubetrio.schema.openapi_paths import (
     CODES,
     PATHS,
@@ -20,7 +21,6 @@ from kubetrio.schema.openapi_types import (
     closure_steps,
     converted_steps,
     cross_registered,
-    custom_types_steps,
     gvk_object,
     type_to_v2,
 )
@@ -74,9 +74,11 @@ def swagger_steps(registry: Registry, *, version: str) -> Steps[Json]:
             shared.update(_shared(items))
             if len(paths) % PATHS == 0:
                 yield
-    own = yield from custom_types_steps(registry.resources.values())
-    types = yield from closure_steps(names, own)
+    own = yield from custom_types_steps(registry.resources.values(), v2=True)
+    names.update(METADATA if own else ())
+    types = yield from closure_steps(names - own.keys())
     definitions = yield from converted_steps(cross_registered(types), type_to_v2)
+    definitions = dict(sorted({**definitions, **own}.items()))
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
