@@ -15,7 +15,7 @@ from kubetrio.schema.discovery import CUSTOM_VERBS
 from kubetrio.schema.kind import Kind, ScalePaths, Subresource
 from kubetrio.schema.openapi_custom import PARTS, custom_types_steps
 from kubetrio.schema.steps import finish
-from kubetrio.testing.client import Client
+from kubetrio.testing.server import InProcess
 
 Json = dict[str, Any]
 GROUP = "zoo.example.com"
@@ -171,31 +171,13 @@ def test_a_large_schema_is_converted_in_steps() -> None:
     assert sum(1 for _ in steps) == 10
 
 
-async def test_the_root_of_a_version_answers_to_any_method(client: Client) -> None:
-    body = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"beasts.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Cluster",
-            "names": {"plural": "beasts", "kind": "Beast"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object"}},
-                }
-            ],
-        },
-    }
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    assert (await client.request("POST", path, json=body)).status == 201
-    while (found := await client.request("GET", f"/{PATH}")).status != 200:
-        pass
-    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
-        answer = await client.request(method, f"/{PATH}")
-        assert (answer.status, answer.body) == (200, found.body)
-    assert (await client.request("POST", f"/apis/{GROUP}")).status == 405
-    assert (await client.request("POST", "/apis/apps/v1")).status == 405
+async def test_the_root_of_a_version_answers_to_any_method(server: InProcess) -> None:
+    server.api.registry.add([beasts({"type": "object"})])
+    async with server.connect() as client:
+        found = await client.request("GET", f"/{PATH}")
+        assert found.status == 200
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            answer = await client.request(method, f"/{PATH}")
+            assert (answer.status, answer.body) == (200, found.body)
+        assert (await client.request("POST", f"/apis/{GROUP}")).status == 405
+        assert (await client.request("POST", "/apis/apps/v1")).status == 405
