@@ -5,13 +5,12 @@ Source: k8s.io/kube-openapi/pkg/validation/strfmt; OpenAPI 3.0.3 "format".
 
 from __future__ import annotations
 
-import base64
-import binascii
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
-from email.utils import parseaddr
 
+from kubetrio.kinds.apiextensions.mailaddresses import is_address
 from kubetrio.kinds.common.gourl import GoURLError, parse_url
 from kubetrio.machinery.godurations import nanoseconds
 from kubetrio.machinery.names_validation import byte_length
@@ -21,7 +20,6 @@ _BYTE = r"(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])"
 _FLAGS = re.ASCII
 _short_name = re.compile(_SHORT, _FLAGS)
 _long_name = re.compile(rf"{_SHORT}(\.{_SHORT})*", _FLAGS)
-_label = re.compile(r"[^\W_](?:-?[^\W_]|-(?=[^\W_]))*")
 _card = re.compile(
     r"(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})",
@@ -29,12 +27,16 @@ _card = re.compile(
 )
 _color = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _rgb = re.compile(rf"rgb\(\s*{_BYTE}\s*,\s*{_BYTE}\s*,\s*{_BYTE}\s*\)", _FLAGS)
-_ssn = re.compile(r"\d{3}[- ]?\d{2}[- ]?\d{4}", _FLAGS)
+_ssn = re.compile(r"\d{3}[- ]\d{2}[- ]\d{4}", _FLAGS)
+_base64 = re.compile(
+    r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
+)
+_between = re.compile(r"[\s-]+", _FLAGS)  # digits of an ISBN
 _isbn10 = re.compile(r"[0-9]{9}[0-9X]")
 _isbn13 = re.compile(r"[0-9]{13}")
 _object_id = re.compile(r"[0-9a-fA-F]{24}")
 _date = re.compile(r"(\d{4})-(\d\d)-(\d\d)", _FLAGS)
-_time = re.compile(r"\d\d:\d\d:\d\d(\.\d+)?(z|[+-]\d\d:\d\d)", _FLAGS)
+_time = re.compile(r"\d\d:\d\d:\d\d(.\d+)?(z|[+-]\d\d:\d\d)", _FLAGS)
 _macs = tuple(
     re.compile(pattern)
     for pattern in (
@@ -44,6 +46,8 @@ _macs = tuple(
         r"[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}",
         r"[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){3}",
         r"[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){9}",
+        r"[0-9a-fA-F]{12}(?:[0-9a-fA-F]{4})?",
+        r"[0-9a-fA-F]{40}",
     )
 )
 _spans = re.compile(r"(?<!\d)(\d+)\s*([A-Za-zµ]+)", _FLAGS)  # digits are looked at once
@@ -60,7 +64,6 @@ _UNITS: Mapping[tuple[str, ...], int] = {
 """Nanoseconds of a unit by its names: what begins with the last one is it, too."""
 _MOST_DIGITS = 19  # of a count; more is never a 64-bit integer
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_MOST_COMMENTS = 50
 _MOST_NAME = 253
 _MOST_LABEL = 63
 _MOST_HOST = 255
@@ -79,14 +82,16 @@ def _uuid(version: str = "") -> Callable[[str], bool]:
 
 def _plain(text: str) -> str:
     """An address without leading zeros, which Go took long ago."""
-    if ":" in text:
+    before, colon, last = text.rpartition(":")
+    if "." not in last:
         return text
-    return ".".join(part.lstrip("0") or "0" if part.isdigit() else part for part in text.split("."))
+    plain = (part.lstrip("0") or "0" if part.isdigit() else part for part in last.split("."))
+    return f"{before}{colon}{'.'.join(plain)}"
 
 
 def _ipv4(text: str) -> bool:
     try:
-        return "." in text and bool(ipaddress.ip_address(_plain(text)))
+        return "." in text and "%" not in text and bool(ipaddress.ip_address(_plain(text)))
     except ValueError:
         return False
 
@@ -122,6 +127,7 @@ def _is_date(text: str) -> bool:
 
 def _date_time(text: str) -> bool:
     day, found, rest = text.lower().partition("t")
+    rest = rest.partition("t")[0]  # what comes behind a second one is not looked at
     if not found or not _is_date(day) or _time.fullmatch(rest) is None:
         return False
     hours, minutes, seconds = int(rest[:2]), int(rest[3:5]), int(rest[6:8])
@@ -164,21 +170,30 @@ def _duration(text: str) -> bool:
     return True
 
 
-def _email(text: str) -> bool:
-    if text.count("(") > _MOST_COMMENTS:  # Python recurses into them
-        return False
-    _, address = parseaddr(text)
-    user, at, host = address.rpartition("@")
-    return bool(at and user and host) and not any(char.isspace() for char in address)
-
-
 def _hostname(text: str) -> bool:
     if not text or byte_length(text) > _MOST_HOST:
         return False
-    labels = text.split(".")
-    if len(labels) > 1 and (len(labels[-1]) < 2 or not labels[-1].isalpha()):
+    *labels, last = text.split(".")
+    if any(byte_length(label) > _MOST_LABEL for label in (*labels, last)):
         return False
-    return all(byte_length(label) <= _MOST_LABEL and _label.fullmatch(label) for label in labels)
+    if not labels:  # with one dash at most, behind the first character
+        return _in_host(last[0]) and all(map(_in_host, last[1:].removeprefix("-")))
+    return len(last) > 1 and all(map(_is_letter, last)) and all(map(_is_label, labels))
+
+
+def _is_label(text: str) -> bool:
+    if not text or not (_in_host(text[0]) and _in_host(text[-1])):
+        return False
+    return all(char == "-" or _in_host(char) for char in text)
+
+
+def _in_host(char: str) -> bool:
+    """Whether a character may be in a host name: letters, ASCII digits and symbols."""
+    return _is_letter(char) or char in "0123456789" or unicodedata.category(char)[0] == "S"
+
+
+def _is_letter(char: str) -> bool:
+    return unicodedata.category(char)[0] == "L"
 
 
 def _uri(text: str) -> bool:
@@ -186,18 +201,11 @@ def _uri(text: str) -> bool:
         parsed = parse_url(text)
     except GoURLError:
         return False
-    return bool(parsed.scheme) or text.startswith("/")
-
-
-def _byte(text: str) -> bool:
-    try:
-        return bool(text) and base64.b64encode(binascii.a2b_base64(text, strict_mode=True)) != b""
-    except (binascii.Error, ValueError):
-        return False
+    return bool(parsed.scheme) or text.startswith("/") or text == "*"
 
 
 def _isbn_10(text: str) -> bool:
-    digits = re.sub(r"[\s-]+", "", text)
+    digits = _between.sub("", text)
     if _isbn10.fullmatch(digits) is None:
         return False
     values = [10 if char == "X" else int(char) for char in digits]
@@ -205,7 +213,7 @@ def _isbn_10(text: str) -> bool:
 
 
 def _isbn_13(text: str) -> bool:
-    digits = re.sub(r"[\s-]+", "", text)
+    digits = _between.sub("", text)
     if _isbn13.fullmatch(digits) is None:
         return False
     return sum(int(char) * (3 if at % 2 else 1) for at, char in enumerate(digits)) % 10 == 0
@@ -222,7 +230,7 @@ def _credit_card(text: str) -> bool:
 FORMATS: Mapping[str, Callable[[str], bool]] = {
     "bsonobjectid": _full(_object_id),
     "uri": _uri,
-    "email": _email,
+    "email": is_address,
     "hostname": _hostname,
     "ipv4": _ipv4,
     "ipv6": _ipv6,
@@ -239,7 +247,7 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "ssn": _full(_ssn),
     "hexcolor": _full(_color),
     "rgbcolor": _full(_rgb),
-    "byte": _byte,
+    "byte": _full(_base64),
     "password": lambda _: True,
     "date": _is_date,
     "duration": _duration,

@@ -5,6 +5,7 @@ Source: RFC 3986, section 3; RFC 6874 (zones); the errors that ``url.Parse`` doc
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import string
 from dataclasses import dataclass
@@ -82,14 +83,14 @@ def _parts(text: str) -> tuple[str, str | None, str, str]:
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         path = slash + path
-        user, host = _authority(authority)
+        user, host = _authority(authority, scheme)
     _check_escapes(path)
     return scheme, user, host, query
 
 
-def _authority(text: str) -> tuple[str | None, str]:
+def _authority(text: str, scheme: str) -> tuple[str | None, str]:
     user, at, host = text.rpartition("@")
-    host = _host(host)
+    host = _host(host, scheme)
     if not at:
         return None, host
     if not _user.fullmatch(user):
@@ -99,8 +100,10 @@ def _authority(text: str) -> tuple[str | None, str]:
     return ":".join(parts), host
 
 
-def _host(text: str) -> str:
+def _host(text: str, scheme: str) -> str:
     name, zone, port = text, "", ""
+    if text.rfind("[") > 0:
+        raise GoURLError("invalid IP-literal")
     if text.startswith("["):
         inside, bracket, port = text.rpartition("]")
         if not bracket:
@@ -108,7 +111,9 @@ def _host(text: str) -> str:
         name, percent, zone = f"{inside}]".partition("%25")
         zone = percent + zone
     else:
-        _, colon, digits = text.rpartition(":")
+        # Other schemes have lists of hosts with ports.
+        split = text.partition if scheme in ("http", "https") else text.rpartition
+        _, colon, digits = split(":")
         port = f":{digits}" if colon else ""
     if not _port.fullmatch(port):
         raise GoURLError(f"invalid port {format_value(port)} after host")
@@ -118,7 +123,22 @@ def _host(text: str) -> str:
         if code is not None and int(code, 16) < _HOST_MAX_ESCAPE and code != "25":
             raise GoURLError(f"invalid URL escape {format_value(match[0])}")
     _check_host(zone, _IN_ZONE)
-    return unquote(name) + unquote(zone) + (port if text.startswith("[") else "")
+    if not text.startswith("["):
+        return unquote(name)
+    _check_address(f"{unquote(name)}{unquote(zone)}"[1:-1])
+    return unquote(name) + unquote(zone) + port
+
+
+def _check_address(text: str) -> None:
+    """Check that brackets are around an IPv6 address."""
+    try:
+        if ipaddress.ip_address(text).version == 4:
+            raise GoURLError("invalid IP-literal")
+    except GoURLError:
+        raise
+    except ValueError:
+        shown = format_value(text)
+        raise GoURLError(f"invalid host: ParseAddr({shown}): unable to parse IP") from None
 
 
 def _check_host(text: str, known: frozenset[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kubetrio.kinds.common.gourl import GoURL, GoURLError, parse_url
@@ -49,3 +51,23 @@ def test_errors(text: str) -> None:
     with pytest.raises(GoURLError) as refusal:
         parse_url(text)
     assert str(refusal.value) == BAD[text]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("http://::1/", 'invalid port "::1" after host'),
+        ("http://a[::1]", "invalid IP-literal"),
+        ("http://[10.0.0.1]", "invalid IP-literal"),
+        ("http://[::x]", 'invalid host: ParseAddr("::x"): unable to parse IP'),
+    ],
+)
+def test_hosts_that_are_no_addresses(text: str, why: str) -> None:
+    """Brackets are for IPv6 addresses, and colons for those and one port."""
+    with pytest.raises(GoURLError, match=re.escape(why)):
+        parse_url(text)
+
+
+def test_other_schemes_have_lists_of_hosts() -> None:
+    """Databases are named by several hosts with ports."""
+    assert parse_url("postgres://a:1,b:2/x").host == "a:1,b:2"
