@@ -63,8 +63,8 @@ def _json_patch(body: bytes, *, lenient: bool) -> Apply:
     strict = list(islice(chain(jsonpatch.unknown_members(patch), duplicates), MAX_STRICT_ERRORS))
 
     def apply(doc: Object) -> Patched:
-        result = jsonpatch.apply_json_patch(doc, patch, lenient=lenient)
-        return Patched(result, partial(_text, result), strict)
+        result, marshalled = jsonpatch.patched_json(doc, patch, lenient=lenient)
+        return Patched(result, lambda: _text(marshalled()), strict)
 
     return apply
 
@@ -79,8 +79,13 @@ def _merge_patch(body: bytes, *, lenient: bool) -> Apply:
     strict = [f'duplicate field "{path}"' for path in parsed.duplicates]
 
     def apply(doc: Object) -> Patched:
-        result = jsonpatch.apply_merge_patch(doc, parsed.value, lenient=lenient)
-        return Patched(result, partial(_text, result), strict)
+        patch = parsed.value
+        result = jsonpatch.apply_merge_patch(doc, patch, lenient=lenient)
+
+        def shown() -> str:
+            return _text(jsonpatch.marshalled_merge(doc, patch, result))
+
+        return Patched(result, shown, strict)
 
     return apply
 

@@ -100,6 +100,8 @@ class _Patcher:
     def __init__(self, doc: Any) -> None:
         self.doc = doc
         self._copied = 0
+        self.opened: dict[int, Any] = {}
+        """Objects that operations looked into, by identity: kube-apiserver sorts their members."""
 
     def _find(self, path: Any) -> tuple[Any, str]:
         """The object or list that holds what a pointer names, and the last element."""
@@ -114,6 +116,7 @@ class _Patcher:
             holder = _get(holder, element)
             if not isinstance(holder, (dict, list)):
                 raise _Failed
+            self.opened[id(holder)] = holder
         return holder, elements[-1]
 
     def add(self, op: dict[str, Any]) -> None:
@@ -162,8 +165,50 @@ class _Patcher:
         else:
             holder, key = self._find(op.get("path"))
             found = _get(holder, key)
+        self._open_all(found)
         if not same_json(found, wanted):
             raise _Failed
+
+    def _open_all(self, value: Any) -> None:
+        waiting = [value]
+        while waiting:
+            holder = waiting.pop()
+            if isinstance(holder, (dict, list)):
+                self.opened[id(holder)] = holder
+                waiting.extend(holder.values() if isinstance(holder, dict) else holder)
+
+    def marshalled(self) -> Any:
+        """The document with its members in the order in which Go prints them: see `opened`."""
+        return _sorted_where(
+            self.doc, lambda holder: holder is self.doc or id(holder) in self.opened
+        )
+
+
+def _sorted_where(value: Any, opened: Callable[[Any], bool]) -> Any:
+    """A copy in which the members of some objects, and of what is in them, are sorted.
+
+    Args:
+        value: a JSON value.
+        opened: whether an object or list was looked into; what was not is taken as it is.
+    """
+    if not isinstance(value, (dict, list)) or not opened(value):
+        return value
+    whole = value.copy()
+    waiting = [whole]
+    while waiting:
+        holder = waiting.pop()
+        if isinstance(holder, dict):
+            members = [(name, holder[name]) for name in sorted(holder)]
+            holder.clear()
+        else:
+            members = list(enumerate(holder))
+        for name, item in members:
+            inner = item
+            if isinstance(item, (dict, list)) and opened(item):
+                inner = item.copy()
+                waiting.append(inner)
+            holder[name] = inner
+    return whole
 
 
 _OPERATIONS: dict[str, Callable[[_Patcher, dict[str, Any]], None]] = {
@@ -235,6 +280,15 @@ def unknown_members(ops: Any) -> Iterator[str]:
 def apply_json_patch(doc: Any, ops: Any, *, lenient: bool = False) -> Any:
     """Apply a JSON Patch (RFC 6902).
 
+    Returns:
+        The new document; see `patched_json`.
+    """
+    return patched_json(doc, ops, lenient=lenient)[0]
+
+
+def patched_json(doc: Any, ops: Any, *, lenient: bool = False) -> tuple[Any, Callable[[], Any]]:
+    """Apply a JSON Patch (RFC 6902), and tell how kube-apiserver prints what comes of it.
+
     Args:
         doc: an object or list; not changed.
         ops: the patch as parsed from JSON.
@@ -242,7 +296,8 @@ def apply_json_patch(doc: Any, ops: Any, *, lenient: bool = False) -> Any:
             the patch, and says in its words what is wrong with it.
 
     Returns:
-        The new document; it shares nothing with the old one.
+        The new document, which shares nothing with the old one; and what makes it one whose members
+        are in the order in which messages have them.
 
     Raises:
         ApiError: 400 the patch is not a list of operations, 413 it has more than 10,000, 422 an
@@ -258,7 +313,7 @@ def apply_json_patch(doc: Any, ops: Any, *, lenient: bool = False) -> Any:
             apply(patcher, op)
         except _Failed:
             raise _rejected() from None
-    return patcher.doc
+    return patcher.doc, patcher.marshalled
 
 
 def _merge(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -279,6 +334,37 @@ def _merge(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
             else:
                 target[key] = copy_json(value)
     return out
+
+
+def marshalled_merge(doc: Any, patch: Any, result: Any) -> Any:
+    """What came of a merge patch, with its members in the order in which Go prints them.
+
+    Objects that the patch looked into, and what is new, have their members sorted; the others are
+    as they were.
+
+    Args:
+        doc: the object that was patched.
+        patch: the patch.
+        result: what `apply_merge_patch` made of both.
+    """
+    if not isinstance(result, dict) or not isinstance(doc, dict):
+        return _sorted_where(result, lambda _: True)
+    whole: Any = {}
+    waiting = [(whole, doc, patch, result)]
+    while waiting:
+        out, was, changes, now = waiting.pop()
+        for name in sorted(now):
+            value, before, change = now[name], was.get(name), changes.get(name)
+            if change is None:
+                out[name] = value
+            elif not isinstance(before, dict):
+                out[name] = _sorted_where(value, lambda _: True)
+            elif isinstance(change, dict):
+                out[name] = inner = {}
+                waiting.append((inner, before, change, value))
+            else:
+                out[name] = value
+    return whole
 
 
 def apply_merge_patch(doc: dict[str, Any], patch: Any, *, lenient: bool = False) -> Any:

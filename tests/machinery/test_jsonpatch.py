@@ -1,6 +1,7 @@
 """JSON patches."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -327,3 +328,47 @@ def test_any_patch_applies_or_is_refused(doc: Json, ops: list[Json]) -> None:
         code = error.code
     assert code in (200, 422)
     assert (doc, ops) == before
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        ({}, '{"a":{"d":1,"c":{"y":1,"x":2}},"z":{"n":1,"m":2}}'),
+        ({"a": {"c": {"x": 3}}}, '{"a":{"c":{"x":3,"y":1},"d":1},"z":{"n":1,"m":2}}'),
+        (
+            {"z": {"q": {"b": 1, "a": [{"d": 1, "c": 2}]}}},
+            '{"a":{"d":1,"c":{"y":1,"x":2}},"z":{"m":2,"n":1,"q":{"a":[{"c":2,"d":1}],"b":1}}}',
+        ),
+        ({"z": [{"b": 1, "a": 2}]}, '{"a":{"d":1,"c":{"y":1,"x":2}},"z":[{"b":1,"a":2}]}'),
+    ],
+)
+def test_members_of_what_a_merge_patch_opened_are_sorted(patch: Json, text: str) -> None:
+    """Others stay as they were stored: Go's library keeps what it did not look into as bytes."""
+    doc = {"z": {"n": 1, "m": 2}, "a": {"d": 1, "c": {"y": 1, "x": 2}}}
+    result = apply_merge_patch(doc, patch)
+    shown = jsonpatch.marshalled_merge(doc, patch, result)
+    assert shown == result
+    assert _text(shown) == text
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        (
+            op("add", "/b", value={"y": 1, "x": 2}),
+            '{"a":{"d":1,"c":[{"y":1,"x":2}]},"b":{"y":1,"x":2}}',
+        ),
+        (op("add", "/a/b", value=1), '{"a":{"b":1,"c":[{"y":1,"x":2}],"d":1}}'),
+        (op("replace", "/a/c/0/x", value=3), '{"a":{"c":[{"x":3,"y":1}],"d":1}}'),
+        (op("test", "/a/c", value=[{"x": 2, "y": 1}]), '{"a":{"c":[{"x":2,"y":1}],"d":1}}'),
+    ],
+)
+def test_members_of_what_operations_opened_are_sorted(operation: Json, text: str) -> None:
+    doc = {"a": {"d": 1, "c": [{"y": 1, "x": 2}]}}
+    result, marshalled = jsonpatch.patched_json(doc, [operation])
+    assert marshalled() == result
+    assert _text(marshalled()) == text
