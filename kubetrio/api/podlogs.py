@@ -143,7 +143,7 @@ def check_log_options(asked: LogOptions, name: str, *, split: bool) -> None:
             causes.append(forbidden("stream", "may not be specified"))
     elif stream is not None:
         if stream not in STREAMS:
-            causes.append(not_supported("stream", stream, STREAMS))
+            causes.append(not_supported("stream", stream, STREAMS, named=False))
         if stream != ALL and tail is not None:
             detail = "`tailLines` and specific `stream` are mutually exclusive for now"
             causes.append(forbidden(NAMELESS, detail))

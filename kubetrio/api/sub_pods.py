@@ -11,6 +11,7 @@ from kubetrio.api.admitting import admitted
 from kubetrio.api.api import Api
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
+from kubetrio.api.routing import check_name
 from kubetrio.api.verbs import Verb
 from kubetrio.kinds.core.pods import binding, eviction
 from kubetrio.kinds.core.pods.eviction import Guard
@@ -57,6 +58,9 @@ async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
         api, request, resource, request.body, name=name, dry_run=chosen.dry_run, said=chosen.said
     ) as body:
         binding.check_binding(body, name)
+    if not name:
+        raise bad_request("Name parameter required.")
+    check_name(name)
     now = format_time(api.env.now())
     pods, namespace = _pods(api), request.info.namespace
 

@@ -61,17 +61,24 @@ def _digits(value: float) -> tuple[str, str, int]:
     return sign, stripped, exponent + len(digits) - len(stripped)
 
 
+class Named(str):
+    """A text of a type that Go has a name for, such as an enumeration: messages have it as JSON."""
+
+    __slots__ = ()
+
+
 def format_value(value: Any) -> str:
     """The value part of a message.
 
     Args:
-        value: a JSON value.  Strings are quoted as Go does, numbers and booleans are bare, None is
-            ``null``, lists and objects are compact JSON with members in the order given (Go prints
-            the keys of a map sorted and the members of a struct as declared).
+        value: a JSON value.  Strings are quoted as Go does (`Named` ones as JSON does), numbers and
+            booleans are bare, None is ``null``, lists and objects are compact JSON with members in
+            the order given (Go prints the keys of a map sorted and the members of a struct as
+            declared).
     """
     if value is None:
         return "null"
-    if isinstance(value, str):
+    if isinstance(value, str) and type(value) is not Named:
         return quote(value)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -135,14 +142,17 @@ def required(path: str, detail: str = "") -> Cause:
     return Cause("FieldValueRequired", _body("Required value", detail), path)
 
 
-def not_supported(path: str, value: Any, supported: Sequence[str]) -> Cause:
+def not_supported(path: str, value: Any, supported: Sequence[str], *, named: bool = True) -> Cause:
     """A value that is not in an enumeration.
 
     Args:
         path: path of the field.
         value: the value refused.
         supported: the values to print, in the order to print them.
+        named: whether Go has a type for the enumeration (see `Named`), where the value is a text.
     """
+    if named and isinstance(value, str):
+        value = Named(value)
     quoted = ", ".join(map(quote, supported))
     detail = f"supported values: {quoted}" if supported else ""
     message = _body(f"Unsupported value: {format_value(value)}", detail)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kubetrio.kinds.apps.annotations import ROLLBACK_TO
+from kubetrio.kinds.apps.annotations import ROLLBACK_TO, TEMPLATE_GENERATION
 from kubetrio.kinds.common.checks import (
     IMMUTABLE,
     Causes,
@@ -46,6 +46,7 @@ from kubetrio.kinds.core.validation.podwarnings import (
     template_warnings,
 )
 from kubetrio.machinery.fielderrors import (
+    Named,
     forbidden,
     invalid,
     not_supported,
@@ -133,18 +134,23 @@ def _template_for_replicas(spec: Mapping[str, Any], out: Causes) -> None:
 
 
 def _daemon_warnings(new: Json, old: Json | None) -> list[str]:
-    if same_generation(new, old):
+    # the template has a generation of its own, which other changes do not count in
+    if old is not None and _template_generation(new) == _template_generation(old):
         return []
     return template_warnings(member(member(new, "spec"), "template"), _TEMPLATE)
 
 
+def _template_generation(obj: Json) -> Any:
+    return member(member(obj, "metadata"), "annotations").get(TEMPLATE_GENERATION)
+
+
 def _stateful_warnings(new: Json, old: Json | None) -> list[str]:
-    if same_generation(new, old):
-        return []
-    spec = member(new, "spec")
-    warnings = template_warnings(member(spec, "template"), _TEMPLATE)
+    spec, warnings = member(new, "spec"), []
+    if not same_generation(new, old):
+        warnings = template_warnings(member(spec, "template"), _TEMPLATE)
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        path = f"spec.volumeClaimTemplates[{index}]"
+        # the path is kube-apiserver's, which differs between a new object and a change
+        path = f"spec.volumeClaimTemplates[{index}]" + ("" if old is None else ".Spec")
         warnings += claim_spec_warnings(member(claim, "spec"), path)
     if (spec.get("revisionHistoryLimit") or 0) < 0:
         warnings.append(
@@ -370,7 +376,7 @@ def _stateful_spec(spec: Mapping[str, Any], out: Causes, *, pods: bool = True) -
         out.append(required("spec.podManagementPolicy"))
     elif policy not in ("OrderedReady", "Parallel"):
         detail = "must be 'OrderedReady' or 'Parallel'"
-        out.append(invalid("spec.podManagementPolicy", policy, detail))
+        out.append(invalid("spec.podManagementPolicy", Named(policy), detail))
     _stateful_strategy(member(spec, "updateStrategy"), out)
     retention = spec.get("persistentVolumeClaimRetentionPolicy")
     if retention is not None:

@@ -28,7 +28,7 @@ from kubetrio.kinds.common.quantities import (
     not_negative_quantity,
 )
 from kubetrio.kinds.common.replicas import counts
-from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
+from kubetrio.machinery.fielderrors import Named, forbidden, invalid, not_supported, required
 from kubetrio.machinery.names import GroupVersion
 
 _MAX_PERIOD = 1800
@@ -81,7 +81,7 @@ def _target(value: Mapping[str, Any], path: str, out: Causes) -> None:
         out.append(required(f"{path}.type", "must specify a metric target type"))
     if kind not in ("Utilization", "Value", "AverageValue"):
         detail = "must be either Utilization, Value, or AverageValue"
-        out.append(invalid(f"{path}.type", kind, detail))
+        out.append(invalid(f"{path}.type", Named(kind), detail))
     for name in ("value", "averageValue"):
         amount = value.get(name)
         if amount is not None and amount_of(amount) <= ZERO:

@@ -33,6 +33,7 @@ from kubetrio.kinds.common.model import (
     member,
 )
 from kubetrio.machinery.fielderrors import (
+    Named,
     duplicate,
     forbidden,
     invalid,
@@ -299,19 +300,20 @@ def union(
 # --- values ---
 
 
-def one_of(*supported: str, shown: Sequence[str] = ()) -> Check:
+def one_of(*supported: str, shown: Sequence[str] = (), named: bool = True) -> Check:
     """A check of a text against an enumeration.
 
     Args:
         supported: the values allowed, in the order in which they are listed.
         shown: the values listed, when they are others.
+        named: whether Go has a type for the enumeration.
     """
     allowed = frozenset(supported)
     listed = tuple(shown) or supported
 
     def run(value: Any, path: str, out: Causes) -> None:
         if value not in allowed:
-            out.append(not_supported(path, value, listed))
+            out.append(not_supported(path, value, listed, named=named))
 
     return run
 
@@ -385,12 +387,16 @@ not_negative = minimum(0)
 # --- changes ---
 
 
-def immutable(*paths: str, detail: str = IMMUTABLE) -> UpdateCheck:
+def immutable(
+    *paths: str, detail: str = IMMUTABLE, named: Sequence[str] = (), zero: str | None = None
+) -> UpdateCheck:
     """A check that members never change.
 
     Args:
         paths: dotted paths from the root.
         detail: what to say.
+        named: those of them whose text Go has a type for, or points to.
+        zero: what is printed of a member that is not there.
     """
     split = tuple((path, path.split(".")) for path in paths)
 
@@ -398,7 +404,8 @@ def immutable(*paths: str, detail: str = IMMUTABLE) -> UpdateCheck:
         for path, names in split:
             mine = walk(new, names)
             if not same(mine, walk(old, names)):
-                out.append(invalid(path, mine, detail))
+                shown = Named(mine) if path in named and isinstance(mine, str) else mine
+                out.append(invalid(path, zero if shown is None else shown, detail))
 
     return run
 

@@ -131,10 +131,10 @@ def _condition(item: Json, path: str, out: Causes) -> None:
         detail = "must be greater than or equal to zero"
         out.append(invalid(f"{path}.observedGeneration", generation, detail))
     if not item.get("lastTransitionTime"):
-        out.append(required(f"{path}.lastTransitionTime", "must be set"))
+        out.append(required(f"{path}.lastTransitionTime"))
     reason = item.get("reason") or ""
     if not reason:
-        out.append(required(f"{path}.reason", "must be set"))
+        out.append(required(f"{path}.reason"))
     else:
         if not _reason_re.fullmatch(reason):
             out.append(invalid(f"{path}.reason", reason, _REASON_MESSAGE))

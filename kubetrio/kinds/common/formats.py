@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubetrio.kinds.common.checks import Causes, between, matches
-from kubetrio.machinery.fielderrors import invalid, required
+from kubetrio.machinery.fielderrors import Named, invalid, required
 from kubetrio.machinery.names_validation import (
     byte_length,
     dns1123_label,
@@ -290,7 +290,7 @@ def positive_or_percent(value: Any, path: str, out: Causes) -> None:
         out: receives causes.
     """
     if isinstance(value, str):
-        out.extend(invalid(path, value, text) for text in percent(value))
+        out.extend(invalid(path, Named(value), text) for text in percent(value))
     elif value < 0:
         out.append(invalid(path, value, "must be greater than or equal to 0"))
 

@@ -17,6 +17,7 @@ from kubetrio.kinds.common.checks import (
     Json,
 )
 from kubetrio.machinery.fielderrors import (
+    Named,
     duplicate,
     forbidden,
     format_value,
@@ -165,7 +166,7 @@ def container_resource_name(name: str, path: str, out: Causes) -> None:
     resource_name(name, path, out)
     if "/" not in name:
         if not is_huge_page(name):
-            out.append(invalid(path, name, "must be a standard resource for containers"))
+            out.append(invalid(path, Named(name), "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
         out.append(invalid(path, name, "doesn't follow extended resource name standard"))
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubetrio.kinds.common.checks import Causes, Json
-from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
+from kubetrio.kinds.common.checks import Causes, Json, is_missing
+from kubetrio.machinery.fielderrors import Named, duplicate, forbidden, invalid, required
 from kubetrio.machinery.names_validation import dns1123_subdomain, label_value, qualified_name
 from kubetrio.machinery.objectmeta import validate_annotations, validate_labels
 
@@ -43,6 +43,25 @@ def annotation_map(value: Mapping[str, str], path: str, out: Causes) -> None:
     """
     if value:
         out.extend(validate_annotations(value, path))
+
+
+def template_metadata(value: Mapping[str, Any], path: str, out: Causes) -> None:
+    """Check the metadata of an object's template, which are labels and annotations alone.
+
+    Args:
+        value: the metadata.
+        path: its path.
+        out: receives causes.
+    """
+    annotation_map(value.get("annotations") or {}, f"{path}.annotations", out)
+    label_map(value.get("labels") or {}, f"{path}.labels", out)
+    for name in value:
+        if name not in _OF_TEMPLATES and not is_missing(value[name]):
+            shown = "uID" if name == "uid" else name  # Go's name with a small letter in front
+            out.append(forbidden(f"{path}.{shown}", "cannot be set"))
+
+
+_OF_TEMPLATES = ("labels", "annotations")
 
 
 def label_name(value: str, path: str, out: Causes) -> None:
@@ -118,7 +137,7 @@ def _operator(expression: Mapping[str, Any], path: str, out: Causes, *, any_oper
         if values:
             out.append(forbidden(f"{path}.values", _NO_VALUES))
     elif not any_operator:
-        out.append(invalid(f"{path}.operator", operator, _NO_OPERATOR))
+        out.append(invalid(f"{path}.operator", Named(operator), _NO_OPERATOR))
 
 
 def _node_expression(expression: Mapping[str, Any], path: str, out: Causes, strict: bool) -> None:
@@ -135,7 +154,7 @@ def _node_expression(expression: Mapping[str, Any], path: str, out: Causes, stri
             detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
             out.append(required(f"{path}.values", detail))
     else:
-        out.append(invalid(f"{path}.operator", operator, _NO_OPERATOR))
+        out.append(invalid(f"{path}.operator", Named(operator), _NO_OPERATOR))
     label_name(expression.get("key") or "", f"{path}.key", out)
     if strict:
         _values(values, f"{path}.values", out)
@@ -145,7 +164,7 @@ def _node_field(expression: Mapping[str, Any], path: str, out: Causes) -> None:
     operator = expression.get("operator") or ""
     values = expression.get("values") or ()
     if operator not in _SET:
-        out.append(invalid(f"{path}.operator", operator, _NO_OPERATOR))
+        out.append(invalid(f"{path}.operator", Named(operator), _NO_OPERATOR))
     elif len(values) != 1:
         detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         out.append(required(f"{path}.values", detail))

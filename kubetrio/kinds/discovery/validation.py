@@ -159,7 +159,7 @@ def _create(obj: Mapping[str, Any], _: str, out: Causes) -> None:
     _endpoints(obj, out)
 
 
-_same_type = immutable("addressType")
+_same_type = immutable("addressType", named=("addressType",))
 
 
 def _update(new: Json, old: Json, out: Causes) -> None:

@@ -87,22 +87,22 @@ def _subject(*, namespaced: bool) -> Check:
             if name:
                 out.extend(invalid(f"{path}.name", name, text) for text in dns1123_subdomain(name))
             if group:
-                out.append(not_supported(f"{path}.apiGroup", group, [""]))
+                out.append(not_supported(f"{path}.apiGroup", group, [""], named=False))
             if not namespaced and not subject.get("namespace"):
                 out.append(required(f"{path}.namespace"))
         elif kind in _SUBJECTS:
             if group != _GROUP:
-                out.append(not_supported(f"{path}.apiGroup", group, [_GROUP]))
+                out.append(not_supported(f"{path}.apiGroup", group, [_GROUP], named=False))
         else:
-            out.append(not_supported(f"{path}.kind", kind, _SUBJECTS))
+            out.append(not_supported(f"{path}.kind", kind, _SUBJECTS, named=False))
 
     return check
 
 
 def _role_ref(*kinds: str) -> Check:
-    kind = one_of(*kinds)
+    kind = one_of(*kinds, named=False)
     rows = table(
-        row("apiGroup", one_of(_GROUP), zero=""),
+        row("apiGroup", one_of(_GROUP, named=False), zero=""),
         row("kind", kind, zero=""),
         row("name", matches(path_segment), missing=""),
     )

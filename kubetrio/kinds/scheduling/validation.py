@@ -61,7 +61,7 @@ TABLES: Mapping[str, Validation] = {
             # a policy that is empty is required; one that is missing has a default
             row("preemptionPolicy", one_of("PreemptLowerPriority", "Never"), missing=""),
         ),
-        update=changes(_same_value, immutable("preemptionPolicy")),
+        update=changes(_same_value, immutable("preemptionPolicy", named=("preemptionPolicy",))),
         revalidate=False,
     ),
 }

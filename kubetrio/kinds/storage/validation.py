@@ -369,7 +369,13 @@ TABLES: Mapping[str, Validation] = {
         create=_CLASS,
         update=changes(
             unchanged(_CLASS),
-            immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+            immutable(
+                "parameters",
+                "provisioner",
+                "reclaimPolicy",
+                "volumeBindingMode",
+                named=("reclaimPolicy", "volumeBindingMode"),
+            ),
         ),
         revalidate=False,
         warnings=_class_warnings,

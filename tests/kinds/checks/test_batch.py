@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kubetrio.kinds.batch.validation.jobspec import count_indexes
+from kubetrio.resources.validation import warnings
 
 from .helpers import (
     Json,
@@ -479,3 +480,11 @@ def test_a_job_keeps_labels_of_its_own(labels: Json) -> None:
     template = {"metadata": {"labels": {"app": "a"}}, **TEMPLATE}
     body = {"metadata": {"labels": labels}, "spec": {"template": template}}
     assert made(JOBS, body)["metadata"]["labels"] == labels
+
+
+def test_a_zone_in_a_schedule_is_warned_of_on_every_change() -> None:
+    """It is not when the job is new, since it is refused then."""
+    old = made(CRON_JOBS, cron_job(schedule="TZ=UTC * * * * *"))
+    assert warnings(CRON_JOBS, old, None) == []
+    [text] = warnings(CRON_JOBS, changed(old, "metadata.labels", {"a": "b"}), old)
+    assert text.startswith("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead")

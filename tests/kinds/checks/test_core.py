@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kubetrio.resources.validation import warnings
+from kubetrio.schema.kind import Kind
 
 from .helpers import (
     Json,
@@ -370,7 +371,7 @@ def test_new_style_event() -> None:
     """An event with a time names who reports it."""
     body = {"involvedObject": {"namespace": "ns"}, "eventTime": "2024-01-01T00:00:00.000000Z"}
     found = refused(resource("events"), body)
-    assert "reportingController: Required value" in found
+    assert "reportingComponent: Required value" in found
     assert "action: Required value" in found
 
 
@@ -551,3 +552,71 @@ def test_the_group_of_a_data_source_is_checked_when_it_is_new() -> None:
     good = made(CLAIMS, {"spec": SPEC})
     new = changed(good, f"spec.{name}", source)
     assert any("apiGroup: Invalid value" in line for line in refused_change(CLAIMS, good, new))
+
+
+@pytest.mark.parametrize(
+    ("hard", "texts"),
+    [
+        (
+            {"requests.cpu": "2", "limits.cpu": "1500m"},
+            ["ResourceQuota requests.cpu (2) should be less than limits.cpu (1500m)"],
+        ),
+        (
+            {"memory": "2Gi", "limits.memory": "1Gi"},
+            ["ResourceQuota memory (2Gi) should be less than limits.memory (1Gi)"],
+        ),
+        ({"cpu": "9", "requests.cpu": "1", "limits.cpu": "2"}, []),
+        ({"requests.cpu": "2", "limits.cpu": "2"}, []),
+        ({"requests.cpu": "2"}, []),
+    ],
+)
+def test_requests_of_a_quota_are_under_its_limits(hard: Json, texts: list[str]) -> None:
+    """A new quota is warned of, a changed one is not."""
+    body = {"spec": {"hard": hard}}
+    assert warned(QUOTAS, body) == texts
+    obj = made(QUOTAS, body)
+    assert warnings(QUOTAS, obj, obj) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "message"),
+    [
+        (
+            QUOTAS,
+            {
+                "spec": {
+                    "scopeSelector": {"matchExpressions": [{"scopeName": "a<", "operator": "x&"}]}
+                }
+            },
+            (
+                'spec.scopeSelector.matchExpressions.operator: Invalid value: "x\\u0026": not a valid '
+                "selector operator"
+            ),
+        ),
+        (
+            resource("pods"),
+            {"spec": {"restartPolicy": "a&b"}},
+            (
+                'spec.restartPolicy: Unsupported value: "a\\u0026b": supported values: "Always", '
+                '"OnFailure", "Never"'
+            ),
+        ),
+        (
+            resource("rolebindings", "rbac.authorization.k8s.io"),
+            {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "a&b", "name": "n"}},
+            'roleRef.kind: Unsupported value: "a&b": supported values: "Role", "ClusterRole"',
+        ),
+        (
+            resource("poddisruptionbudgets", "policy"),
+            {"spec": {"minAvailable": "<1"}},
+            (
+                'spec.minAvailable: Invalid value: "\\u003c1": a valid percent string must be a '
+                "numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
+                "validation is '[0-9]+%')"
+            ),
+        ),
+    ],
+)
+def test_texts_of_named_types_are_told_as_json(kind: Kind, body: Json, message: str) -> None:
+    """Go prints a plain string by %q, and one of a type of its own as JSON."""
+    assert message in refused(kind, body)

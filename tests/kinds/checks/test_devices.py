@@ -11,7 +11,7 @@ from kubetrio.kinds.resource.validation.parts import PARAMETERS_MAX, raw_object
 from kubetrio.machinery.status import Cause
 from kubetrio.wire.goscan import Float
 
-from .helpers import Json, made, refused, refused_change, resource, warned
+from .helpers import Json, changed, made, refused, refused_change, resource, warned
 
 GROUP = "resource.k8s.io"
 CLAIMS = resource("resourceclaims", GROUP)
@@ -52,8 +52,8 @@ def test_conditions_of_devices_are_whole() -> None:
     """A condition says since when and why."""
     old, new = allocated(conditions=[{"type": "Ready", "status": "True"}])
     assert refused_change(CLAIMS, old, new, "status") == [
-        "status.devices[0].conditions[0].lastTransitionTime: Required value: must be set",
-        "status.devices[0].conditions[0].reason: Required value: must be set",
+        "status.devices[0].conditions[0].lastTransitionTime: Required value",
+        "status.devices[0].conditions[0].reason: Required value",
     ]
 
 
@@ -118,3 +118,24 @@ def test_opaque_parameters_that_are_numbers(value: Any) -> None:
     causes = []
     raw_object({"a": value}, "p", causes, PARAMETERS_MAX)
     assert causes == []
+
+
+def test_a_template_has_labels_and_annotations_alone() -> None:
+    metadata = {"name": "x", "uid": "u", "labels": {"a": "b"}, "annotations": {"a": "b"}}
+    body = {"spec": {"metadata": metadata, "spec": {}}}
+    templates = resource("resourceclaimtemplates", "resource.k8s.io")
+    assert refused(templates, body) == [
+        "spec.metadata.name: Forbidden: cannot be set",
+        "spec.metadata.uID: Forbidden: cannot be set",
+    ]
+
+
+def test_conditions_need_a_time_and_a_reason() -> None:
+    budgets = resource("poddisruptionbudgets", "policy")
+    old = made(budgets, {"spec": {"minAvailable": 1}})
+    condition = {"type": "A", "status": "True", "message": "m"}
+    new = changed(old, "status.conditions", [condition])
+    assert refused_change(budgets, old, new, "status") == [
+        "status.conditions[0].lastTransitionTime: Required value",
+        "status.conditions[0].reason: Required value",
+    ]

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from kubetrio.resources.validation import warnings
+
 from .helpers import (
     Json,
     changed,
@@ -247,3 +249,40 @@ def test_names_that_the_controller_gives_are_not_checked(name: str) -> None:
     new = changed(old, f"spec.template.spec.{name}", "{{")
     assert refused_change(STATEFUL, old, new) == []
     assert refused(DEPLOYMENTS, body) != []
+
+
+def test_stateful_claims_and_history_are_warned_of_on_every_change() -> None:
+    """The template only where it changed; the paths are kube-apiserver's."""
+    resources = {"requests": {"storage": "1500m"}}
+    claim = {"metadata": {"name": "c"}, "spec": {"resources": resources}}
+    extra = {"volumeClaimTemplates": [claim], "revisionHistoryLimit": -1}
+    old = made(STATEFUL, workload(extra, nodeSelector={"beta.kubernetes.io/os": "x"}))
+    claims = 'resources.requests[storage]: fractional byte value "1500m"'
+    first = [text.partition(" is ")[0] for text in warnings(STATEFUL, old, None)]
+    assert first[1] == f"spec.volumeClaimTemplates[0].{claims}"
+    again = warnings(STATEFUL, changed(old, "metadata.labels", {"a": "b"}), old)
+    assert again[0].startswith(f"spec.volumeClaimTemplates[0].Spec.{claims}")
+    assert again[1].startswith("spec.revisionHistoryLimit: a negative value")
+
+
+def test_daemons_are_warned_of_when_their_template_changes() -> None:
+    generation = "deprecated.daemonset.template.generation"
+    body = workload(nodeSelector={"beta.kubernetes.io/os": "x"})
+    old = made(DAEMONS, body)
+    old["metadata"]["generation"] = 1
+    new = changed(old, "metadata.generation", 2)
+    assert warnings(DAEMONS, new, old) == []
+    new["metadata"]["annotations"] = {generation: "7"}
+    assert len(warnings(DAEMONS, new, old)) == 1
+
+
+def test_a_controller_that_changes_is_warned_of_what_it_was() -> None:
+    """kube-apiserver gives both templates in the wrong order."""
+    controllers = resource("replicationcontrollers")
+    spec = {"template": {"metadata": {"labels": {"a": "b"}}, **pod()}}
+    good = made(controllers, {"spec": spec})
+    bad = changed(good, "spec.template.spec.nodeSelector", {"beta.kubernetes.io/os": "x"})
+    good["metadata"]["generation"] = 1
+    bad["metadata"]["generation"] = 2
+    assert warnings(controllers, bad, good) == []
+    assert len(warnings(controllers, good, bad)) == 1

@@ -278,7 +278,7 @@ def _conversion(
     if not strategy:
         out.append(required(f"{path}.strategy"))
     elif strategy not in ("None", "Webhook"):
-        out.append(not_supported(f"{path}.strategy", strategy, ("None", "Webhook")))
+        out.append(not_supported(f"{path}.strategy", strategy, ("None", "Webhook"), named=False))
     where, reviews = f"{path}.webhookClientConfig", f"{path}.conversionReviewVersions"
     if strategy != "Webhook":
         if client is not None:
@@ -327,7 +327,7 @@ def _spec(
     if not scope:
         out.append(required("spec.scope"))
     elif scope not in ("Cluster", "Namespaced"):
-        out.append(not_supported("spec.scope", scope, ("Cluster", "Namespaced")))
+        out.append(not_supported("spec.scope", scope, ("Cluster", "Namespaced"), named=False))
     inside = internal_spec(spec)
     if member(inside, "validation").get("openAPIV3Schema") is None:
         for index, version in enumerate(inside["versions"]):

@@ -189,7 +189,7 @@ def _schema(
 def _members(schema: Mapping[str, Any], path: str, out: Causes, place: _Place) -> None:
     kind = schema.get("type") or ""
     if kind and kind not in _TYPES:
-        out.append(not_supported(f"{path}.type", kind, _TYPES))
+        out.append(not_supported(f"{path}.type", kind, _TYPES, named=False))
     if schema.get("default") is not None and place.no_defaults:
         out.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
     for name in _UNSUPPORTED:
@@ -270,7 +270,7 @@ def _map_type(schema: Mapping[str, Any], path: str, out: Causes) -> None:
         return
     _wrong_type(schema, path, out, "object", _MAP_TYPE)
     if kind not in ("atomic", "granular"):
-        out.append(not_supported(f"{path}.{_MAP_TYPE}", kind, ("atomic", "granular")))
+        out.append(not_supported(f"{path}.{_MAP_TYPE}", kind, ("atomic", "granular"), named=False))
 
 
 def _list_type(schema: Mapping[str, Any], path: str, out: Causes) -> None:
@@ -280,7 +280,9 @@ def _list_type(schema: Mapping[str, Any], path: str, out: Causes) -> None:
     if not _wrong_type(schema, path, out, "array", _LIST_TYPE) and kind == "set":
         _set_items(items if isinstance(items, dict) else {}, f"{path}.items", out)
     if kind not in ("atomic", "set", "map"):
-        out.append(not_supported(f"{path}.{_LIST_TYPE}", kind, ("atomic", "set", "map")))
+        out.append(
+            not_supported(f"{path}.{_LIST_TYPE}", kind, ("atomic", "set", "map"), named=False)
+        )
 
 
 def _set_items(items: Mapping[str, Any], path: str, out: Causes) -> None:

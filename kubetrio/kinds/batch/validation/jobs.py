@@ -33,6 +33,7 @@ from kubetrio.kinds.core.validation.podwarnings import (
     template_warnings,
 )
 from kubetrio.machinery.fielderrors import (
+    Named,
     invalid,
     not_supported,
     required,
@@ -222,15 +223,15 @@ def _time_zone(zone: str | None, out: Causes) -> None:
     if zone is None:
         return
     if not zone:
-        out.append(invalid(path, zone, "timeZone must be nil or non-empty string"))
+        out.append(invalid(path, Named(zone), "timeZone must be nil or non-empty string"))
         return
     if zone.lower() == "local":
         detail = (
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         )
-        out.append(invalid(path, zone, detail))
+        out.append(invalid(path, Named(zone), detail))
     if problem := zone_problem(zone):
-        out.append(invalid(path, zone, problem))
+        out.append(invalid(path, Named(zone), problem))
 
 
 def _cron_job_spec(spec: Mapping[str, Any], old: Mapping[str, Any], out: Causes) -> None:
@@ -272,17 +273,17 @@ def _cron_job_update(new: Json, old: Json, out: Causes) -> None:
 
 
 def _cron_job_warnings(new: Json, old: Json | None) -> list[str]:
-    if same_generation(new, old):
-        return []
     spec = member(new, "spec")
     warnings = hostname_warnings(new, owner=True) if old is None else []
-    if "TZ" in (spec.get("schedule") or ""):
+    if not same_generation(new, old):
+        job = member(member(spec, "jobTemplate"), "spec")
+        warnings += _job_spec_warnings(job, "spec.jobTemplate.spec")
+    if old is not None and "TZ" in (spec.get("schedule") or ""):
         warnings.append(
-            "CRON_TZ or TZ used in spec.schedule is not officially supported, see "
+            "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
             "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
         )
-    job = member(member(spec, "jobTemplate"), "spec")
-    return warnings + _job_spec_warnings(job, "spec.jobTemplate.spec")
+    return warnings
 
 
 TABLES: Mapping[str, Validation] = MappingProxyType(

@@ -36,7 +36,7 @@ def check_binding(binding: Object, name: str) -> None:
     causes: list[Cause] = []
     kind = target.get("kind") or ""
     if kind not in ("", "Node"):
-        causes.append(not_supported("target.kind", kind, ("Node", "<empty>")))
+        causes.append(not_supported("target.kind", kind, ("Node", "<empty>"), named=False))
     if not target.get("name"):
         causes.append(required("target.name"))
     if causes:

@@ -25,7 +25,7 @@ from kubetrio.kinds.core.validation.limits import LIMIT_RANGES, RESOURCE_QUOTAS
 from kubetrio.kinds.core.validation.nodes import NODES
 from kubetrio.kinds.core.validation.persistent import VOLUMES
 from kubetrio.kinds.core.validation.podspec import only_always, pod_template
-from kubetrio.kinds.core.validation.podwarnings import owner_warnings
+from kubetrio.kinds.core.validation.podwarnings import controller_warnings
 from kubetrio.kinds.core.validation.services import SERVICES
 from kubetrio.machinery.fielderrors import invalid, required
 from kubetrio.machinery.names_validation import qualified_name
@@ -129,7 +129,7 @@ TABLES: Mapping[str, Validation] = MappingProxyType(
                 "status": replica_status("cannot be greater than readyReplicas"),
                 "scale": scale,
             },
-            warnings=owner_warnings,
+            warnings=controller_warnings,
         ),
     }
 )

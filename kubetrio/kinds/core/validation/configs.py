@@ -19,7 +19,7 @@ from kubetrio.kinds.common.checks import (
 )
 from kubetrio.kinds.common.formats import config_key
 from kubetrio.kinds.common.keypairs import pair_problem
-from kubetrio.machinery.fielderrors import forbidden, invalid, required, too_long
+from kubetrio.machinery.fielderrors import Named, forbidden, invalid, required, too_long
 from kubetrio.machinery.names_validation import byte_length
 from kubetrio.wire.gojson import GoJsonError, parse
 
@@ -144,7 +144,7 @@ def _secret(secret: Json, _path: str, out: Causes) -> None:
 def _secret_update(new: Json, old: Json, out: Causes) -> None:
     kind = new.get("type") or ""
     if kind != (old.get("type") or ""):
-        out.append(invalid("type", kind, IMMUTABLE))
+        out.append(invalid("type", Named(kind), IMMUTABLE))
     _SECRET_CONTENTS(new, old, out)
 
 

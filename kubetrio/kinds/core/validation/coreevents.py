@@ -38,8 +38,8 @@ def _event(event: Json, _path: str, out: Causes) -> None:
 def _new_style(event: Json, out: Causes) -> None:
     controller = event.get("reportingComponent") or ""
     if not controller:
-        out.append(required("reportingController"))
-    QUALIFIED(controller, "reportingController", out)
+        out.append(required("reportingComponent"))
+    QUALIFIED(controller, "reportingComponent", out)
     for name, limit, needed in _LIMITS:
         value = event.get(name) or ""
         if needed and not value:

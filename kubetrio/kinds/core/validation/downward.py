@@ -81,7 +81,7 @@ def field_ref(value: Mapping[str, Any], path: str, out: Causes, supported: Seque
     elif name not in supported:
         shown = "spec.nodeName" if name == "spec.host" else name
         if shown not in supported:
-            out.append(not_supported(f"{path}.fieldPath", shown, supported))
+            out.append(not_supported(f"{path}.fieldPath", shown, supported, named=False))
 
 
 def _unconvertible(version: str, name: str, base: str, subscripted: bool) -> str:
@@ -114,7 +114,7 @@ def resource_field_ref(value: Mapping[str, Any], path: str, out: Causes, *, volu
     elif not resource:
         out.append(required(f"{path}.resource"))
     elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
-        out.append(not_supported(f"{path}.resource", resource, _RESOURCES))
+        out.append(not_supported(f"{path}.resource", resource, _RESOURCES, named=False))
     _divisor(resource, value.get("divisor"), f"{path}.divisor", out)
 
 

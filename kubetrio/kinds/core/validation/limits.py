@@ -24,7 +24,7 @@ from kubetrio.kinds.common.quantities import (
     quota_resource_name,
     resource_name,
 )
-from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
+from kubetrio.machinery.fielderrors import Named, duplicate, forbidden, invalid, required
 from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.machinery.quantity import Quantity
 
@@ -39,9 +39,9 @@ _MAX_MILLI = (1 << 63) // 1000
 
 def _limit_type(kind: str, path: str, out: Causes) -> None:
     if messages := qualified_name(kind):
-        out.extend(invalid(path, kind, message) for message in messages)
+        out.extend(invalid(path, Named(kind), message) for message in messages)
     elif "/" not in kind and kind not in _LIMIT_TYPES:
-        out.append(invalid(path, kind, "must be a standard limit type or fully qualified"))
+        out.append(invalid(path, Named(kind), "must be a standard limit type or fully qualified"))
 
 
 # (member named, smaller, larger, value shown, text): the smaller must not be over the larger
@@ -235,7 +235,7 @@ def _scope_selector(spec: Mapping[str, Any], path: str, out: Causes) -> None:
         scope = expression.get("scopeName") or ""
         scopes.append(scope)
         if scope not in _SCOPES:
-            out.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
+            out.append(invalid(f"{path}.scopeName", Named(scope), "unsupported scope"))
         for name in sorted(spec.get("hard") or ()):
             if not _applies(scope, name):
                 detail = "unsupported scope applied to resource"
@@ -247,7 +247,7 @@ def _scope_selector(spec: Mapping[str, Any], path: str, out: Causes) -> None:
 def _scope_operator(expression: Json, scope: str, path: str, out: Causes) -> None:
     operator, values = expression.get("operator") or "", expression.get("values") or []
     if scope in _EXISTS_ONLY and operator != "Exists":
-        out.append(invalid(f"{path}.operator", operator, _EXISTS_DETAIL))
+        out.append(invalid(f"{path}.operator", Named(operator), _EXISTS_DETAIL))
     if operator in ("In", "NotIn"):
         if not values:
             detail = (
@@ -261,7 +261,7 @@ def _scope_operator(expression: Json, scope: str, path: str, out: Causes) -> Non
             )
             out.append(invalid(f"{path}.values", values, detail))
     else:
-        out.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        out.append(invalid(f"{path}.operator", Named(operator), "not a valid selector operator"))
 
 
 def _shown_selector(selector: Json) -> Json:
@@ -303,12 +303,30 @@ def _quota_update(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("spec.scopes", scopes, IMMUTABLE))
 
 
+def _quota_warnings(new: Json, old: Json | None) -> list[str]:
+    """Requests over the limits beside them, when the quota is new."""
+    hard = member(member(new, "spec"), "hard")
+    if old is not None:
+        return []
+    warnings = []
+    for name in ("cpu", "memory", "storage", "ephemeral-storage"):
+        asked, most = f"requests.{name}", f"limits.{name}"
+        if asked not in hard and name in ("cpu", "memory"):
+            asked = name
+        if asked in hard and most in hard and amount_of(hard[asked]) > amount_of(hard[most]):
+            warnings.append(
+                f"ResourceQuota {asked} ({hard[asked]}) should be less than {most} ({hard[most]})"
+            )
+    return warnings
+
+
 LIMIT_RANGES = Validation(create=_limit_range)
 """The rules of LimitRanges."""
 RESOURCE_QUOTAS = Validation(
     create=_quota,
     update=_quota_update,
     revalidate=False,
+    warnings=_quota_warnings,
     subresources={"status": lambda new, _, out: _quota_status(new, out)},
 )
 """The rules of ResourceQuotas."""

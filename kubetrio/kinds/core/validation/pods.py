@@ -33,7 +33,11 @@ from kubetrio.kinds.core.validation.podupdates import (
     update_pod,
     update_resources,
 )
-from kubetrio.kinds.core.validation.podwarnings import hostname_warnings, template_warnings
+from kubetrio.kinds.core.validation.podwarnings import (
+    hostname_warnings,
+    same_generation,
+    template_warnings,
+)
 from kubetrio.machinery.fielderrors import forbidden, not_supported, required
 
 
@@ -106,7 +110,7 @@ def binding(value: Json, _path: str, out: Causes) -> None:
     target = member(value, "target")
     kind = target.get("kind") or ""
     if kind not in ("", "Node"):
-        out.append(not_supported("target.kind", kind, ("Node", "<empty>")))
+        out.append(not_supported("target.kind", kind, ("Node", "<empty>"), named=False))
     if not target.get("name"):
         out.append(required("target.name"))
 
@@ -128,6 +132,13 @@ def _status_warnings(pod: Json) -> list[str]:
 
 _BINDING = Validation(create=binding, revalidate=False)
 
+
+def _template_warnings(new: Json, old: Json | None) -> list[str]:
+    if same_generation(new, old):
+        return []
+    return template_warnings(member(new, "template"), "template")
+
+
 TABLES: Mapping[str, Validation] = MappingProxyType(
     {
         "pods": Validation(
@@ -146,7 +157,7 @@ TABLES: Mapping[str, Validation] = MappingProxyType(
         "bindings": _BINDING,
         "podtemplates": Validation(
             create=table(row("template", pod_template, zero={})),
-            warnings=lambda new, _: template_warnings(member(new, "template"), "template"),
+            warnings=_template_warnings,
         ),
     }
 )

@@ -382,3 +382,15 @@ def owner_warnings(new: Json, old: Json | None) -> list[str]:
     names = hostname_warnings(new, owner=True) if old is None else []
     template = (new.get("spec") or {}).get("template") or {}
     return names + template_warnings(template, "spec.template")
+
+
+def controller_warnings(new: Json, old: Json | None) -> list[str]:
+    """Warnings about a ReplicationController: on a change kube-apiserver looks at the old template.
+
+    Args:
+        new: the controller as it would be stored.
+        old: the controller as it is stored; None for a create.
+    """
+    if old is None or same_generation(new, old):
+        return owner_warnings(new, old)
+    return template_warnings((old.get("spec") or {}).get("template") or {}, "spec.template")

@@ -24,6 +24,7 @@ from kubetrio.kinds.common.selectors import (
     node_selector_term,
 )
 from kubetrio.machinery.fielderrors import (
+    Named,
     duplicate,
     forbidden,
     invalid,
@@ -166,10 +167,10 @@ def _toleration(item: Json, path: str, out: Causes) -> None:
             "operator must be Exists when `key` is empty, which means "
             '"match all values and all keys"'
         )
-        out.append(invalid(f"{path}.operator", operator, detail))
+        out.append(invalid(f"{path}.operator", Named(operator), detail))
     if item.get("tolerationSeconds") is not None and effect != "NoExecute":
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        out.append(invalid(f"{path}.effect", effect, detail))
+        out.append(invalid(f"{path}.effect", Named(effect), detail))
     if operator in ("Equal", ""):
         if value and (messages := label_value(value)):
             out.append(invalid(f"{path}.operator", value, ";".join(messages)))

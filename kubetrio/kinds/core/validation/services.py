@@ -49,7 +49,7 @@ _AFFINITIES = one_of("ClientIP", "None")
 _POLICIES = one_of("Cluster", "Local")
 _FAMILIES = ("IPv4", "IPv6")
 _FAMILY_POLICIES = one_of("PreferDualStack", "RequireDualStack", "SingleStack")
-_DISTRIBUTIONS = one_of("PreferClose", "PreferSameZone", "PreferSameNode")
+_DISTRIBUTIONS = one_of("PreferClose", "PreferSameZone", "PreferSameNode", named=False)
 _IP_MODES = ("Proxy", "VIP")
 _MAX_AFFINITY_SECONDS = 86400
 _ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"

@@ -265,9 +265,9 @@ def azure_disk(source: Mapping[str, Any], path: str, out: Causes) -> None:
     if kind is None:
         return
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
-        out.append(not_supported(f"{path}.diskURI", uri, (_MANAGED_DISK,)))
+        out.append(not_supported(f"{path}.diskURI", uri, (_MANAGED_DISK,), named=False))
     if kind != "Managed" and not uri.startswith("https://"):
-        out.append(not_supported(f"{path}.diskURI", uri, (_BLOB_DISK,)))
+        out.append(not_supported(f"{path}.diskURI", uri, (_BLOB_DISK,), named=False))
 
 
 _AZURE_DISK = table(

@@ -14,7 +14,6 @@ from kubetrio.kinds.common.checks import (
     Check,
     Json,
     each,
-    is_missing,
     member,
     one_of,
     row,
@@ -24,7 +23,7 @@ from kubetrio.kinds.common.checks import (
 from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.formats import FILE_MODE_BITS, descending, local_path
 from kubetrio.kinds.common.quantities import ZERO, amount_of
-from kubetrio.kinds.common.selectors import annotation_map, label_map, label_selector
+from kubetrio.kinds.common.selectors import label_selector, template_metadata
 from kubetrio.kinds.core.validation import volume_sources as sources
 from kubetrio.kinds.core.validation.claims import CLAIM_SPEC
 from kubetrio.kinds.core.validation.downward import VOLUME_FIELDS, field_ref, resource_field_ref
@@ -37,7 +36,6 @@ KEY_TO_PATH = table(
     row("path", local_path, missing=""),
     row("mode", FILE_MODE_BITS),
 )
-_TEMPLATE_METADATA = frozenset({"annotations", "labels", "creationTimestamp"})
 _DUPLICATE_PATHS = "conflicting duplicate paths"
 
 
@@ -111,12 +109,7 @@ def _ephemeral(source: Json, path: str, out: Causes) -> None:
     if template is None:
         out.append(required(where))
         return
-    metadata = member(template, "metadata")
-    annotation_map(member(metadata, "annotations"), f"{where}.metadata.annotations", out)
-    label_map(member(metadata, "labels"), f"{where}.metadata.labels", out)
-    for name, value in metadata.items():
-        if name not in _TEMPLATE_METADATA and not is_missing(value):
-            out.append(forbidden(f"{where}.metadata.{name}", "cannot be set"))
+    template_metadata(member(template, "metadata"), f"{where}.metadata", out)
     CLAIM_SPEC(member(template, "spec"), f"{where}.spec", out)
 
 

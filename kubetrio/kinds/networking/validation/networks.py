@@ -57,7 +57,7 @@ def _scope(params: Mapping[str, Any], path: str, out: Causes) -> None:
     if scope is None:
         out.append(required(f"{path}.scope"))
     elif scope not in ("Cluster", "Namespace"):
-        out.append(not_supported(f"{path}.scope", scope, ("Cluster", "Namespace")))
+        out.append(not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"), named=False))
     elif scope == "Cluster":
         if namespace is not None:
             detail = "`parameters.scope` is set to 'Cluster'"
@@ -277,7 +277,7 @@ def _update_range(new: Json, old: Json, out: Causes) -> None:
 
 TABLES: Mapping[str, Validation] = {
     "ingresses": INGRESSES,
-    "ingressclasses": Validation(create=_class, update=immutable("spec.controller")),
+    "ingressclasses": Validation(create=_class, update=immutable("spec.controller", zero="")),
     "networkpolicies": Validation(
         create=_create_policy,
         update=_update_policy,

@@ -33,7 +33,7 @@ from kubetrio.kinds.common.conventions import (
 )
 from kubetrio.kinds.common.gostructs import go_struct_of
 from kubetrio.kinds.common.quantities import is_extended
-from kubetrio.kinds.common.selectors import annotation_map, label_map, node_selector
+from kubetrio.kinds.common.selectors import node_selector, template_metadata
 from kubetrio.kinds.resource.validation.parts import (
     CONFIG_MAX,
     PARAMETERS_MAX,
@@ -78,7 +78,6 @@ _NOT_A_REQUEST = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
     "separated by '/'"
 )
-_TEMPLATE_METADATA = ("labels", "annotations")
 _uuid = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 Names = Mapping[str, frozenset[str]]
@@ -333,16 +332,8 @@ def _status(new: Json, old: Json, out: Causes) -> None:
 # --- templates and classes ---
 
 
-def _template_metadata(value: Mapping[str, Any], path: str, out: Causes) -> None:
-    label_map(value.get("labels") or {}, f"{path}.labels", out)
-    annotation_map(value.get("annotations") or {}, f"{path}.annotations", out)
-    for name in value:
-        if name not in _TEMPLATE_METADATA and value[name]:
-            out.append(forbidden(f"{path}.{name}", "field not supported"))
-
-
 def _template(claim: Check) -> Check:
-    rows = table(row("metadata", _template_metadata))
+    rows = table(row("metadata", template_metadata))
 
     def check(obj: Mapping[str, Any], _: str, out: Causes) -> None:
         spec = member(obj, "spec")

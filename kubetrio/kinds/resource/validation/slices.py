@@ -42,6 +42,7 @@ from kubetrio.kinds.resource.validation.parts import (
 from kubetrio.machinery.fielderrors import (
     forbidden,
     invalid,
+    pointed_at,
     quote,
     required,
     too_long,
@@ -328,7 +329,7 @@ def _fixed(new: Mapping[str, Any], old: Mapping[str, Any], out: Causes) -> None:
     pairs = (
         ("spec.pool.name", member(new, "pool").get("name"), member(old, "pool").get("name")),
         ("spec.driver", new.get("driver"), old.get("driver")),
-        ("spec.nodeName", new.get("nodeName"), old.get("nodeName")),
+        ("spec.nodeName", pointed_at(new.get("nodeName")), old.get("nodeName")),
     )
     for path, value, before in pairs:
         if not same(value, before):
