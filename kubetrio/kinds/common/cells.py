@@ -123,10 +123,10 @@ def age(obj: Json, now: float) -> str:
 
 
 def labels(pairs: Any) -> str:
-    """A map of labels as ``a=b,c=d`` sorted by key, or ``<none>``."""
+    """A map of labels as ``a=b,c=d``, or ``<none>``; Go sorts these texts, not the keys."""
     if not isinstance(pairs, Mapping) or not pairs:
         return NONE
-    return ",".join(f"{key}={pairs[key]}" for key in sorted(pairs))
+    return ",".join(sorted(f"{key}={value}" for key, value in pairs.items()))
 
 
 def _requirement(expression: Json) -> str | None:

@@ -121,3 +121,8 @@ def test_selector_cell(selector, printed):
 def test_shortened(words, printed):
     """Lists longer than three are cut."""
     assert helpers.shortened(words) == printed
+
+
+def test_labels_are_sorted_as_they_are_printed() -> None:
+    """The equals sign stands behind dashes and dots, so that a key may follow its prolongation."""
+    assert helpers.labels({"a": "0", "b": "1", "a-b": "2", "a.c": "3"}) == "a-b=2,a.c=3,a=0,b=1"
