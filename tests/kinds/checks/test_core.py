@@ -589,8 +589,8 @@ def test_requests_of_a_quota_are_under_its_limits(hard: Json, texts: list[str]) 
                 }
             },
             (
-                'spec.scopeSelector.matchExpressions.operator: Invalid value: "x\\u0026": not a valid '
-                "selector operator"
+                'spec.scopeSelector.matchExpressions.operator: Invalid value: "x\\u0026": not a '
+                "valid selector operator"
             ),
         ),
         (

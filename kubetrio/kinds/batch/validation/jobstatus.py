@@ -12,7 +12,7 @@ from typing import Any
 from kubetrio.kinds.batch.validation.jobspec import count_indexes, index_interval
 from kubetrio.kinds.common.checks import Causes, Json, member
 from kubetrio.kinds.common.replicas import counts
-from kubetrio.machinery.fielderrors import duplicate, invalid, pointed_at, required
+from kubetrio.machinery.fielderrors import duplicate, invalid, invalid_pointer, required
 from kubetrio.machinery.status import Cause
 from kubetrio.machinery.timestamps import parse_time
 
@@ -179,11 +179,11 @@ def _indexes(write: _Write, out: Causes) -> None:
         return
     if write.changed("failedIndexes") and not limited:
         detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
-        out.append(invalid("status.failedIndexes", pointed_at(failed), detail))
+        out.append(invalid_pointer("status.failedIndexes", failed, detail))
     if completions is None or not write.changed("completedIndexes", "failedIndexes"):
         return
     if detail := _overlap(completed, failed, completions):
-        out.append(invalid("status.failedIndexes", pointed_at(failed), detail))
+        out.append(invalid_pointer("status.failedIndexes", failed, detail))
 
 
 # --- success, and what may not go back ---

@@ -31,7 +31,13 @@ from kubetrio.kinds.common.quantities import (
     positive_quantity,
 )
 from kubetrio.kinds.common.selectors import label_selector
-from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, pointed_at, required
+from kubetrio.machinery.fielderrors import (
+    forbidden,
+    invalid,
+    invalid_pointer,
+    not_supported,
+    required,
+)
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain, qualified_name
 
 _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -202,7 +208,7 @@ def _update(new: Json, old: Json, out: Causes) -> None:
             out.append(forbidden(path, "field can not be less than status.capacity"))
     mode = member(new, "spec").get("volumeMode")
     if mode != member(old, "spec").get("volumeMode"):
-        out.append(invalid("volumeMode", pointed_at(mode), IMMUTABLE))
+        out.append(invalid_pointer("volumeMode", mode, IMMUTABLE))
     _class_of_attributes(new, old, out)
 
 

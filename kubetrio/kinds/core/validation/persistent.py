@@ -37,7 +37,13 @@ from kubetrio.kinds.core.validation.podwarnings import (
     DEPRECATED_VOLUMES,
     node_selector_term_warnings,
 )
-from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, pointed_at, required
+from kubetrio.machinery.fielderrors import (
+    forbidden,
+    invalid,
+    invalid_pointer,
+    not_supported,
+    required,
+)
 from kubetrio.machinery.names_validation import dns1123_label
 
 _MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
@@ -282,7 +288,7 @@ def _update(new: Json, old: Json, out: Causes) -> None:
         where = "spec.persistentvolumesource"
         out.append(forbidden(where, detail + difference(theirs, mine)))
     if spec.get("volumeMode") != before.get("volumeMode"):
-        out.append(invalid("volumeMode", pointed_at(spec.get("volumeMode")), IMMUTABLE))
+        out.append(invalid_pointer("volumeMode", spec.get("volumeMode"), IMMUTABLE))
     affinity = before.get("nodeAffinity")
     if affinity is not None and not _same_affinity(spec.get("nodeAffinity"), affinity):
         detail = f"{IMMUTABLE}, except for updating from beta label to GA"

@@ -42,7 +42,7 @@ from kubetrio.kinds.resource.validation.parts import (
 from kubetrio.machinery.fielderrors import (
     forbidden,
     invalid,
-    pointed_at,
+    invalid_pointer,
     quote,
     required,
     too_long,
@@ -329,11 +329,13 @@ def _fixed(new: Mapping[str, Any], old: Mapping[str, Any], out: Causes) -> None:
     pairs = (
         ("spec.pool.name", member(new, "pool").get("name"), member(old, "pool").get("name")),
         ("spec.driver", new.get("driver"), old.get("driver")),
-        ("spec.nodeName", pointed_at(new.get("nodeName")), old.get("nodeName")),
     )
     for path, value, before in pairs:
         if not same(value, before):
             out.append(invalid(path, value, IMMUTABLE))
+    node = new.get("nodeName")
+    if not same(node, old.get("nodeName")):
+        out.append(invalid_pointer("spec.nodeName", node, IMMUTABLE))
 
 
 def _slice(new: Mapping[str, Any], old: Mapping[str, Any], out: Causes) -> None:
