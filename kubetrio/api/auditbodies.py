@@ -39,6 +39,9 @@ def delete_json(body: Object) -> Callable[[], bytes]:
 
 def object_json(request: Request, resource: Kind, *, omit: bool) -> Callable[[], bytes]:
     """An object as it came, with its defaults: Kubernetes sets those when it decodes."""
+    from kubetrio.api.sub_tokens import TOKEN_REQUEST as TOKENS
+    from kubetrio.api.sub_tokens import default_request
+
     own = request.info.subresource in resource.subresources
     body = request.body
 
@@ -49,6 +52,11 @@ def object_json(request: Request, resource: Kind, *, omit: bool) -> Callable[[],
             and resource.subresources[request.info.subresource].kind == resource.group_version_kind
         ):
             resource.rules.default(obj)
+        elif (
+            own
+            and resource.subresources[request.info.subresource].kind == TOKENS.group_version_kind
+        ):
+            default_request(obj)
         if omit:
             _drop_managed(obj)
         return encode(canonical(obj, obj.get("kind") or "", obj.get("apiVersion") or ""))

@@ -36,6 +36,7 @@ from kubetrio.machinery.identity import Decision, UserInfo
 from kubetrio.machinery.remember import counted
 from kubetrio.schema.kind import Kind
 from kubetrio.wire.jsonwire import encode
+from kubetrio.wire.negotiate import takes_errors
 
 Object = dict[str, Any]
 Args = TypeVarTuple("Args")
@@ -471,7 +472,8 @@ def code_json(code: int) -> bytes:
 async def _told(api: Api, request: Request, record: Record, answer: Response) -> Told:
     """What is said of a whole answer; its object is kept, if that is wanted."""
     code, body = answer.status, answer.body
-    if code == 406:
+    # Who takes no Status is answered past what notes answers.
+    if code == 406 or (code >= 400 and not takes_errors(request.header(b"accept"))):
         return Told(code, code_json(code))
     level, omit = record.chosen.level, record.chosen.omit_managed_fields
     plain = answer.content_type == JSON and body.startswith(b'{"kind"')

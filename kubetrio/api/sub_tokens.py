@@ -72,6 +72,13 @@ def check_uid(meta: Object, name: str, uid: str) -> None:
         )
 
 
+def default_request(body: Object) -> None:
+    """Fill in what a request leaves open, as Kubernetes does when it decodes one."""
+    body["spec"] = spec = dict(body.get("spec") or {})
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = DEFAULT_LIFE_S
+
+
 def check_life(seconds: int) -> None:
     """A token lives ten minutes at least.
 
@@ -146,9 +153,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     info, body = request.info, request.body
     check_namespace(request)
     now = api.env.now()
-    body["spec"] = dict(body.get("spec") or {})
-    if body["spec"].get("expirationSeconds") is None:
-        body["spec"]["expirationSeconds"] = DEFAULT_LIFE_S
+    default_request(body)
     manager = FieldManager(TOKEN_REQUEST, chosen.field_manager, format_time(now), info.subresource)
     manager.created(body)
     sent: Object = {

@@ -215,6 +215,15 @@ def negotiate_error(accept: str) -> Accepted:
     )
 
 
+def takes_errors(accept: str) -> bool:
+    """Whether a client accepts a ``Status`` at all, which one does not that takes tables only.
+
+    Args:
+        accept: the first ``Accept`` header as it came, or empty.
+    """
+    return _choose(accept, _ERROR) is not None
+
+
 def wants_pretty(query_value: str | None, user_agent: str) -> bool:
     """Whether JSON is indented although ``Accept`` does not say so.
 

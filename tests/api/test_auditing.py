@@ -111,6 +111,39 @@ async def test_levels_decide_what_is_told(tmp_path: Path, autojump_clock: MockCl
         assert b"<" not in raw  # as Go prints it
 
 
+@pytest.mark.parametrize(
+    ("accept", "noted"),
+    [
+        ("application/json;as=Table;g=meta.k8s.io;v=v1", False),
+        ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", False),
+        ("application/json;as=Table;g=meta.k8s.io;v=v1,application/json", True),
+        ("application/json", True),
+    ],
+)
+async def test_a_failure_is_told_to_whoever_takes_a_status(
+    tmp_path: Path, autojump_clock: MockClock, accept: str, noted: bool
+) -> None:
+    """Who takes tables only gets it all the same, and the event has the code alone."""
+    async with audited(tmp_path, "RequestResponse") as (_, client, events):
+        answer = await client.request("GET", f"{CONFIGMAPS}/none", headers={"accept": accept})
+        assert answer.status == 404
+        last = events()[-1]
+    assert ("responseObject" in last) is noted
+    assert (last["responseStatus"] == {"metadata": {}, "code": 404}) is not noted
+
+
+async def test_a_request_for_a_token_is_told_with_its_defaults(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Kubernetes sets them when it decodes it."""
+    accounts = CONFIGMAPS.replace("configmaps", "serviceaccounts")
+    async with audited(tmp_path, "Request") as (_, client, events):
+        await client.request("POST", accounts, json={"metadata": {"name": "a"}})
+        await client.request("POST", f"{accounts}/a/token", json={})
+        last = events()[-1]
+    assert last["requestObject"]["spec"]["expirationSeconds"] == 3600
+
+
 async def test_a_name_that_is_generated_stays_out(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
