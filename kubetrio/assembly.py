@@ -16,6 +16,7 @@ from kubetrio import pki
 from kubetrio.admission.chain import Plugin
 from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.api import selfmetrics
 from kubetrio.api.aggregated import document_of_others
 from kubetrio.api.api import ApiConfig, AuditIds
 from kubetrio.api.cache import ByteCache
@@ -33,6 +34,7 @@ from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.keys import KeyFileError
 from kubetrio.auth.owntokens import OwnTokens, service_account_keys
+from kubetrio.auth.tokencache import families_of
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.authenticators import MethodError, methods
 from kubetrio.authorizers import Authorizers
@@ -40,6 +42,7 @@ from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
 from kubetrio.bootstrap.lease import identity
 from kubetrio.bootstrap.objects import service_ip
+from kubetrio.cel.times import families as cel_families
 from kubetrio.config import Config, Storage
 from kubetrio.config.flag import values
 from kubetrio.controllers.table import Row as Controllers
@@ -79,6 +82,7 @@ from kubetrio.resources.operations import Operations
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
+from kubetrio.series import gauges
 from kubetrio.store.errors import StoreError
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import Store
@@ -90,6 +94,7 @@ if TYPE_CHECKING:
     from kubetrio.encryption.control import Encryption
 
 log = Log("kubetrio.server")
+STORE_NAME, STORE_LABEL = ("storage_cluster_id",), ("sqlite",)
 SERVICE_PORT = 443  # of the Service ``kubernetes``
 
 
@@ -233,7 +238,7 @@ def _observe_flow(api: Pipeline) -> None:
         gate = flow.gate
         api.documents.flow_pages = FlowPages(gate, api.streams)
         api.metrics.gathered.add(lambda: families(gate.snapshot()))
-        api.metrics.gathered.add(lambda: object_families(flow.stored_objects()))
+        api.metrics.gathered.add(lambda: object_families(flow.stored_objects(), api.hub.revision))
 
 
 def store_config(config: Config) -> StoreConfig:
@@ -380,14 +385,15 @@ def build_api(
         chain = admission(around, rbac, parts.admission)
     except ConfigurationError as error:
         raise StartError(f"failed to apply admission: {error}") from error
-    metrics.gathered.add(chain.measures.families)
+    metrics.gathered.add(chain.families)
+    given = allocators(informers.dispatcher, registry, env, config.services.ranges)
     operations = Operations(
         Lifecycle(
             store,
             registry,
             chain,
             env,
-            allocators(informers.dispatcher, registry, env, config.services.ranges),
+            given,
             allow_privileged=config.admission.allow_privileged,
             times_to_live={"event-ttl": config.storage.event_ttl_s},
         ),
@@ -424,6 +430,7 @@ def build_api(
             anonymous=others.anonymous.enabled,
             anonymous_paths=others.anonymous.paths,
             tasks=others.tasks,
+            cached=others.caches,
         ),
         authorizer=authorizer,
         rbac=rbac,
@@ -471,7 +478,17 @@ def build_api(
     )
     if encryption is not None:
         metrics.gathered.add(encryption.metrics.families)
+    metrics.gathered.add(api.listing.counts.families)
     metrics.gathered.add(api.authenticator.attempts.families)
+    metrics.gathered.add(partial(families_of, api.authenticator, others.caches))
+    metrics.gathered.add(api.impersonation.families)
+    metrics.gathered.add(outgoing.families)
+    metrics.gathered.add(cel_families)
+    for allocator in given.values():
+        metrics.gathered.add(allocator.families)
+    for source in selfmetrics.families_of(_gates, config.feature_gates):
+        metrics.gathered.add(source)
+    metrics.gathered.add(api.authorizations.families)
     metrics.gathered.add(tokens.families)
     metrics.gathered.add(authorizer.counts.families)
     metrics.gathered.add(api.reloader.families)
@@ -552,6 +569,12 @@ def health_checks(
     return health
 
 
+def _gates() -> dict[str, tuple[str, bool]]:
+    """Stage and default of the feature gates that there are."""
+    known: dict[str, tuple[str, bool]] = builtin.load("flags")["featureGates"]
+    return known
+
+
 def _fills(api: Pipeline) -> Iterable[Fill]:
     """How full the caches of a server are, and those that the process has for all of them."""
     yield from fills()
@@ -573,7 +596,6 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
     def collect() -> list[object]:
         numbers, watching = store.statistics(), hub.statistics()
         rows = (
-            ("apiserver_storage_size_bytes", "Bytes of the database file.", numbers.size_bytes),
             *numbers.own,
             ("kubetrio_storage_revision", "Newest revision.", numbers.revision),
             ("kubetrio_storage_compacted_revision", "Oldest readable revision.", numbers.compacted),
@@ -585,7 +607,11 @@ def _gather(metrics: Metrics, store: Store, hub: Hub) -> None:
             ("kubetrio_watchers_live", "Watches that are up to date.", watching.live),
             ("kubetrio_watch_window_bytes", "Bytes of recent events.", watching.window_bytes),
         )
-        return [gauge(name, text, float(value)) for name, text, value in rows]
+        size = [(STORE_LABEL, float(numbers.size_bytes))]
+        return [
+            gauges("apiserver_storage_size_bytes", "Bytes of the database file.", STORE_NAME, size),
+            *(gauge(name, text, float(value)) for name, text, value in rows),
+        ]
 
     metrics.gathered.add(collect)  # type: ignore[arg-type]
 

@@ -28,7 +28,7 @@ from kubetrio.auth.jwtconfig import (
 from kubetrio.auth.requestheaders import HeaderNames, RequestHeaders
 from kubetrio.auth.signed import ALGORITHMS
 from kubetrio.auth.strictconfig import StrictError
-from kubetrio.auth.tokencache import CachedTokens, families_of
+from kubetrio.auth.tokencache import CachedTokens
 from kubetrio.auth.tokenwebhook import VERSIONS, WebhookTokens
 from kubetrio.config import Authenticators, Config
 from kubetrio.env import Env
@@ -75,12 +75,14 @@ class Methods:
         headers: those who believe headers.
         anonymous: who is served without credentials.
         tasks: what they do beside requests, by name.
+        caches: of ``tokens``, those that remember answers.
     """
 
     tokens: list[TokenAuthenticator] = field(default_factory=list)
     headers: list[HeaderAuthenticator] = field(default_factory=list)
     anonymous: Anonymous = field(default_factory=Anonymous)
     tasks: dict[str, Callable[[], Awaitable[object]]] = field(default_factory=dict)
+    caches: list[CachedTokens] = field(default_factory=list)
 
 
 def methods(
@@ -111,7 +113,7 @@ def methods(
     if made.anonymous.enabled and ALWAYS_ALLOW in config.authorization.modes:
         log.warning(TOO_OPEN)
         made.anonymous = Anonymous(enabled=False)
-    background, caches = Background(), list[CachedTokens]()
+    background, caches = Background(), made.caches
     file = chosen.authentication_config
     if said.jwt or file is not None:
         from kubetrio.auth.jwtissuers import JwtIssuers
@@ -141,7 +143,6 @@ def methods(
     made.tokens += caches
     if caches:
         made.tasks["token lookups"] = background.run
-        metrics.gathered.add(partial(families_of, caches))
     if chosen.requestheader_client_ca_file is not None:
         made.headers.append(_proxies(chosen))
     return made

@@ -6,7 +6,6 @@ counters.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -15,6 +14,16 @@ from typing import NamedTuple
 import trio
 
 from kubetrio import prometheus
+from kubetrio.series import (
+    PART_HISTOGRAMS,
+    PART_SAMPLES,
+    Histogram,
+    Labels,
+    counter,
+    gauges,
+    histograms,
+    linear,
+)
 
 DURATION_BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
@@ -22,9 +31,8 @@ DURATION_BUCKETS = (
 )  # fmt: skip
 SLI_UNSHOWN = 2  # the shortest of them, which the time without waits has no buckets for
 SIZE_BUCKETS = tuple(1000.0 * 10**n for n in range(7))
-# What is collected and printed before others run: about a millisecond each.
-PART_HISTOGRAMS = 2
-PART_SAMPLES = 50
+BODY_BUCKETS = linear(50_000.0, 100_000.0, 31)
+BODY_VERBS = {"POST": "create", "PUT": "update"}
 
 
 class RequestKey(NamedTuple):
@@ -56,43 +64,6 @@ class Gathered:
             yield from source()
 
 
-def go_float(value: float) -> str:
-    """A bucket's bound as kube-apiserver writes it, so that selectors of ``le`` match.
-
-    Source: Go's ``strconv.FormatFloat`` with format ``g``; the client library adds ``.0``.
-    """
-    return prometheus.go_float(value).removesuffix(".0")
-
-
-class Histogram:
-    """Counts by bucket; observing costs a bisection and two additions."""
-
-    __slots__ = ("bounds", "counts", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        """Count one value."""
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
-
-    def add(self, other: Histogram, times: int = 1) -> None:
-        """Count what another one with the same bounds counted; with -1 as if it had not."""
-        self.counts = [n + times * m for n, m in zip(self.counts, other.counts, strict=True)]
-        self.total += times * other.total
-
-    def cumulative(self, unshown: int = 0) -> list[tuple[str, float]]:
-        """Buckets as Prometheus has them, without the first so many."""
-        found, running = [], 0
-        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
-            running += count
-            found.append((go_float(bound), float(running)))
-        return found[unshown:]
-
-
 class _Series:
     """What is counted for one `RequestKey`.
 
@@ -100,16 +71,18 @@ class _Series:
         count: requests.
         duration: their times, in seconds.
         size: bytes of their bodies, where known.
+        bodies: bytes of the bodies that they had; None as long as there are none.
         queued: of those that waited for a seat, the times; None as long as there are none.
         served: the same without the wait.
     """
 
-    __slots__ = ("count", "duration", "queued", "served", "size")
+    __slots__ = ("bodies", "count", "duration", "queued", "served", "size")
 
     def __init__(self) -> None:
         self.count = 0
         self.duration = Histogram(DURATION_BUCKETS)
         self.size = Histogram(SIZE_BUCKETS)
+        self.bodies: Histogram | None = None
         self.queued: Histogram | None = None
         self.served: Histogram | None = None
 
@@ -183,7 +156,10 @@ def text_of(family: prometheus.Metric) -> bytes:
     """One family in Prometheus text format."""
     alone = Gathered()
     alone.add(lambda: (family,))
-    return prometheus.generate_latest(alone)
+    text = prometheus.generate_latest(alone)
+    if getattr(family, "counts", False):  # the library would put ``_total`` behind its name
+        return text.replace(b" untyped\n", b" counter\n", 1)
+    return text
 
 
 class Level:
@@ -211,9 +187,12 @@ class Metrics:
 
     Attributes:
         gathered: all of them.
+        deprecated: group, version, resource and subresource of what was asked for although nobody
+            should use it any more.
     """
 
     def __init__(self) -> None:
+        self.deprecated: set[tuple[str, str, str, str]] = set()
         self._requests: dict[RequestKey, _Series] = {}
         self._terminated: dict[RequestKey, int] = {}
         self._open: dict[tuple[str, ...], Level] = {}
@@ -221,13 +200,14 @@ class Metrics:
         self.gathered.add(self._open_families)
         self.gathered.add(self._request_families)
 
-    def observe(self, key: RequestKey, seconds: float, size: int) -> None:
+    def observe(self, key: RequestKey, seconds: float, size: int, body: int = 0) -> None:
         """Count one answered request.
 
         Args:
             key: its labels.
             seconds: how long it took.
-            size: bytes of its body, negative when not known.
+            size: bytes of its answer's body, negative when not known.
+            body: bytes of its own, 0 where none was read.
         """
         series = self._requests.get(key)
         if series is None:
@@ -236,6 +216,10 @@ class Metrics:
         series.duration.observe(seconds)
         if size >= 0:
             series.size.observe(size)
+        if body:
+            if series.bodies is None:
+                series.bodies = Histogram(BODY_BUCKETS)
+            series.bodies.observe(body)
 
     def waited(self, key: RequestKey, seconds: float, wait: float) -> None:
         """Note that a request that was observed waited for a seat.
@@ -275,6 +259,12 @@ class Metrics:
         for labels, level in self._open.items():
             family.add_metric(labels, level.value)
         yield family
+        yield gauges(
+            "apiserver_requested_deprecated_apis",
+            "Always 1, for each deprecated API that was asked for.",
+            ("group", "version", "resource", "subresource", "removed_release"),
+            [((*which, ""), 1.0) for which in sorted(self.deprecated)],
+        )
 
     def _request_families(self) -> Iterable[prometheus.Metric]:
         total = prometheus.CounterMetricFamily(
@@ -321,6 +311,18 @@ class Metrics:
             rows,
             lambda series: series.size,
         )
+        bodies: dict[tuple[str, ...], Histogram] = {}
+        for key, series in requests:
+            if series.bodies is not None and key.resource:
+                verb = BODY_VERBS.get(key.verb, key.verb.lower())
+                labels = key.group, key.resource, verb
+                bodies.setdefault(labels, Histogram(BODY_BUCKETS)).add(series.bodies)
+        yield from histograms(
+            "apiserver_request_body_size_bytes",
+            "Bytes of request bodies.",
+            ("group", "resource", "verb"),
+            bodies,
+        )
 
 
 def gauge(name: str, text: str, value: float) -> prometheus.Metric:
@@ -363,22 +365,62 @@ def fault_families(counts: Mapping[tuple[str, str], int]) -> Iterable[prometheus
     return (family,)
 
 
-def object_families(counts: Iterable[tuple[str, str, int]]) -> Iterable[prometheus.Metric]:
-    """Stored objects by kind, under the old and the new name.
+class Collected(NamedTuple):
+    """The stored objects of a resource.
 
     Args:
-        counts: group, plural name and number of each.
+        group: its API group.
+        resource: its plural name.
+        objects: how many there are.
+        size: bytes that they take, about.
+        changes: writes that were seen.
     """
-    old = prometheus.GaugeMetricFamily(
-        "apiserver_storage_objects", "The same.", labels=("resource",)
+
+    group: str
+    resource: str
+    objects: int
+    size: int
+    changes: int
+
+
+def object_families(found: Iterable[Collected], revision: int) -> Iterable[prometheus.Metric]:
+    """Stored objects by kind, and what the watch cache had of them.
+
+    There is one for all kinds, at one revision; each write comes to it once and is given to
+    watchers once.
+
+    Args:
+        found: what is stored.
+        revision: newest that watchers were told of.
+    """
+    rows = list(found)
+    which = [(row.group, row.resource) for row in rows]
+    events: dict[Labels, float] = dict(
+        zip(which, (float(row.changes) for row in rows), strict=True)
     )
-    new = prometheus.GaugeMetricFamily(
-        "apiserver_resource_objects", "Stored objects.", labels=("group", "resource")
+    labels = ("group", "resource")
+
+    def gauge_of(name: str, text: str, values: Iterable[float]) -> prometheus.Metric:
+        return gauges(name, text, labels, zip(which, values, strict=True))
+
+    yield gauge_of("apiserver_resource_objects", "Stored objects.", [row.objects for row in rows])
+    old = [
+        ((f"{row.resource}.{row.group}" if row.group else row.resource,), float(row.objects))
+        for row in rows
+    ]
+    yield gauges("apiserver_storage_objects", "The same.", ("resource",), old)
+    sizes = [float(row.size) for row in rows]
+    yield gauge_of("apiserver_resource_size_estimate_bytes", "Bytes of them, about.", sizes)
+    revisions = [float(revision)] * len(rows)
+    yield gauge_of(
+        "apiserver_watch_cache_resource_version", "Newest revision of events.", revisions
     )
-    for group, resource, count in counts:
-        old.add_metric([f"{resource}.{group}" if group else resource], count)
-        new.add_metric([group, resource], count)
-    yield from (new, old)
+    for name, text in (
+        ("apiserver_storage_events_received_total", "Writes that the store told of."),
+        ("apiserver_watch_cache_events_received_total", "Events of the watch cache."),
+        ("apiserver_watch_cache_events_dispatched_total", "Events given to watchers."),
+    ):
+        yield from counter(name, text, labels, events)
 
 
 def seat_families(

@@ -72,6 +72,14 @@ class _Held(FlowControl):
         """See `FlowControl`."""
         self._inner.leave(request, now)
 
+    def pause(self, request: Request, now: float) -> None:
+        """See `FlowControl`."""
+        self._inner.pause(request, now)
+
+    def resumed(self, request: Request) -> None:
+        """See `FlowControl`."""
+        self._inner.resumed(request)
+
     def executing(self) -> tuple[int, int]:
         """See `FlowControl`."""
         return self._inner.executing()

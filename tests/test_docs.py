@@ -6,11 +6,13 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from kubetrio.api.pipeline import STAGES
+from kubetrio.schema import builtin
 from kubetrio.testing.server import open_api
 
 ROOT = Path(__file__).parent.parent
@@ -22,6 +24,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
+CODE_ANY = re.compile(r"`([\w*]+)`")
 
 
 def page(name: str) -> str:
@@ -67,6 +70,26 @@ async def test_every_metric_is_described_and_none_is_invented() -> None:
     assert exported <= set(CODE.findall(text))
     rows = {name for cells in table_rows(text) for name in CODE.findall(cells[0])}
     assert rows <= exported
+
+
+SHOWN_TYPES = {"timingratiohistogram": "histogram", "custom": "gauge"}
+"""What Kubernetes' own types of metrics are in the text format."""
+
+
+async def test_what_kube_apiserver_exports_is_exported_or_said_why_not() -> None:
+    """Each family of a server that was used, with its type; patterns name the others."""
+    exported: dict[str, str] = {}
+    async with open_api(kept=True) as server, server.connect() as client:
+        for path in ("/metrics", "/metrics/slis"):
+            text = (await client.request("GET", path)).body.decode()
+            exported |= dict(re.findall(r"^# TYPE (\w+) (\w+)", text, re.MULTILINE))
+    besides = page("reference/metrics.md").partition("## What kube-apiserver has besides")[2]
+    named = [name for line in besides.splitlines() for name in CODE_ANY.findall(line)]
+    for name, fact in builtin.load("metrics").items():
+        if name in exported:
+            assert exported[name] == SHOWN_TYPES.get(fact["type"], fact["type"]), name
+        elif fact["observed"]:
+            assert any(fnmatch(name, pattern) for pattern in named), name
 
 
 def test_every_reason_of_a_status_is_explained() -> None:

@@ -8,17 +8,18 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kubetrio.metrics import (
     DURATION_BUCKETS,
-    PART_SAMPLES,
+    Collected,
     Metrics,
     RequestKey,
     exposition,
     gauge,
-    go_float,
     object_families,
     seat_families,
 )
 from kubetrio.schema import builtin
+from kubetrio.series import PART_SAMPLES, go_float
 
+FOUND = [Collected("apps", "deployments", 3, 30, 4), Collected("", "pods", 0, 0, 0)]
 GET = RequestKey("GET", "", "apps", "v1", "deployments", "", "resource", 200)
 LABELS = {
     "verb": "GET", "group": "apps", "version": "v1", "resource": "deployments",
@@ -111,7 +112,7 @@ async def test_as_kube_apiserver_exposes_it(name: str) -> None:
     metrics.terminated(GET)
     metrics.open_streams(GET)
     metrics.gathered.add(lambda: seat_families(lambda: (1, 2), lambda: (3, 4)))
-    metrics.gathered.add(lambda: object_families([("apps", "deployments", 3)]))
+    metrics.gathered.add(lambda: object_families([Collected("apps", "deployments", 3, 30, 4)], 9))
     text = (await exposition(metrics.gathered)).decode()
     (family,) = (
         one
@@ -128,7 +129,7 @@ async def test_as_kube_apiserver_exposes_it(name: str) -> None:
 async def test_stored_objects_are_named_by_resource_and_group() -> None:
     """The old name has both in one label."""
     metrics = Metrics()
-    metrics.gathered.add(lambda: object_families([("apps", "deployments", 3), ("", "pods", 0)]))
+    metrics.gathered.add(lambda: object_families(FOUND, 9))
     assert await samples(metrics, "apiserver_storage_objects") == [
         ({"resource": "deployments.apps"}, 3.0),
         ({"resource": "pods"}, 0.0),

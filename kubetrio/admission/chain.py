@@ -6,18 +6,19 @@ validation after it, so a plugin sees what will be stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from trio import current_time
 
+from kubetrio import prometheus
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.measures import ADMIT, VALIDATE, Measures
 from kubetrio.admission.plugin import Base
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
-from kubetrio.metrics import Histogram
+from kubetrio.series import Histogram
 
 Asked = dict[tuple[Operation, GroupResource, bool], "_Round"]
 
@@ -75,6 +76,13 @@ class Chain:
         self.measures = measures or Measures()
         self._mutating: Asked = {}
         self._validating: Asked = {}
+
+    def families(self) -> Iterator[prometheus.Metric]:
+        """What is counted of the plugins, and what they count themselves."""
+        yield from self.measures.families()
+        for plugin in self.plugins:
+            if isinstance(plugin, Base):
+                yield from plugin.families()
 
     def _ask(self, asked: Asked, phase: str, attributes: Attributes) -> _Round:
         """Plugins with an opinion, remembered: there are few operations and resources."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from kubetrio import prometheus
 from kubetrio.admission.attributes import Operation
-from kubetrio.metrics import PART_HISTOGRAMS, Histogram
+from kubetrio.series import Histogram, Labels, counter, histograms
 
 ADMIT, VALIDATE, VALIDATING = "admit", "validate", "validating"
 BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
@@ -19,8 +19,6 @@ CONDITION_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25)
 LARGEST_CODE = 600
 """What webhooks answer beyond it counts as this, so that they cannot make series without end."""
 _CALLED = ("name", "type", "operation")
-
-Labels = tuple[str, ...]
 
 
 class Measures:
@@ -145,23 +143,11 @@ _PREFIX = "apiserver_admission_"
 def _histograms(
     name: str, text: str, labels: Labels, rows: Mapping[Labels, Histogram]
 ) -> Iterable[prometheus.Metric]:
-    waiting = [row for row in rows.items() if any(row[1].counts)]
-    for start in range(0, max(len(waiting), 1), PART_HISTOGRAMS):
-        family = prometheus.HistogramMetricFamily(_PREFIX + name, text, labels=labels)
-        for values, histogram in waiting[start : start + PART_HISTOGRAMS]:
-            family.add_metric(values, histogram.cumulative(), histogram.total)
-        yield family
+    seen = {values: row for values, row in list(rows.items()) if any(row.counts)}
+    return histograms(_PREFIX + name, text, labels, seen)
 
 
 def _counters(
     name: str, text: str, labels: Labels, rows: Mapping[Labels, int]
 ) -> Iterable[prometheus.Metric]:
-    if name.endswith("_total"):
-        family: prometheus.Metric = prometheus.CounterMetricFamily(
-            _PREFIX + name, text, labels=labels
-        )
-    else:  # the client library would add ``_total`` to the name of a counter
-        family = prometheus.Metric(_PREFIX + name, text, "unknown")
-    for values, count in list(rows.items()):
-        family.add_sample(_PREFIX + name, dict(zip(labels, values, strict=True)), float(count))
-    yield family
+    return counter(_PREFIX + name, text, labels, rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from kubetrio import prometheus
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, forbidden
@@ -28,6 +30,10 @@ class Base:
     resources: frozenset[GroupResource] | None = None
     operations: frozenset[Operation] = frozenset({Operation.CREATE})
     about_own: bool = True
+
+    def families(self) -> Iterable[prometheus.Metric]:
+        """What it counts itself, as metrics: nothing."""
+        return ()
 
     async def mutate(self, attributes: Attributes) -> None:
         """Change nothing."""

@@ -23,6 +23,7 @@ from kubetrio.api.serializers import dump
 from kubetrio.audit.auditor import Auditor
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
+from kubetrio.auth.authorizations import Authorizations
 from kubetrio.auth.impersonate import Impersonation
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
 from kubetrio.auth.selectors import Selected
@@ -158,6 +159,7 @@ class Api:
         long_selectors: selectors of open watches.
         kind_streams: watches by what they are about.
         routes: versions that other servers serve, as they are now.
+        authorizations: how often requests were allowed and refused.
         impersonation: who may be somebody else.
         memory: says when there is too little of it; None where there is no limit.
         faults: what goes wrong on demand; None as long as nobody has asked for it.
@@ -199,6 +201,7 @@ class Api:
     faults: Injector | None = None
     stages: tuple[Callable[..., Any], ...] = ()
     long_selectors: LongSelectors = field(default_factory=LongSelectors)
+    authorizations: Authorizations = field(default_factory=Authorizations)
     kind_streams: KindStreams = field(init=False)
     impersonation: Impersonation = field(init=False)
 

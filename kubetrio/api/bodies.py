@@ -56,6 +56,7 @@ async def decode_body(
     if resource.open:
         max_bytes = min(max_bytes, MAX_REVIEW_BYTES)
     body = await request.read_body(max_bytes)
+    request.body_bytes = len(body)
     if len(body) > INLINE_BYTES:
         request.heavy = True
         await off_loop.begin(request, len(body))

@@ -21,6 +21,7 @@ from kubetrio.flow.objects import ObjectCounts
 from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.machinery.identity import MASTERS
+from kubetrio.metrics import Collected
 from kubetrio.schema.registry import LiveRegistry, Registry
 from kubetrio.watch.hub import Hub, prefixes
 
@@ -62,6 +63,14 @@ class FlowControl(Protocol):
 
     def leave(self, request: Request, now: float) -> None:
         """Give the seat back, if there is one; may be called again."""
+        ...
+
+    def pause(self, request: Request, now: float) -> None:
+        """Give the seat back while a body comes; the request comes back for another one."""
+        ...
+
+    def resumed(self, request: Request) -> None:
+        """Note that the request has a seat again: it is one request, and counted once."""
         ...
 
     def executing(self) -> tuple[int, int]:
@@ -188,8 +197,20 @@ class PriorityAndFairness:
         if "timeout" in request.query:
             remaining = min(remaining, limit_of(request.query["timeout"]) or remaining)
         width: Width = request.width or ONE_SEAT
-        refused = await self.gate.admit(request, entry, width, wait_limit(remaining))
+        patience_s = wait_limit(remaining)
+        again = request.paused
+        refused = await self.gate.admit(request, entry, width, patience_s, again=again)
         return None if refused is None else too_many_requests(refused.retry_after_s)
+
+    def pause(self, request: Request, now: float) -> None:
+        """See `FlowControl`."""
+        request.paused = True
+        self.gate.pauses(request, now)
+        self.leave(request, now)
+
+    def resumed(self, request: Request) -> None:
+        """See `FlowControl`."""
+        self.gate.resumed(request)
 
     def executing(self) -> tuple[int, int]:
         """See `FlowControl`."""
@@ -199,13 +220,15 @@ class PriorityAndFairness:
         """See `FlowControl`."""
         return self.gate.queued()
 
-    def stored_objects(self) -> Iterable[tuple[str, str, int]]:
-        """Group, plural name and number of what is stored, each kind once."""
+    def stored_objects(self) -> Iterable[Collected]:
+        """What is stored, each kind once."""
         kinds = {one.storage_prefix: one for one in self._registry.resources.values()}
         for prefix, resource in kinds.items():
             stored = self.counts.stored(prefix)
             if isinstance(stored, Stored):
-                yield resource.stored_as.group, resource.resource, stored.objects
+                which = resource.stored_as.group, resource.resource
+                size = stored.objects * stored.average_bytes
+                yield Collected(*which, stored.objects, size, self.counts.changes(prefix))
 
     def close(self) -> None:
         """See `FlowControl`."""
@@ -239,7 +262,8 @@ class PriorityAndFairness:
         folders = about.folders
         concerned = (*folders, folders[0] + info.name) if info.name else folders
         watchers = self._hub.watchers_of(concerned)
-        entry.tally.watchers.observe(watchers)
+        if not request.paused:
+            entry.tally.watchers.observe(watchers)
         return self._estimator.writing(info.verb, watchers, entry.classified.max_seats)
 
 
@@ -324,6 +348,13 @@ class MaxInFlight:
         if kind is not None:
             request.seat = None
             self._executing[kind] -= 1
+
+    def pause(self, request: Request, now: float) -> None:
+        """See `FlowControl`."""
+        self.leave(request, now)
+
+    def resumed(self, request: Request) -> None:
+        """See `FlowControl`; nothing is counted."""
 
     def executing(self) -> tuple[int, int]:
         """See `FlowControl`."""

@@ -183,7 +183,7 @@ class Pipeline(Api):
             response.run = self._counted(key, response.run)
         if isinstance(response, StreamResponse) and response.long_running:
             response.run = self._counted(key, response.run)
-        self.metrics.observe(key, now - request.arrived, size)
+        self.metrics.observe(key, now - request.arrived, size, request.body_bytes)
         if request.waited:
             self.metrics.waited(key, now - request.arrived, request.waited)
         if self.request_log is not None:
@@ -340,6 +340,8 @@ async def _come_back(api: Api, request: Request) -> Response | None:
     request.started = api.clock.current_time()
     told = len(request.response_headers)
     refused = None if api.flow.passes(request) else await _admit(api, request)
+    if refused is None:
+        api.flow.resumed(request)
     del request.response_headers[told:]  # the same again
     return refused
 
@@ -352,13 +354,15 @@ def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     if request.outlined:
         return _read_whole(api, request)
     if MASTERS in request.user.groups:
+        api.authorizations.at_once += 1
         request.verdict = authorization.ALLOWED
         return None
+    begun = api.clock.current_time()
     attributes = attributes_of(request)
     verdict = api.authorizer.authorize(attributes)
     if isinstance(verdict, Verdict):
-        return _may(request, attributes, verdict)
-    return _authorized(request, attributes, verdict)
+        return _may(api, request, attributes, verdict, begun)
+    return _authorized(api, request, attributes, verdict, begun)
 
 
 async def _read_whole(api: Api, request: Request) -> Answer:
@@ -376,15 +380,20 @@ async def _read_whole(api: Api, request: Request) -> Answer:
 
 
 async def _authorized(
-    request: Request, attributes: Attributes, asked: Awaitable[Verdict]
+    api: Api, request: Request, attributes: Attributes, asked: Awaitable[Verdict], begun: float
 ) -> Answer:
-    return _may(request, attributes, await asked)
+    return _may(api, request, attributes, await asked, begun)
 
 
-def _may(request: Request, attributes: Attributes, verdict: Verdict) -> Answer:
+def _may(
+    api: Api, request: Request, attributes: Attributes, verdict: Verdict, begun: float
+) -> Answer:
     request.verdict = verdict
+    seconds = api.clock.current_time() - begun
     if verdict.decision is Decision.ALLOW:
+        api.authorizations.allowed.observe(seconds)
         return None
+    api.authorizations.refused(verdict, seconds)
     if verdict.error:  # nobody knows; in these words and not as a Status
         uri = request.raw_path + ("?" + request.raw_query if request.raw_query else "")
         said = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
@@ -410,7 +419,10 @@ def decode(api: Api, request: Request) -> Answer | Awaitable[Answer]:
     except routing.NotServed:
         return page_not_found()
     request.resource = resource
-    routing.advise(request, resource)
+    if resource.deprecated:
+        routing.advise(request, resource)
+        info = request.info
+        api.metrics.deprecated.add((info.group, info.version, info.resource, info.subresource))
     if request.info.verb in BODY_VERBS and request.info.subresource not in CONNECTED:
         config = api.config
         decoding: Awaitable[Answer] = decode_body(

@@ -224,6 +224,8 @@ class Request:
         waited: seconds for which it waited for a seat.
         passage: what flow control did with it, where the log of requests wants to know.
         timer: bounds the request until its answer begins.
+        paused: whether it gave its seat back while its body came.
+        body_bytes: size of the body that was read.
         heavy: whether work over the body takes long (see `offloop`).
         outlined: whether its path and query are still to be read (see `outlines`).
         accepted: what the client accepts of an offer, for the last offer that was asked about.
@@ -251,6 +253,7 @@ class Request:
     audit_id: str = field(init=False, default="")
     response_headers: list[tuple[bytes, bytes]] = field(init=False, default_factory=list)
     seat: Any = field(init=False, default=None)
+    paused: bool = field(init=False, default=False)
     width: Any = field(init=False, default=None)
     pull_body: PullBody = field(init=False, default=nothing)
     unsized: bool = field(init=False, default=False)
@@ -260,6 +263,7 @@ class Request:
     shown: Shown | None = field(init=False, default=None)
     identified: Callable[[UserInfo], None] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
+    body_bytes: int = field(init=False, default=0)
     heavy: bool = field(init=False, default=False)
     outlined: bool = field(init=False, default=False)
     _selectors: Selectors | None = field(init=False, default=None)

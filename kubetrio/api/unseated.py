@@ -50,7 +50,7 @@ async def _read(api: Api, request: Request, read: ReadBody, come_back: Return, l
         room = api.arrivals.enter(request.user.name, size)
     if room is None:
         return await read(limit)
-    api.flow.leave(request, api.clock.current_time())
+    api.flow.pause(request, api.clock.current_time())
     api.under_way -= 1
     try:
         body = await read(limit) if await room.wait() else None

@@ -10,6 +10,7 @@ from functools import partial, wraps
 from typing import Any
 
 import orjson
+import trio
 
 from kubetrio.api import options, patching
 from kubetrio.api.api import Api, attributes_of
@@ -23,6 +24,7 @@ from kubetrio.machinery.asking import Client
 from kubetrio.machinery.status import bad_request, not_found, success
 from kubetrio.resources.operations import check_named
 from kubetrio.resources.paging import RestOfList
+from kubetrio.resources.readcounts import ReadCounts
 from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import (
     DeleteOptions,
@@ -127,8 +129,28 @@ async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     encoder.check()
     scopes = api.kind_streams.of(resource)
     chosen = api.long_selectors.share(request, resource, chosen)
-    session = Watch(api.hub, api.listing, chosen, encoder, api.release_seat(request), scopes)
+    counts, started = api.listing.counts, api.release_seat(request)
+    if chosen.initial_bookmark:
+        started = _timed_state(counts, resource, request, started)
+    sent = counts.sent(resource)
+    session = Watch(api.hub, api.listing, chosen, encoder, started, scopes, sent)
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
+
+
+def _timed_state(
+    counts: ReadCounts, resource: Kind, request: Request, started: Callable[[], None]
+) -> Callable[[], None]:
+    """What is called when the state of a watch was sent, counting how long that took."""
+    info = request.info
+    scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
+    times = counts.watch_lists[resource.group, resource.version, resource.resource, scope]
+    begun = request.arrived
+
+    def sent() -> None:
+        times.observe(trio.current_time() - begun)
+        started()
+
+    return sent
 
 
 def watch_error(api: Api, request: Request, resource: Kind, status: Object) -> bytes:

@@ -11,7 +11,7 @@ Source: k8s.io/apiserver/pkg/endpoints/filters/metrics.go for names and labels.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -19,8 +19,10 @@ import trio
 
 from kubetrio import prometheus
 from kubetrio.logs import Log
+from kubetrio.series import Histogram, Labels, counter, exponential, histograms
 
 log = Log("kubetrio.auth")
+BUCKETS = exponential(0.001, 2, 15)
 INTERVAL_S = 60.0
 MOST_ADDRESSES = 10_000
 SHOWN = frozenset(
@@ -37,12 +39,19 @@ def label_of(name: str) -> str:
 
 
 class Attempts:
-    """Counts of one server."""
+    """Counts of one server.
+
+    Attributes:
+        took: how long it took to find out who asks, by the result; of those who are not known at
+            once.
+    """
 
     def __init__(self) -> None:
+        self.took: defaultdict[Labels, Histogram] = defaultdict(lambda: Histogram(BUCKETS))
         self._users: Counter[str] = Counter()
         self._errors = 0
         self._failures = 0
+        self._refusal = "error"  # the result of the last one
         self._untold = 0
         self._addresses: set[str] = set()
         self._failed = trio.Event()
@@ -54,10 +63,20 @@ class Attempts:
     def missing(self) -> None:
         """Nobody showed anything where that is not allowed."""
         self._failures += 1
+        self._refusal = "failure"
+
+    def succeeded_in(self, seconds: float) -> None:
+        """Count how long it took to know somebody who was not known at once."""
+        self.took["success",].observe(seconds)
+
+    def refused_in(self, seconds: float) -> None:
+        """Count how long the refusal took that was counted last."""
+        self.took[self._refusal,].observe(seconds)
 
     def failed(self, address: str) -> None:
         """Bad credentials came from an address."""
         self._errors += 1
+        self._refusal = "error"
         self._untold += 1
         if len(self._addresses) < MOST_ADDRESSES:
             self._addresses.add(address)
@@ -83,23 +102,31 @@ class Attempts:
         self._failed = trio.Event()
 
     def families(self) -> Iterable[prometheus.Metric]:
-        """The counts as metrics.
-
-        Their names lack the ending that the client library gives to counters, so that they are
-        shown without a type.
-        """
-        attempts = prometheus.Metric(
-            "authentication_attempts", "Authentication by its result.", "unknown"
-        )
-        results = {
-            "error": self._errors,
-            "failure": self._failures,
-            "success": self._users.total(),
+        """The counts as metrics."""
+        results: dict[Labels, float] = {
+            ("error",): self._errors,
+            ("failure",): self._failures,
+            ("success",): self._users.total(),
         }
-        for result, count in results.items():
-            attempts.add_sample(attempts.name, {"result": result}, count)
-        text = "Authenticated requests by user name."
-        users = prometheus.Metric("authenticated_user_requests", text, "unknown")
-        for name, count in self._users.items():
-            users.add_sample(users.name, {"username": name}, count)
-        return attempts, users
+        yield from counter(
+            "authentication_attempts", "Authentication by its result.", ("result",), results
+        )
+        users: dict[Labels, float] = {(name,): count for name, count in self._users.items()}
+        yield from counter(
+            "authenticated_user_requests",
+            "Authenticated requests by user name.",
+            ("username",),
+            users,
+        )
+        took = dict(self.took)
+        timed = Histogram(BUCKETS)
+        timed.add(self.took["success",])
+        # Who is known at once, within a microsecond, was not timed.
+        timed.observe(0.0, self._users.total() - sum(timed.counts))
+        took["success",] = timed
+        yield from histograms(
+            "authentication_duration_seconds",
+            "Seconds of authentication by its result.",
+            ("result",),
+            took,
+        )

@@ -17,9 +17,11 @@ from typing import NamedTuple, Protocol
 
 from kubetrio.auth.attempts import Attempts
 from kubetrio.auth.tokens import BadProtocol, Found, parse_bearer, protocol_token
+from kubetrio.env import monotonic
 from kubetrio.machinery.identity import ANONYMOUS, UNUSABLE, UserInfo, authenticated
-from kubetrio.machinery.status import unauthorized
+from kubetrio.machinery.status import ApiError, unauthorized
 from kubetrio.machinery.waiting import Walk, run
+from kubetrio.series import DEFAULT_BUCKETS, Histogram
 
 BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
 KNOWN_HEADERS = 1024
@@ -131,11 +133,19 @@ class HeaderAuthenticator(Protocol):
 
 
 class Reviewed(NamedTuple):
-    """What came of a token: its user, or None and why; and what the audit log says of it."""
+    """What came of a token.
+
+    Args:
+        found: its user, or None.
+        error: why there is none.
+        annotations: what the audit log says of it.
+        cached: whether a method was asked that remembers answers, and counts itself.
+    """
 
     found: Found | None
     error: str = ""
     annotations: Mapping[str, str] = {}
+    cached: bool = False
 
 
 class Authenticator:
@@ -148,9 +158,13 @@ class Authenticator:
         anonymous: whether requests without credentials get a user.
         anonymous_paths: the only paths for which they do, if there are any.
         tasks: what the methods do beside requests, by name.
+        cached: of ``tokens``, those that remember answers.
 
     Attributes:
         attempts: how often credentials were good or bad.
+        hits: tokens that were remembered from an earlier request.
+        lookups: times of those that were not.
+        unknown: of the latter, those that no method knew.
         tasks: see above.
     """
 
@@ -163,14 +177,19 @@ class Authenticator:
         anonymous: bool = True,
         anonymous_paths: Collection[str] = (),
         tasks: Mapping[str, Callable[[], Awaitable[object]]] | None = None,
+        cached: Collection[TokenAuthenticator] = (),
     ) -> None:
         self._tokens = tuple(tokens)
+        self._cached = frozenset(map(id, cached))
         self._audiences = audiences
         self._headers = tuple(headers)
         self._anonymous = anonymous
         self._anonymous_paths = frozenset(anonymous_paths)
         self.tasks = dict(tasks or {})
         self.attempts = Attempts()
+        self.hits = 0
+        self.lookups = Histogram(DEFAULT_BUCKETS)
+        self.unknown = 0
         # Headers whose tokens are good for as long as the server runs, by their bytes.
         self._known: dict[bytes, UserInfo] = {}
 
@@ -195,8 +214,21 @@ class Authenticator:
                 user = None if certificate is UNUSABLE else authenticated(certificate)
             if user is not None:
                 self.attempts.succeeded(user.name)
+                self.hits += certificate is None
                 return user
-        return run(self._walk(request))
+        return run(self._timed(request))
+
+    def _timed(self, request: Presented) -> Walk[UserInfo]:
+        """Ask all methods in order, and count how long that takes."""
+        begun = monotonic()
+        attempts = self.attempts
+        try:
+            user = yield from self._walk(request)
+        except ApiError:
+            attempts.refused_in(monotonic() - begun)
+            raise
+        attempts.succeeded_in(monotonic() - begun)
+        return user
 
     def _walk(self, request: Presented) -> Walk[UserInfo]:
         """Ask all methods in order."""
@@ -215,7 +247,11 @@ class Authenticator:
         given = given or certificate is UNUSABLE  # a token may still be good
         for token, header in self._sent(request):
             given = True
+            begun = monotonic()
             reviewed = yield from self._ask(token, self._audiences)
+            if not reviewed.cached:
+                self.lookups.observe(monotonic() - begun)
+                self.unknown += reviewed.found is None
             if reviewed.annotations:
                 request.annotations.update(reviewed.annotations)
             found = reviewed.found
@@ -263,7 +299,9 @@ class Authenticator:
         """Ask all methods about a token."""
         errors: list[str] = []
         notes: dict[str, str] = {}
+        cached = False
         for method in self._tokens:
+            cached = cached or id(method) in self._cached
             try:
                 found = method.authenticate_token(token, audiences)
                 if found is not None and not isinstance(found, Found):
@@ -274,9 +312,10 @@ class Authenticator:
                 continue
             if found is not None:
                 notes.update(found.annotations)
-                return Reviewed(found, annotations=notes)
+                return Reviewed(found, annotations=notes, cached=cached)
         told = dict.fromkeys((BAD_TOKEN, *errors))
-        return Reviewed(None, f"[{', '.join(told)}]" if errors else BAD_TOKEN, notes)
+        why = f"[{', '.join(told)}]" if errors else BAD_TOKEN
+        return Reviewed(None, why, notes, cached)
 
     def review(self, token: bytes, audiences: tuple[str, ...]) -> Reviewed | Awaitable[Reviewed]:
         """Whose token it is, for whom it is asked (TokenReview).

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import NamedTuple
 from urllib.parse import unquote
 
+import trio
+
+from kubetrio import prometheus
 from kubetrio.auth.authorize import forbidden
 from kubetrio.machinery.asking import Authorize, verdict_of
 from kubetrio.machinery.fielderrors import invalid, quote
@@ -29,6 +32,7 @@ from kubetrio.machinery.identity import (
     Attributes,
     Decision,
     UserInfo,
+    Verdict,
 )
 from kubetrio.machinery.names_validation import (
     dns1123_label,
@@ -37,6 +41,7 @@ from kubetrio.machinery.names_validation import (
 )
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.schema.wellknown import NODES, SERVICE_ACCOUNTS
+from kubetrio.series import Labels, Timings, counter, exponential
 
 PREFIX = b"impersonate-"
 EXTRA = b"impersonate-extra-"
@@ -237,6 +242,21 @@ def _groups_of(wanted: UserInfo, *, constrained: bool) -> tuple[str, ...]:
     return groups if missing in groups else (*groups, missing)
 
 
+LEGACY = "legacy"
+_PREFIX = "apiserver_impersonation_"
+_LABELS = ("decision", "mode")
+_BOUNDS = exponential(0.001, 2, 15)
+_HELP = {
+    "attempts": "Requests on behalf of somebody else, by decision and mode.",
+    "authorization_attempts": "Questions to authorizers whether that is allowed.",
+}
+
+
+def _timings(name: str) -> Timings:
+    what = f"{_PREFIX}{name}_duration_seconds"
+    return Timings(what, f"Seconds. {_HELP[name]}", *_LABELS, bounds=_BOUNDS)
+
+
 class Impersonation:
     """Who may be somebody else, asked of the server's authorizers.
 
@@ -249,12 +269,26 @@ class Impersonation:
 
     def __init__(self, authorize: Authorize) -> None:
         self._authorize = authorize
+        self._attempts = _timings("attempts")
+        self._questions = _timings("authorization_attempts")
         self._last: OrderedDict[bytes, int] = OrderedDict()
 
     @property
     def remembered(self) -> int:
         """Of how many users the mode is remembered."""
         return len(self._last)
+
+    def families(self) -> Iterator[prometheus.Metric]:
+        """Attempts and the questions that they took, as metrics."""
+        for name, timings in (
+            ("attempts", self._attempts),
+            ("authorization_attempts", self._questions),
+        ):
+            counts: dict[Labels, float] = {
+                labels: sum(one.counts) for labels, one in list(timings.items())
+            }
+            yield from counter(f"{_PREFIX}{name}_total", _HELP[name], _LABELS, counts)
+            yield from timings.families()
 
     async def impersonated(self, wanted: UserInfo, attributes: Attributes) -> Impersonated:
         """The user that a request is from then on.
@@ -266,6 +300,18 @@ class Impersonation:
         Raises:
             ApiError: 403, who sent it may not be somebody else.
         """
+        begun = trio.current_time()
+        try:
+            found = await self._first(wanted, attributes)
+        except ApiError:
+            self._attempts["denied", ""].observe(trio.current_time() - begun)
+            raise
+        mode = found.constraint.removeprefix("impersonate:") or LEGACY
+        self._attempts["allowed", mode].observe(trio.current_time() - begun)
+        return found
+
+    async def _first(self, wanted: UserInfo, attributes: Attributes) -> Impersonated:
+        """What the first mode makes of a request that allows it."""
         sender = blake2b(attributes.user.name.encode("utf-8", "replace"), digest_size=16).digest()
         last = self._last.get(sender)
         order = list(range(len(_MODES)))
@@ -349,13 +395,20 @@ class Impersonation:
             for value in extra[key]:
                 await self._check(mode, about(key, value))
 
+    async def _verdict(self, mode: _Mode, asked: Attributes) -> Verdict:
+        begun = trio.current_time()
+        verdict = await verdict_of(self._authorize, asked)
+        decision = "allowed" if verdict.decision is Decision.ALLOW else "denied"
+        self._questions[decision, mode.name or LEGACY].observe(trio.current_time() - begun)
+        return verdict
+
     async def _allowed(self, mode: _Mode, asked: Attributes) -> bool:
-        verdict = await verdict_of(self._authorize, mode.asks(asked))
+        verdict = await self._verdict(mode, mode.asks(asked))
         return verdict.decision is Decision.ALLOW
 
     async def _check(self, mode: _Mode, asked: Attributes) -> None:
         asked = mode.asks(asked)
-        verdict = await verdict_of(self._authorize, asked)
+        verdict = await self._verdict(mode, asked)
         if verdict.decision is not Decision.ALLOW:
             why = ": ".join(filter(None, (verdict.error, verdict.reason)))
             raise forbidden(asked, why)

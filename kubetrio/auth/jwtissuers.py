@@ -23,8 +23,8 @@ from kubetrio.auth.oidckeys import Fetcher, hash_of
 from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
 from kubetrio.logs import Log
-from kubetrio.metrics import Histogram
 from kubetrio.outgoing.client import Outgoing
+from kubetrio.series import Histogram
 
 log = Log("kubetrio.auth.oidc")
 HEALTHY_WITHIN_S = 60.0

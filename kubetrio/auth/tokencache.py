@@ -19,17 +19,16 @@ from typing import NamedTuple
 import trio
 
 from kubetrio import prometheus
-from kubetrio.auth.authenticate import BadCredentials, TokenAuthenticator
+from kubetrio.auth.authenticate import Authenticator, BadCredentials, TokenAuthenticator
 from kubetrio.auth.background import Background
 from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
-from kubetrio.metrics import Histogram
+from kubetrio.series import DEFAULT_BUCKETS, Histogram
 
 MOST_ENTRIES = 32 * 1024
 MOST_BYTES = 16 * 1024 * 1024
 LOOKUP_S = 30.0
 _ENTRY_BYTES = 256  # of an entry without its texts
-_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class _Kept(NamedTuple):
@@ -202,7 +201,7 @@ class CacheStats:
     """How the caches of tokens of one server are used."""
 
     def __init__(self) -> None:
-        self._latency = {True: Histogram(_BUCKETS), False: Histogram(_BUCKETS)}
+        self._latency = {True: Histogram(DEFAULT_BUCKETS), False: Histogram(DEFAULT_BUCKETS)}
         self.fetched: Counter[str] = Counter()
         self.fetching = 0
         self.blocked = 0
@@ -210,6 +209,14 @@ class CacheStats:
     def requested(self, *, hit: bool, seconds: float) -> None:
         """Count a token that was asked for."""
         self._latency[hit].observe(seconds)
+
+    def remembered(self, authenticator: Authenticator) -> None:
+        """Count what methods were asked that remember nothing themselves, and what needed none."""
+        self._latency[True].observe(0.0, authenticator.hits)
+        self._latency[False].add(authenticator.lookups)
+        looked_up = sum(authenticator.lookups.counts)
+        self.fetched["ok"] += looked_up - authenticator.unknown
+        self.fetched["error"] += authenticator.unknown
 
     def add(self, other: CacheStats) -> None:
         """Count what another one counted, too."""
@@ -245,9 +252,12 @@ class CacheStats:
         return latency, requests, fetched, active
 
 
-def families_of(caches: Iterable[CachedTokens]) -> Iterable[prometheus.Metric]:
-    """The metrics of all caches of a server together."""
+def families_of(
+    authenticator: Authenticator, caches: Iterable[CachedTokens]
+) -> Iterable[prometheus.Metric]:
+    """The metrics of all that a server remembers of tokens together."""
     total = CacheStats()
+    total.remembered(authenticator)
     for cache in caches:
         total.add(cache.stats)
     return total.families()

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kubetrio import prometheus
 from kubetrio.flow.config import EXEMPT
-from kubetrio.flow.observe import Histogram, Snapshot, Tally
+from kubetrio.flow.observe import Histogram, Snapshot, Tally, less
 from kubetrio.flow.occupancy import RatioSnapshot
 from kubetrio.flow.report import LevelStatistics, SchemaStatistics
 from kubetrio.flow.seats import seconds
-from kubetrio.metrics import go_float
+from kubetrio.series import go_float
 
 PREFIX = "apiserver_flowcontrol_"
 LEVEL = ("priority_level",)
@@ -38,9 +38,20 @@ _BY_FLOW: tuple[tuple[str, str, Callable[[SchemaStatistics], float]], ...] = (
     ("current_executing_seats", "Seats taken.", lambda v: v.executing_seats),
     ("request_concurrency_in_use", "Seats taken.", lambda v: v.executing_seats),
 )
+
+
+def _queued(tally: Tally) -> Histogram:
+    # Those of the exempt level have no queues.
+    return less(tally.queued, 1, min(tally.passed_again, tally.queued.counts[1]))
+
+
+def _seats(tally: Tally) -> Histogram:
+    return less(tally.seats, 1, tally.passed_again)
+
+
 _TALLIES: tuple[tuple[str, str, Callable[[Tally], Histogram]], ...] = (
-    ("request_queue_length_after_enqueue", "Length of its queue with it.", lambda v: v.queued),
-    ("work_estimated_seats", "Most seats a request is worth.", lambda v: v.seats),
+    ("request_queue_length_after_enqueue", "Length of its queue with it.", _queued),
+    ("work_estimated_seats", "Most seats a request is worth.", _seats),
     ("watch_count_samples", "Watches that a write is thought to wake.", lambda v: v.watchers),
 )
 
@@ -59,7 +70,7 @@ def families(snapshot: Snapshot) -> Iterator[prometheus.Metric]:
             gauge.add_metric([level.name], read(level))
         yield gauge
     yield from _bounds(levels)
-    yield from _by_flow(levels)
+    yield from _by_flow(snapshot)
     yield from _utilization(snapshot)
     yield from _requests(snapshot)
     # Progress meters here need no epochs, so this stays without samples.
@@ -82,7 +93,8 @@ def _bounds(levels: Sequence[LevelStatistics]) -> Iterator[prometheus.Metric]:
         yield gauge
 
 
-def _by_flow(levels: Sequence[LevelStatistics]) -> Iterator[prometheus.Metric]:
+def _by_flow(snapshot: Snapshot) -> Iterator[prometheus.Metric]:
+    levels = snapshot.statistics.levels
     rows = [
         (name, level.name, numbers)
         for level in levels
@@ -106,7 +118,9 @@ def _by_flow(levels: Sequence[LevelStatistics]) -> Iterator[prometheus.Metric]:
     )
     for schema, level_name, numbers in rows:
         labels = [schema, level_name]
-        dispatched.add_metric(labels, numbers.dispatched)
+        tally = snapshot.tallies.get((schema, level_name))
+        again = 0 if tally is None else tally.started_again
+        dispatched.add_metric(labels, max(numbers.dispatched - again, 0))
         if numbers.no_accommodation:
             crowded_out.add_metric(labels, numbers.no_accommodation)
         for reason, count in numbers.rejected.items():
@@ -160,7 +174,8 @@ def _requests(snapshot: Snapshot) -> Iterator[prometheus.Metric]:
     )
     for (schema, level), tally in snapshot.tallies.items():
         if level != EXEMPT:  # there is nothing that its requests could wait for
-            _add(waited, ["true", schema, level], tally.waited)
+            began = less(tally.waited, 0.0, tally.passed_again)
+            _add(waited, ["true", schema, level], began)
             _add(waited, ["false", schema, level], tally.given_up)
         _add(executed, [schema, level, "regular"], tally.executed)
         _add(executed, [schema, level, "watch"], tally.watched)

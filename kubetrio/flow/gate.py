@@ -188,8 +188,24 @@ class Gate:
         self._direct += 1
         return True
 
+    def pauses(self, asked: Asked, now: float) -> None:
+        """Have the `leave` that follows at once not count as the end of an execution."""
+        seat = asked.seat
+        entry = seat.entry if isinstance(seat, Ticket) else seat
+        begun = seat.started_at if isinstance(seat, Ticket) else asked.started
+        if isinstance(entry, Entry):
+            entry.lasted.observe(max(now - (now if begun is None else begun), 0.0), -1)
+
+    def resumed(self, asked: Asked) -> None:
+        """Note that a request that `pauses` has a seat again."""
+        seat = asked.seat
+        entry = seat.entry if isinstance(seat, Ticket) else seat
+        if isinstance(entry, Entry):
+            entry.tally.started_again += 1
+            entry.tally.passed_again += isinstance(seat, Entry)
+
     async def admit(
-        self, asked: Asked, entry: Entry, width: Width, patience_s: float
+        self, asked: Asked, entry: Entry, width: Width, patience_s: float, *, again: bool = False
     ) -> Refused | None:
         """Wait for a seat.  Without a refusal `leave` must follow.
 
@@ -198,6 +214,7 @@ class Gate:
             entry: of requests like it.
             width: seats it takes.
             patience_s: how long it may wait, in seconds.
+            again: whether it had one before, and is counted; see `pauses`.
         """
         t = asked.started
         self.passages.settle(t)
@@ -207,12 +224,13 @@ class Gate:
         ticket = dispatcher.arrive(
             t, self._describe(asked), width, entry.classified, at_once=at_once
         )
-        tally.seats.observe(width.max_seats)
+        if not again:
+            tally.seats.observe(width.max_seats)
         if isinstance(ticket, Refused):
             tally.given_up.observe(0.0)
             await self._stand_in_line()
             return ticket
-        if ticket.queue is not None:
+        if ticket.queue is not None and not again:
             tally.queued.observe(ticket.queue_length)
         asked.seat = ticket
         ticket.entry = entry
@@ -221,7 +239,8 @@ class Gate:
             parks = not dispatcher.overtakes(t, ticket)
         if not parks:
             self._direct += 1
-            tally.waited.observe(0.0)
+            if not again:
+                tally.waited.observe(0.0)
             return None
         if patience_s >= self._patience_s:
             refused = await self._park(ticket, asked)
@@ -231,7 +250,7 @@ class Gate:
                 refused = await self._park(ticket, asked, scope)
             if scope.cancelled_caught:
                 return Refused(Reason.TIME_OUT, self._retry_after_s)
-        if refused is None:
+        if refused is None and not again:
             tally.waited.observe(trio.current_time() - t)
         return refused
 

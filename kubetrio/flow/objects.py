@@ -113,6 +113,11 @@ class ObjectCounts:
             return Unsure.UNKNOWN
         return Stored(max(found.count, 0), int(found.size))
 
+    def changes(self, prefix: str) -> int:
+        """How many writes below a resource's prefix were seen since it is counted."""
+        found = self._collections.get(prefix)
+        return 0 if found is None else found.noted
+
 
 async def _count(store: Reading, prefix: str, found: _Collection) -> None:
     try:

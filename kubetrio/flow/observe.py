@@ -103,6 +103,16 @@ class Histogram:
         return found
 
 
+def less(histogram: Histogram, value: float, times: int) -> Histogram:
+    """A histogram as if a value had not been counted so many times."""
+    if not times:
+        return histogram
+    made = Histogram(histogram.bounds)
+    made.counts, made.total = [*histogram.counts], histogram.total
+    made.observe(value, -times)
+    return made
+
+
 class Tally:
     """Histograms of the requests of one FlowSchema in one level.
 
@@ -114,9 +124,15 @@ class Tally:
         queued: length of its queue after a request entered it.
         seats: the most seats a request was worth.
         watchers: open watches that a write was thought to wake.
+        passed_again: requests that gave their seat back while their body came, and then began again
+            without a ticket; they were counted in each of the other histograms twice.
+        started_again: all that began again.
     """
 
-    __slots__ = ("executed", "given_up", "queued", "seats", "waited", "watched", "watchers")
+    __slots__ = (
+        "executed", "given_up", "passed_again", "queued", "seats", "started_again", "waited",
+        "watched", "watchers",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.waited = Histogram(SECONDS_BOUNDS)
@@ -126,6 +142,7 @@ class Tally:
         self.queued = Histogram(LENGTH_BOUNDS)
         self.seats = Histogram(WIDTH_BOUNDS)
         self.watchers = Histogram(WATCHER_BOUNDS)
+        self.passed_again = self.started_again = 0
 
 
 Tallies = Mapping[tuple[str, str], Tally]  # by FlowSchema and level

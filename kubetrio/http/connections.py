@@ -20,6 +20,7 @@ import trio
 from kubetrio import prometheus
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.series import counter
 
 log = Log("kubetrio.http")
 RESERVED_DESCRIPTORS = 128
@@ -136,7 +137,13 @@ def connection_families(listeners: Sequence[Connections]) -> Iterable[prometheus
     )
     for reason in REASONS:
         closed.add_metric((reason,), float(sum(each.closed.get(reason, 0) for each in numbers)))
-    return count, closed
+    failed = counter(
+        "apiserver_tls_handshake_errors_total",
+        "TLS handshakes that did not come to their end.",
+        (),
+        {(): sum(each.failed_handshakes for each in listeners)},
+    )
+    return count, closed, *failed
 
 
 @dataclass(slots=True)
@@ -145,9 +152,11 @@ class Connections:
 
     Args:
         limits: its bounds.
+        failed_handshakes: of TLS.
     """
 
     limits: ConnectionLimits
+    failed_handshakes: int = 0
     _strangers: dict[Peer, None] = field(default_factory=dict)  # the oldest first
     _known: dict[str, dict[Peer, None]] = field(default_factory=dict)  # by user, the oldest first
     _addresses: Counter[str] = field(default_factory=Counter)

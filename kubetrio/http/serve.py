@@ -193,9 +193,14 @@ class Listener:
                 known = True
                 self.peers.identified(peer, certificate)
         if isinstance(transport, TlsTransport) and self.tls is not None:
-            with trio.move_on_after(HANDSHAKE_TIMEOUT_S) as timer:
-                await transport.handshake()
-            if timer.cancelled_caught:
+            shaken = False
+            try:
+                with trio.move_on_after(HANDSHAKE_TIMEOUT_S):
+                    await transport.handshake()
+                    shaken = True
+            finally:
+                self.peers.failed_handshakes += not shaken
+            if not shaken:
                 return
             certificate = shown = shown_by(
                 transport.socket, self.tls.trust, self.env.certificates_now

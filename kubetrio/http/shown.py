@@ -20,7 +20,7 @@ from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.http import openssl
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UNUSABLE, UserInfo, authenticated
-from kubetrio.metrics import Histogram
+from kubetrio.series import Histogram
 
 log = Log("kubetrio.http")
 HOUR_S = 3600.0

@@ -18,7 +18,7 @@ from math import inf
 import trio
 
 from kubetrio import prometheus
-from kubetrio.metrics import Histogram
+from kubetrio.series import Histogram
 
 BASE_DELAY_S, MAX_DELAY_S = 0.005, 1000.0
 QPS, BURST = 10.0, 100

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit, urlunsplit
 import trio
 
 from kubetrio.env import Env
+from kubetrio.outgoing.counts import ERROR, CallCounts
 from kubetrio.outgoing.target import Target
 
 if TYPE_CHECKING:
@@ -67,10 +68,15 @@ class Outgoing:
 
     Args:
         env: reads files in a thread.
+
+    Attributes:
+        families: what is called, as metrics.
     """
 
     def __init__(self, env: Env) -> None:
         self._env = env
+        self._counts = CallCounts()
+        self.families = self._counts.families
         self._clients: OrderedDict[Target, httpx2.AsyncClient] = OrderedDict()
 
     async def call(
@@ -104,11 +110,18 @@ class Outgoing:
         """
         url = url or target.url
         what = f'{method.capitalize()} "{url}": '
-        with trio.move_on_after(timeout_s):
-            return await self._call(
-                target, what, method, url, body, headers, most_bytes, connect_to
-            )
-        raise CallTimedOut(f"{what}context deadline exceeded")
+        begun, answer = trio.current_time(), None
+        try:
+            with trio.move_on_after(timeout_s):
+                answer = await self._call(
+                    target, what, method, url, body, headers, most_bytes, connect_to
+                )
+                return answer
+            raise CallTimedOut(f"{what}context deadline exceeded")
+        finally:
+            code, got = (str(answer.status), len(answer.body)) if answer else (ERROR, 0)
+            took = trio.current_time() - begun
+            self._counts.called(method, urlsplit(url).netloc, code, took, len(body), got)
 
     async def _call(
         self,

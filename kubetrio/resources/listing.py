@@ -26,6 +26,7 @@ from kubetrio.machinery.status import (
 )
 from kubetrio.resources import paging
 from kubetrio.resources.paging import Page, Pager, RestOfList
+from kubetrio.resources.readcounts import ReadCounts
 from kubetrio.resources.representation import Encoder, ListMeta
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.shared import Shared
@@ -223,6 +224,7 @@ class Listing:
 
     Attributes:
         turns: held for a moment's work on the objects of a list, by one list at a time.
+        counts: of lists, and of events of watches.
         conversions: of events, under way for watches that are equal in what they see.
     """
 
@@ -230,6 +232,7 @@ class Listing:
         self._store = store
         self._hub = hub
         self.turns = trio.Lock()
+        self.counts = ReadCounts()
         self.conversions: Shared[tuple[Batch, ApiError | None]] = Shared()
 
     async def wait_for(self, revision: Revision) -> None:
@@ -285,7 +288,7 @@ class Listing:
         """
         prefix = resource.prefix(namespace)
         keys, position = await self._begin(resource, namespace, options)
-        pager = self._pager(keys, position, options, encoder)
+        pager = self._pager(resource, keys, position, options, encoder)
         try:
             # A conversion may fail, and there is no Status once an answer has begun.
             if options.limit or encoder.converts is not None:
@@ -301,9 +304,18 @@ class Listing:
         return begin + writer.close(), None
 
     def _pager(
-        self, keys: Range, position: Position, options: ListOptions, encoder: Encoder
+        self,
+        resource: Kind,
+        keys: Range,
+        position: Position,
+        options: ListOptions,
+        encoder: Encoder,
     ) -> Pager:
-        return Pager(self._store, keys, position.revision, encoder, options.selection, self.turns)
+        reads = self.counts.lists(resource.group_resource)
+        reads.lists += 1
+        return Pager(
+            self._store, keys, position.revision, encoder, options.selection, self.turns, reads
+        )
 
     async def _begin(
         self, resource: Kind, namespace: str, options: ListOptions
@@ -326,7 +338,7 @@ class Listing:
             ApiError: as `open`.
         """
         keys, position = await self._begin(resource, namespace, options)
-        pager = self._pager(keys, position, options, encoder)
+        pager = self._pager(resource, keys, position, options, encoder)
         try:
             pages = await self._pages(pager.read_values, options.limit)
             meta = await self._meta(pager, pages[-1], resource.prefix(namespace), options)

@@ -16,6 +16,7 @@ from itertools import islice
 import trio
 
 from kubetrio.resources.conversion import shown
+from kubetrio.resources.readcounts import ListReads
 from kubetrio.resources.representation import Encoder, ListWriter
 from kubetrio.resources.selection import Selection
 from kubetrio.store.model import KeyValue, Range, Reading, Revision
@@ -97,6 +98,7 @@ class Pager:
         encoder: representation of items.
         selection: selectors, None for everything.
         turns: of all lists.
+        reads: counts what is read.
     """
 
     def __init__(
@@ -107,9 +109,11 @@ class Pager:
         encoder: Encoder,
         selection: Selection | None,
         turns: trio.Lock,
+        reads: ListReads,
     ) -> None:
         self._store = store
         self._turns = turns
+        self._reads = reads
         self.keys = keys
         self.at = at
         self.more = True
@@ -154,6 +158,7 @@ class Pager:
             limit=limit,
             max_bytes=max_bytes,
         )
+        self._reads.read(result.count, result.count)
         return Page(result.revision, result.body, (), result.count, result.last_key, result.more)
 
     async def _selected(self, limit: int, max_bytes: int) -> Page:
@@ -168,6 +173,7 @@ class Pager:
             at = result.revision
             last, more = "", result.more
             there = result.items
+            taken = len(found)
             if self._encoder.converts is not None:
                 there = await shown(self._encoder.converts, there)
             for items in to_look_into(there):
@@ -180,6 +186,7 @@ class Pager:
                     last = found[-1].key
                     more = more or last != there[-1].key
                     break
+            self._reads.read(len(there), len(found) - taken)
             if last:
                 keys = keys.after(last)
             if not more or (limit and len(found) >= limit) or size >= max_bytes:

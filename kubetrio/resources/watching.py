@@ -25,6 +25,7 @@ from kubetrio.resources.conversion import as_far_as_possible
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import restamp
 from kubetrio.resources.paging import SELECT_KEYS, to_encode, to_look_into, turn
+from kubetrio.resources.readcounts import Frames, Sent
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
 from kubetrio.schema.kind import Kind
@@ -131,6 +132,7 @@ class Watch:
         encoder: representation of events.
         on_started: called once when the initial state has been sent.
         open_scopes: where the watch's scope is found at shutdown.
+        sent: counts its events.
     """
 
     def __init__(
@@ -141,6 +143,7 @@ class Watch:
         encoder: Encoder,
         on_started: Callable[[], None],
         open_scopes: set[trio.CancelScope],
+        sent: Sent | None = None,
     ) -> None:
         self._hub = hub
         self._listing = listing
@@ -148,6 +151,7 @@ class Watch:
         self._encoder = encoder
         self._on_started = on_started
         self._open_scopes = open_scopes
+        self._sent = sent or Sent()
         self._channel: Channel | None = None
         self._wake = trio.Event()
         self._selected = options.selection.identity if options.selection else None
@@ -157,8 +161,11 @@ class Watch:
         channel = self._channel
         if channel is None:
             return False
-        wire = self._wire(batch, channel)
-        if not wire or channel.offer(wire):
+        frames = self._frames(batch, channel)
+        if not frames.wire:
+            return True
+        if channel.offer(frames.wire):
+            self._sent.sent(frames)
             return True
         self._wake.set()
         return False
@@ -167,12 +174,12 @@ class Watch:
         """Have the watch's own task pull; see `watch.hub.Sink`."""
         self._wake.set()
 
-    def _wire(self, batch: Batch, channel: Channel) -> bytes:
-        def encode(events: Sequence[Event]) -> bytes:
-            payload = b"".join(
-                event_frame(event, self._options.selection, self._encoder) for event in events
-            )
-            return channel.frame(payload) if payload else b""
+    def _frames(self, batch: Batch, channel: Channel) -> Frames:
+        def encode(events: Sequence[Event]) -> Frames:
+            parts = [event_frame(event, self._options.selection, self._encoder) for event in events]
+            payload = b"".join(parts)
+            sizes = [len(part) for part in parts if part]
+            return Frames(channel.frame(payload) if payload else b"", sizes)
 
         return batch.encoded((self._encoder.identity, self._selected, channel.framing), encode)
 
@@ -241,8 +248,14 @@ class Watch:
         if at is None:
             raise AssertionError("a snapshot has a revision")
         if options.initial_bookmark:
-            await channel.send(channel.frame(encoder.bookmark(at, initial_end=True)))
+            await self._mark(channel, at, initial_end=True)
         return at
+
+    async def _mark(self, channel: Channel, at: Revision, *, initial_end: bool) -> None:
+        """Send a bookmark."""
+        payload = self._encoder.bookmark(at, initial_end=initial_end)
+        await channel.send(channel.frame(payload))
+        self._sent.alone((len(payload),))
 
     async def _added(self, items: Sequence[KeyValue]) -> bytes:
         """The events of some of the state; where that means work, other tasks have their turn."""
@@ -255,6 +268,7 @@ class Watch:
                     for item in some
                     if selection is None or selection.matches_bytes(item.value)
                 ]
+        self._sent.alone(list(map(len, parts)))
         return b"".join(parts)
 
     @staticmethod
@@ -288,9 +302,10 @@ class Watch:
                 failed: ApiError | None = None
                 if self._encoder.converts is not None:
                     batch, failed = await self._shown_batch(self._encoder.converts, batch)
-                wire = self._wire(batch, channel)
-                if wire:
-                    await channel.send(wire)
+                frames = self._frames(batch, channel)
+                if frames.wire:
+                    await channel.send(frames.wire)
+                    self._sent.sent(frames)
                 else:
                     await trio.lowlevel.checkpoint()
                 if failed is not None:
@@ -304,10 +319,7 @@ class Watch:
                 await self._wake.wait()
                 await channel.send(b"")
             if timer.cancelled_caught:
-                revision = hub.position(watcher)
-                await channel.send(
-                    channel.frame(self._encoder.bookmark(revision, initial_end=False))
-                )
+                await self._mark(channel, hub.position(watcher), initial_end=False)
                 bookmark_at = self._next_bookmark()
 
     def _next_bookmark(self) -> float:

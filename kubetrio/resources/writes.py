@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
+from kubetrio import prometheus
 from kubetrio.admission.attributes import NOTHING_SAID, unheard
 from kubetrio.machinery.asking import Client
 from kubetrio.machinery.identity import UserInfo
@@ -213,4 +214,8 @@ class Allocator(Protocol):
 
     async def deleted(self, obj: Object) -> None:
         """Release what an object had that is gone."""
+        ...
+
+    def families(self) -> Iterable[prometheus.Metric]:
+        """What is given and what is free, as metrics."""
         ...

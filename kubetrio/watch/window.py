@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kubetrio.store.model import Event, EventType, Revision
 
@@ -33,12 +33,18 @@ class Batch:
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
-        self._encoded: dict[object, bytes] = {}
+        self._encoded: dict[object, Any] = {}
 
-    def encoded(self, key: object, encode: Callable[[Sequence[Event]], bytes]) -> bytes:
-        """The batch as bytes, encoded once for each key (representation, selector, framing)."""
+    def encoded(self, key: object, encode: Callable[[Sequence[Event]], T]) -> T:
+        """The batch as bytes, encoded once for each key (representation, selector, framing).
+
+        Args:
+            key: of one and the same type of result.
+            encode: gives bytes, or what holds them.
+        """
         try:
-            return self._encoded[key]
+            found: T = self._encoded[key]
+            return found
         except KeyError:
             data = self._encoded[key] = encode(self.events)
             return data

@@ -11,12 +11,13 @@ import trio.testing
 
 from kubetrio.api.arriving import Arrivals
 from kubetrio.config import Config, FlowControl
-from kubetrio.machinery.identity import AUTHENTICATED, UserInfo
+from kubetrio.machinery.identity import AUTHENTICATED, MASTERS, UserInfo
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 REVIEW = b'{"spec":{"nonResourceAttributes":{"path":"/version","verb":"get"}}}'
+ADMIN = UserInfo("admin", groups=(MASTERS, AUTHENTICATED))
 STRANGER = UserInfo("stranger", groups=(AUTHENTICATED,))
 HONEST = UserInfo("honest", groups=(AUTHENTICATED,))
 
@@ -66,6 +67,50 @@ async def test_a_body_that_has_come_is_answered(server: InProcess) -> None:
         assert names.count(b"x-kubernetes-pf-flowschema-uid") == 1
     assert server.api.flow.executing() == (0, 0)
     assert server.api.arrivals == Arrivals()
+
+
+COUNTED = (
+    "dispatched_requests_total",
+    "request_wait_duration_seconds_count",
+    "request_execution_seconds_count",
+    "work_estimated_seats_count",
+    "request_queue_length_after_enqueue_count",
+)
+
+
+async def counted(server: InProcess, user: UserInfo) -> dict[str, float]:
+    """What flow control has counted of the level of a user without rights."""
+    async with server.connect(certificate=ADMIN) as client:
+        text = (await client.request("GET", "/metrics")).body.decode()
+    found = dict.fromkeys(COUNTED, 0.0)
+    for line in text.splitlines():
+        name, _, rest = line.removeprefix("apiserver_flowcontrol_").partition("{")
+        if name in found and 'priority_level="global-default"' in rest:
+            found[name] += float(rest.rpartition(" ")[2])
+    return found
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_request_whose_body_comes_later_is_counted_once(
+    tmp_path: Path, waits: bool
+) -> None:
+    """As the one request that it is: begun once, executed once, whether it waits for its seat."""
+    async with open_api(config=with_seats(tmp_path, 400, 200)) as server, AsyncExitStack() as stack:
+        before = await counted(server, STRANGER)
+        client = await unfinished(server, stack, len(REVIEW) + 1)
+        if waits:
+            flow = server.api.flow
+            for _ in range(3):
+                await unfinished(server, stack, len(REVIEW) + 1)
+            assert flow.executing() == (0, 0)
+        await client.send(b" ")
+        assert (await client.receive()).status == 201
+        after = await counted(server, STRANGER)
+        begun = 4.0 if waits else 1.0
+        assert after["dispatched_requests_total"] - before["dispatched_requests_total"] == begun
+        executed = "request_execution_seconds_count"
+        assert after.pop(executed) - before.pop(executed) == 1.0
+        assert {name: after[name] - before[name] for name in after} == dict.fromkeys(after, begun)
 
 
 async def test_the_body_of_a_refused_request_is_not_read(server: InProcess) -> None:

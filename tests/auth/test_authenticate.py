@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kubetrio.auth.authenticate import KNOWN_HEADERS, Authenticator
+from kubetrio.auth.tokencache import families_of
 from kubetrio.auth.tokens import EXTRA_SPACE_WARNING, TOKEN_PROTOCOL, parse_token_file
 from kubetrio.machinery.identity import ANONYMOUS, AUTHENTICATED, UNUSABLE, UserInfo
 from kubetrio.machinery.status import ApiError
@@ -132,7 +133,7 @@ def test_attempts_are_counted() -> None:
     for each in (*bad, asked(None, b"Basic YTpi")):
         with suppress(ApiError):
             made.authenticate(each)
-    attempts, users = made.attempts.families()
+    attempts, users, *times = made.attempts.families()
     counts = {sample.labels["result"]: sample.value for sample in attempts.samples}
     assert counts["success"] == 2
     assert counts["error"] >= 2
@@ -140,3 +141,29 @@ def test_attempts_are_counted() -> None:
     assert [(sample.name, sample.labels, sample.value) for sample in users.samples] == [
         ("authenticated_user_requests", {"username": "other"}, 2)
     ]
+    timed = {
+        sample.labels["result"]: sample.value
+        for family in times
+        for sample in family.samples
+        if sample.name.endswith("_count")
+    }
+    assert timed == {result: count for result, count in counts.items() if count}
+
+
+def test_remembered_tokens_are_hits() -> None:
+    """And others misses, found or not."""
+    made = Authenticator([TOKENS])
+    for _ in range(3):
+        made.authenticate(asked(None, b"Bearer secret"))
+    with suppress(ApiError):
+        made.authenticate(asked(None, b"Bearer wrong"))
+    samples = {
+        (sample.name.removeprefix("authentication_token_cache_"), sample.labels.get("status")): (
+            sample.value
+        )
+        for family in families_of(made, [])
+        for sample in family.samples
+    }
+    assert samples["request_total", "hit"] == 2
+    assert samples["request_total", "miss"] == 2
+    assert samples["fetch_total", "ok"] == samples["fetch_total", "error"] == 1

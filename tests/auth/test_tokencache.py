@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.auth.authenticate import BadCredentials
+from kubetrio.auth.authenticate import Authenticator, BadCredentials
 from kubetrio.auth.background import Background
 from kubetrio.auth.tokencache import MOST_BYTES, MOST_ENTRIES, CachedTokens, families_of
 from kubetrio.auth.tokens import Found
@@ -202,7 +202,7 @@ async def test_hits_and_misses_are_counted() -> None:
         await ask(cache, b"good")
     samples = {
         (sample.name, sample.labels.get("status")): sample.value
-        for family in families_of([cache])
+        for family in families_of(Authenticator([cache], cached=[cache]), [cache])
         for sample in family.samples
     }
     assert samples["authentication_token_cache_request_total", "hit"] == 2

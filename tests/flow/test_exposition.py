@@ -22,11 +22,11 @@ from kubetrio.flow.config import (
 )
 from kubetrio.flow.dispatcher import Dispatcher, Refused
 from kubetrio.flow.exposition import families
-from kubetrio.flow.observe import Snapshot, Tally
+from kubetrio.flow.observe import Histogram, Snapshot, Tally
 from kubetrio.flow.seats import Width
 from kubetrio.flow.ticket import Reason, Ticket
-from kubetrio.metrics import go_float
 from kubetrio.schema import builtin
+from kubetrio.series import go_float
 
 REFERENCE: dict[str, dict[str, Any]] = {
     name: fact for name, fact in builtin.load("metrics").items() if fact.get("flowControl")
@@ -39,7 +39,9 @@ def tally() -> Tally:
     """One request in each of its histograms."""
     made = Tally()
     for name in Tally.__slots__:
-        getattr(made, name).observe(1)
+        histogram = getattr(made, name)
+        if isinstance(histogram, Histogram):
+            histogram.observe(1)
     return made
 
 

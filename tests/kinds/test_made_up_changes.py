@@ -127,7 +127,7 @@ async def test_its_objects_are_counted(server: InProcess, made: Client) -> None:
     assert isinstance(flow, PriorityAndFairness)
 
     def count() -> int:
-        found = {f"{name}.{group}": number for group, name, number in flow.stored_objects()}
+        found = {f"{one.resource}.{one.group}": one.objects for one in flow.stored_objects()}
         return found["widgets.example.com"]
 
     await post(made, "a")

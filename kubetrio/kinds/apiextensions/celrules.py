@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from kubetrio.cel.times import COMPILATION, EVALUATION
+from kubetrio.env import monotonic
 from kubetrio.kinds.apiextensions.causes import NOWHERE
 from kubetrio.kinds.apiextensions.celvalues import converter
 from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
@@ -129,6 +131,7 @@ def compiled(root: Mapping[str, Any], *, whole: bool = True, broken: bool = Fals
         Typed(place.kind, optional_old=any(rule.get("optionalOldSelf") for rule in place.rules))
         for place in types.places
     ]
+    begun = monotonic()
     compiling = Compiling(types.messages, typed)
     found: dict[int, list[Rule]] = {}
     for at, place in enumerate(types.places):
@@ -139,6 +142,7 @@ def compiled(root: Mapping[str, Any], *, whole: bool = True, broken: bool = Fals
                 if broken:
                     rule = Rule(said, None, error=str(error))
                     found.setdefault(id(place.schema), []).append(rule)
+    COMPILATION.observe(monotonic() - begun)
     return Place(root, found, whole=whole)
 
 
@@ -376,8 +380,11 @@ def check_rules(
     effort = Effort() if effort is None else effort
     old = Old(schema, before, effort) if ratchets and before is not None else None
     walk = _Walk(out, effort)
+    begun = monotonic()
     try:
         walk.check(place, value, path, before, old, None)
     except Exhausted:
         return walk.spared
+    finally:
+        EVALUATION.observe(monotonic() - begun)
     return walk.spared

@@ -16,7 +16,9 @@ from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import denied
+from kubetrio.env import monotonic
 from kubetrio.kinds.admissionregistration.policies.answers import Answers, answers_of
+from kubetrio.kinds.admissionregistration.policies.checks import PolicyChecks
 from kubetrio.kinds.admissionregistration.policies.inputs import inputs_of
 from kubetrio.kinds.admissionregistration.policies.mutations import MutationError, Mutations
 from kubetrio.kinds.admissionregistration.policies.policies import Invocation, PolicySource
@@ -83,9 +85,11 @@ class MutatingPolicies:
 
     Args:
         surroundings: the server.
+        checks: counts what comes of mutations.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, checks: PolicyChecks) -> None:
+        self._checks = checks
         self._authorize = surroundings.authorize
         self._source = PolicySource(surroundings, MUTATING, Mutations)
 
@@ -162,11 +166,15 @@ class MutatingPolicies:
                 problems.append(_Problem(replace(invocation, binding=None), str(error)))
                 continue
             kind = object_kind(attributes, resource)
+            policy, binding = invocation.policy.name, invocation.binding
+            begun = monotonic()
             try:
                 after = await answers.decided(partial(mutation.apply, before, kind, inputs))
             except MutationError as error:
+                self._checks.count(policy, binding, str(error), monotonic() - begun)
                 problems.append(_Problem(invocation, str(error), "Invalid"))
                 continue
+            self._checks.count(policy, binding, "", monotonic() - begun)
             if after is None:
                 continue
             if mutation.patches:

@@ -6,11 +6,14 @@ at an empty mapping.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from kubetrio import prometheus
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
+from kubetrio.kinds.admissionregistration.policies import checks
+from kubetrio.kinds.admissionregistration.policies.checks import PolicyChecks
 from kubetrio.kinds.admissionregistration.policies.surroundings import (
     MUTATING,
     VALIDATING,
@@ -32,6 +35,11 @@ class ValidatingAdmissionPolicy(Base):
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
         self._validate: Callable[[Attributes], Any] | None = None
+        self._checks = PolicyChecks(checks.VALIDATING)
+
+    def families(self) -> Iterator[prometheus.Metric]:
+        """What came of expressions, as metrics."""
+        return self._checks.families()
 
     async def validate(self, attributes: Attributes) -> None:
         """Ask the policies.
@@ -45,7 +53,7 @@ class ValidatingAdmissionPolicy(Base):
         if self._validate is None:
             from kubetrio.kinds.admissionregistration.policies.validating import ValidatingPolicies
 
-            self._validate = ValidatingPolicies(around).validate
+            self._validate = ValidatingPolicies(around, self._checks).validate
         await self._validate(attributes)
 
 
@@ -63,6 +71,11 @@ class MutatingAdmissionPolicy(Base):
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
         self._mutate: Callable[[Attributes], Any] | None = None
+        self._checks = PolicyChecks(checks.MUTATING)
+
+    def families(self) -> Iterator[prometheus.Metric]:
+        """What came of mutations, as metrics."""
+        return self._checks.families()
 
     async def mutate(self, attributes: Attributes) -> None:
         """Let the policies have their way.
@@ -76,5 +89,5 @@ class MutatingAdmissionPolicy(Base):
         if self._mutate is None:
             from kubetrio.kinds.admissionregistration.policies.mutating import MutatingPolicies
 
-            self._mutate = MutatingPolicies(around).mutate
+            self._mutate = MutatingPolicies(around, self._checks).mutate
         await self._mutate(attributes)

@@ -15,7 +15,9 @@ import orjson
 from kubetrio.admission.attributes import Attributes
 from kubetrio.admission.plugin import denied
 from kubetrio.cel.programs import Inputs
+from kubetrio.env import monotonic
 from kubetrio.kinds.admissionregistration.policies.answers import Answers, answers_of
+from kubetrio.kinds.admissionregistration.policies.checks import PolicyChecks
 from kubetrio.kinds.admissionregistration.policies.inputs import inputs_of
 from kubetrio.kinds.admissionregistration.policies.policies import (
     Expression,
@@ -48,11 +50,13 @@ class Decision:
         index: which one.
         message: why the request is refused.
         reason: of the Status; empty when the policy is at fault.
+        took_s: seconds that it took.
     """
 
     index: int
     message: str
     reason: str = ""
+    took_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -63,11 +67,17 @@ class Result:
         refusals: what refuses the request.
         annotations: for the audit log, in order.
         errors: audit annotations that failed; they refuse whatever the actions of the binding.
+        ignored: what would have refused the request, had the policy not said to ignore failures.
     """
 
     refusals: list[Decision] = field(default_factory=list)
     annotations: list[tuple[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    ignored: list[Decision] = field(default_factory=list)
+
+    def failed(self, decision: Decision, *, refuses: bool) -> None:
+        """Note that an expression could not be evaluated."""
+        (self.refusals if refuses else self.ignored).append(decision)
 
 
 class Validations:
@@ -109,17 +119,22 @@ class Validations:
                 result.refusals.append(Decision(0, matched.error))
             return result
         for index, (item, expression, message) in enumerate(self._validations):
+            begun = monotonic()
             outcome = expression.evaluate(inputs)
+            took_s = monotonic() - begun
             if outcome.out_of_budget:
                 # Nothing further is run, and the policy says this and nothing else.
-                result.refusals = [Decision(0, outcome.error)] if self._fails else []
+                result.refusals.clear()
+                decision = Decision(0, outcome.error, took_s=took_s)
+                result.failed(decision, refuses=self._fails)
                 return result
             if outcome.error:
-                if self._fails:
-                    result.refusals.append(Decision(index, outcome.error))
+                decision = Decision(index, outcome.error, took_s=took_s)
+                result.failed(decision, refuses=self._fails)
             elif outcome.value is not True:
                 text = self._message(item, message, inputs)
-                result.refusals.append(Decision(index, text, item.get("reason") or _INVALID))
+                reason = item.get("reason") or _INVALID
+                result.refusals.append(Decision(index, text, reason, took_s))
         self._annotate(inputs, result)
         return result
 
@@ -151,9 +166,11 @@ class ValidatingPolicies:
 
     Args:
         surroundings: the server.
+        checks: counts what comes of expressions.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, checks: PolicyChecks) -> None:
+        self._checks = checks
         self._authorize = surroundings.authorize
         self._source = PolicySource(surroundings, VALIDATING, Validations)
 
@@ -201,8 +218,15 @@ class ValidatingPolicies:
                     refused.append(_refusal(attributes, replace(invocation, binding=None), why))
                 return
             result = await answers.decided(partial(invocation.policy.compiled.run, inputs))
+            policy, binding = invocation.policy.name, invocation.binding
             for decision in result.refusals:
                 _act(attributes, invocation, decision, refused)
+                for action in (binding.spec.get("validationActions") or ()) if binding else ():
+                    self._checks.count(policy, binding, decision.message, decision.took_s, action)
+            for decision in result.ignored:
+                self._checks.count(policy, binding, decision.message, decision.took_s, "Allow")
+            for why in result.errors:
+                self._checks.count(policy, binding, why, 0.0, "Deny")
             for key, value in result.annotations:
                 values = noted.setdefault(f"{invocation.policy.name}/{key}", [])
                 if value not in values:

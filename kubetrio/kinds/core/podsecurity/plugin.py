@@ -13,11 +13,13 @@ from typing import Any
 
 import trio
 
+from kubetrio import prometheus
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.kinds.core.podsecurity.baseline import SECCOMP_CONTAINER
 from kubetrio.kinds.core.podsecurity.configuration import Configuration
+from kubetrio.kinds.core.podsecurity.counts import AUDIT, ENFORCE, WARN, SecurityCounts
 from kubetrio.kinds.core.podsecurity.parts import annotations_of, plural
 from kubetrio.kinds.core.podsecurity.policy import (
     PREFIX,
@@ -89,6 +91,11 @@ class PodSecurity(Base):
         self._objects = objects
         self._defaults = configuration.defaults
         self._exempt = configuration.exempt
+        self._counts = SecurityCounts()
+
+    def families(self) -> Iterator[prometheus.Metric]:
+        """Evaluations, exemptions and errors, as metrics."""
+        return self._counts.families()
 
     async def validate(self, attributes: Attributes) -> None:
         """Refuse pods and labels, warn of what will become pods.
@@ -115,12 +122,14 @@ class PodSecurity(Base):
             why = "user"
         if why:
             attributes.annotations[EXEMPT] = why
+            self._counts.exempted(attributes)
         return bool(why)
 
     def _is_class_exempt(self, attributes: Attributes, spec: Object) -> bool:
         if spec.get("runtimeClassName") not in self._exempt.runtime_classes:
             return False
         attributes.annotations[EXEMPT] = "runtimeClass"
+        self._counts.exempted(attributes)
         return True
 
     async def _validate_pod(self, attributes: Attributes) -> None:
@@ -128,9 +137,11 @@ class PodSecurity(Base):
             return
         policy = await self._policy(attributes.namespace)
         if policy is None:
+            self._counts.failed(attributes, fatal=True)
             raise internal_error(f"failed to lookup namespace {quote(attributes.namespace)}")
         if not policy.concerns_pods:
             attributes.annotations[ENFORCED] = ANYTHING
+            self._counts.evaluated(attributes, policy.enforce, ENFORCE, allowed=True)
             return
         pod = attributes.obj or {}
         if attributes.operation is Operation.UPDATE and not _significant(pod, attributes.old or {}):
@@ -140,17 +151,21 @@ class PodSecurity(Base):
         attributes.annotations[ENFORCED] = str(policy.enforce)
         findings = Findings(pod)
         refused = findings.told(policy.enforce)
-        _note(attributes, policy, findings)
+        self._counts.evaluated(attributes, policy.enforce, ENFORCE, allowed=not refused)
+        self._note(attributes, policy, findings)
         if refused:
             raise denied(attributes, f"violates PodSecurity {refused}")
-        _warn(attributes, policy, findings)
+        self._warn(attributes, policy, findings)
 
     async def _validate_maker(self, attributes: Attributes, path: Sequence[str]) -> None:
         if self._is_exempt(attributes):
             return
         policy = await self._policy(attributes.namespace)
         # Without its namespace it makes no pods; that is for others to refuse.
-        if policy is None or not policy.advises:
+        if policy is None:
+            self._counts.failed(attributes, fatal=True)
+            return
+        if not policy.advises:
             return
         template: Any = attributes.obj
         for member in path:
@@ -159,8 +174,25 @@ class PodSecurity(Base):
             if self._is_class_exempt(attributes, template["spec"]):
                 return
             findings = Findings(template)
-            _note(attributes, policy, findings)
-            _warn(attributes, policy, findings)
+            self._note(attributes, policy, findings)
+            self._warn(attributes, policy, findings)
+
+    def _note(self, attributes: Attributes, policy: Policy, findings: Findings) -> None:
+        """Leave the audit log what it should know."""
+        if policy.causes:
+            told = aggregate(map(str, policy.causes))
+            attributes.annotations[ERROR] = f"Failed to parse policy: {told}"
+            self._counts.failed(attributes, fatal=False)
+        told = findings.told(policy.audit)
+        if told:
+            attributes.annotations[AUDITED] = f"would violate PodSecurity {told}"
+            self._counts.evaluated(attributes, policy.audit, AUDIT, allowed=False)
+
+    def _warn(self, attributes: Attributes, policy: Policy, findings: Findings) -> None:
+        told = findings.told(policy.warn)
+        if told:
+            attributes.warn([f"would violate PodSecurity {told}"])
+            self._counts.evaluated(attributes, policy.warn, WARN, allowed=False)
 
     async def _validate_namespace(self, attributes: Attributes) -> None:
         policy = self._policy_in(attributes.obj)
@@ -257,22 +289,6 @@ class Findings:
             known = f"{quote(str(standard))}: {found}" if found else ""
             self._known[standard] = known
         return known
-
-
-def _note(attributes: Attributes, policy: Policy, findings: Findings) -> None:
-    """Leave the audit log what it should know."""
-    if policy.causes:
-        told = aggregate(map(str, policy.causes))
-        attributes.annotations[ERROR] = f"Failed to parse policy: {told}"
-    told = findings.told(policy.audit)
-    if told:
-        attributes.annotations[AUDITED] = f"would violate PodSecurity {told}"
-
-
-def _warn(attributes: Attributes, policy: Policy, findings: Findings) -> None:
-    told = findings.told(policy.warn)
-    if told:
-        attributes.warn([f"would violate PodSecurity {told}"])
 
 
 def _some(names: Sequence[str]) -> str:

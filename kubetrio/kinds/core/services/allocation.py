@@ -11,13 +11,14 @@ Source: docs "Service" (cluster IP allocation, node ports); KEP-1880 (IPAddress 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
 import trio
 
+from kubetrio import prometheus
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.reflector import Reflector
@@ -33,6 +34,7 @@ from kubetrio.kinds.core.services.allocators import (
     family_of,
     node_ports_of,
 )
+from kubetrio.kinds.core.services.counts import DYNAMIC, STATIC, AllocationCounts
 from kubetrio.kinds.core.services.families import HEADLESS, complete_families, stays_preferred
 from kubetrio.kinds.core.services.nodeports import SERVICE, NodePorts
 from kubetrio.kinds.core.services.ranges import ServiceRanges
@@ -44,6 +46,7 @@ from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.objects import restamp, stamp
 from kubetrio.resources.writes import Allocator
 from kubetrio.schema.registry import LiveRegistry
+from kubetrio.series import Timings, gauges
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import Event, EventType
 
@@ -54,6 +57,8 @@ IP_ADDRESSES = "/registry/ipaddresses/"
 RANGES = "/registry/servicecidrs/"
 MANAGED_BY = "ipallocator.k8s.io"
 MANAGER = "kube-apiserver"
+_ADDRESSES = "kube_apiserver_clusterip_allocator_"
+_PORTS = "kube_apiserver_nodeport_allocator_"
 _SPEC = "io.k8s.api.core.v1.ServiceSpec"
 
 
@@ -81,6 +86,10 @@ class ServiceAllocator:
         )
         self._ranges = ServiceRanges()
         self._ports = Ports()
+        self._counts = AllocationCounts("clusterip", "cidr")
+        self._times = Timings(
+            f"{_ADDRESSES}allocation_duration_seconds", "Seconds that an address took.", "cidr"
+        )
         self._node_ports = NodePorts(self._ports, env)
         self._address_type = registry.resources["networking.k8s.io", "v1", "ipaddresses"]
         self._followed = {
@@ -91,6 +100,22 @@ class ServiceAllocator:
                 (IP_ADDRESSES, self._note_address),
             )
         }
+
+    def families(self) -> Iterator[prometheus.Metric]:
+        """What is given and what is free, as metrics."""
+        ranges = [((cidr,), one.held(), one.size) for cidr, one in self._ranges.ready()]
+        for name, text, rows in (
+            ("allocated_ips", "Addresses that Services have.", [(at, n) for at, n, _ in ranges]),
+            ("available_ips", "Free addresses.", [(at, size - n) for at, n, size in ranges]),
+        ):
+            yield gauges(_ADDRESSES + name, text, ("cidr",), rows)
+        yield from self._counts.families()
+        yield from self._times.families()
+        used = len(self._ports.holders)
+        free = self._ports.size - used
+        yield gauges(f"{_PORTS}allocated_ports", "Node ports in use.", (), [((), used)])
+        yield gauges(f"{_PORTS}available_ports", "Free node ports.", (), [((), free)])
+        yield from self._ports.counts.families()
 
     # ------------------------------------------------------------------ what is in use
 
@@ -234,13 +259,16 @@ class ServiceAllocator:
                 raise internal_error(why) from None
 
         def take() -> str:
-            if not wanted:
-                return self._ranges.take_any(family, claim, self._env.rng)
-            self._ranges.take(wanted, claim)
-            return wanted
+            scope, cidr = STATIC if wanted else DYNAMIC, self._ranges.label(family, wanted)
+            with self._counts.counted(scope, cidr):
+                if not wanted:
+                    return self._ranges.take_any(family, claim, self._env.rng)
+                self._ranges.take(wanted, claim)
+                return wanted
 
         if claim.dry_run:
             return attempt(lambda: self._ranges.tried(family, wanted))
+        begun = trio.current_time()
         while True:
             address = attempt(take)
             try:
@@ -256,6 +284,8 @@ class ServiceAllocator:
                 self._ranges.drop(address, claim)
                 raise
             claim.addresses.append(address)
+            took = trio.current_time() - begun
+            self._times[self._ranges.label(family, address),].observe(took)
             return address
 
     def covers(self, address: str) -> bool:

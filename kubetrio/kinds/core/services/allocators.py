@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from random import Random  # noqa: TID251  (the type; the generator is an argument)
 from typing import Any
 
+from kubetrio.kinds.core.services.counts import DYNAMIC, STATIC, AllocationCounts
+
 NODE_PORTS = (30000, 32767)
 
 
@@ -72,6 +74,10 @@ class Holders:
     def __len__(self) -> int:
         return len(self._holders)
 
+    def count(self, first: int, last: int) -> int:
+        """How many values between two are held."""
+        return sum(first <= value <= last for value in self._holders)
+
     def held_only_by(self, value: Hashable, who: Hashable) -> bool:
         """Whether this is the only holder of a value."""
         return self._holders.get(value) == {who}
@@ -115,6 +121,12 @@ class Ports:
         self.last = last
         self.holders = Holders()
         self._band = static_band(last - first + 1, 16, 128, 32)
+        self.counts = AllocationCounts("nodeport")
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.last - self.first + 1
 
     def take(self, port: int, who: Hashable) -> None:
         """Hold a port.
@@ -123,6 +135,10 @@ class Ports:
             OutOfRange: not a node port.
             Taken: somebody holds it.
         """
+        with self.counts.counted(STATIC):
+            self._take(port, who)
+
+    def _take(self, port: int, who: Hashable) -> None:
         if not self.first <= port <= self.last:
             raise OutOfRange(
                 "provided port is not in the valid range. "
@@ -138,7 +154,8 @@ class Ports:
         Raises:
             Full: there is none.
         """
-        port = _pick(self.first, self.last - self.first + 1, self._band, self.holders, rng)
+        with self.counts.counted(DYNAMIC):
+            port = _pick(self.first, self.size, self._band, self.holders, rng)
         self.holders.hold(port, who)
         return port
 
@@ -172,6 +189,15 @@ class Addresses:
     def family(self) -> str:
         """``IPv4`` or ``IPv6``."""
         return family_of(self.network)
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self._count
+
+    def held(self) -> int:
+        """How many of them have holders."""
+        return self.holders.count(self._first, self._last)
 
     @property
     def placeholder(self) -> str:

@@ -6,7 +6,7 @@ Source: docs "Extend Service IP Ranges"; KEP-1880.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from random import Random  # noqa: TID251  (the type; the generator is an argument)
 from typing import Any
 
@@ -127,6 +127,19 @@ class ServiceRanges:
             return ready[0].placeholder
         ready[0].check(address)
         return address
+
+    def ready(self) -> Iterator[tuple[str, Addresses]]:
+        """The ranges from which addresses are given, by CIDR."""
+        for cidr, addresses in list(self._ranges.items()):
+            if any(self._named[cidr].values()):
+                yield cidr, addresses
+
+    def label(self, family: str, address: str) -> str:
+        """The range that an address is of, empty where there is none; any of it without one."""
+        for addresses in self._ready(family):
+            if not address or address in addresses:
+                return str(addresses.network)
+        return ""
 
     def covers(self, address: str) -> bool:
         """Whether an address is in a range, ready or not."""
