@@ -39,7 +39,7 @@ def delete_json(body: Object) -> Callable[[], bytes]:
 
 def object_json(request: Request, resource: Kind, *, omit: bool) -> Callable[[], bytes]:
     """An object as it came, with its defaults: Kubernetes sets those when it decodes."""
-    from kubetrio.api.sub_tokens import TOKEN_REQUEST as TOKENS
+    from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST as TOKENS
     from kubetrio.api.sub_tokens import default_request
 
     own = request.info.subresource in resource.subresources

@@ -172,7 +172,7 @@ async def _write(
                 scale["metadata"]["managedFields"] = owners
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
-        wanted = await api.lifecycle.mutate(target, await change(scale), scale, chosen)
+        wanted = await api.lifecycle.mutate_shown(target, await change(scale), scale, chosen)
         if (wanted.get("spec") or {}).get("replicas") == UNSET:
             raise bad_request(f"the spec replicas field {_quoted(resource)} cannot be empty")
         return with_scale(obj, wanted, resource)

@@ -360,8 +360,8 @@ def marshalled_merge(doc: Any, patch: Any, result: Any) -> Any:
             elif not isinstance(before, dict):
                 out[name] = _sorted_where(value, lambda _: True)
             elif isinstance(change, dict):
-                out[name] = inner = {}
-                waiting.append((inner, before, change, value))
+                out[name] = {}
+                waiting.append((out[name], before, change, value))
             else:
                 out[name] = value
     return whole

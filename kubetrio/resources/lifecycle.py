@@ -143,7 +143,7 @@ class Lifecycle:
         """
         await self._admission.validate(attributes)
 
-    async def mutate(
+    async def mutate_shown(
         self, target: Target, new: Object, old: Object, options: WriteOptions
     ) -> Object:
         """Ask admission that mutates about a change of what a subresource shows of an object.
