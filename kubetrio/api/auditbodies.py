@@ -39,8 +39,8 @@ def delete_json(body: Object) -> Callable[[], bytes]:
 
 def object_json(request: Request, resource: Kind, *, omit: bool) -> Callable[[], bytes]:
     """An object as it came, with its defaults: Kubernetes sets those when it decodes."""
-    from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST as TOKENS
     from kubetrio.api.sub_tokens import default_request
+    from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST as TOKENS
 
     own = request.info.subresource in resource.subresources
     body = request.body
