@@ -43,8 +43,11 @@ FRONT_PROXY_CLIENT = "front-proxy-client"
 KUBELET_ADMINS = "kubetrio:kubelet-api-admins"
 """Organization of the same: it may do everything at kubelets, and nothing else anywhere."""
 
+AUTHORITIES = ("ca", "front-proxy-ca")
+"""Names of the files of authorities."""
 SUBJECTS = {
     "ca": ("kubetrio-ca", ""),
+    "front-proxy-ca": ("kubetrio-front-proxy-ca", ""),
     "apiserver": ("kube-apiserver", ""),
     "admin": ("kubernetes-admin", "system:masters"),
     "apiserver-kubelet-client": (KUBELET_CLIENT, KUBELET_ADMINS),

@@ -1,6 +1,8 @@
 """Keys and certificates of a server, made on first start and kept in one directory.
 
 - ``ca.crt``, ``ca.key``: authority that signs the next two and other client certificates
+- ``front-proxy-ca.crt``, ``.key``: authority of proxies that name users, which signs nothing else:
+  what a certificate request can ask the other one for is no proxy
 - ``apiserver.crt``, ``apiserver.key``: what the server shows
 - ``admin.crt``, ``admin.key``: client certificate of ``kubernetes-admin`` (``system:masters``)
 - ``sa.key``, ``sa.pub``: sign and check service account tokens
@@ -35,7 +37,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubetrio.certificates import host_name, names_of, renewal, sign, subject_of
+from kubetrio.certificates import AUTHORITIES, host_name, names_of, renewal, sign, subject_of
 from kubetrio.files import FULL, NO_DESCRIPTORS, exclusive, write_atomic
 
 if TYPE_CHECKING:
@@ -58,17 +60,19 @@ SERVICE_NAMES = (
 """DNS names of the same."""
 
 _FILES = (
-    "ca.crt", "ca.key", "apiserver.crt", "apiserver.key", "admin.crt", "admin.key", "sa.key",
-    "sa.pub",
+    "ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "apiserver.crt",
+    "apiserver.key", "admin.crt", "admin.key", "sa.key", "sa.pub",
 )  # fmt: skip
+_FILES_OF_OLD = ("ca.crt", "apiserver.crt", "admin.crt", "sa.key")
 _LACKING: dict[int, str] = {
     **dict.fromkeys(NO_DESCRIPTORS, "raise the limit of open files"),
     **dict.fromkeys(FULL, "make room on the disk"),
 }
 _STAMP = "pki.json"
-_STAMP_VERSION = 2  # 1: certificates for kubelets were of system:masters
+_STAMP_VERSION = 3  # 1: certificates for kubelets were of system:masters; 2: one authority
 _KUBELET_CLIENT = "apiserver-kubelet-client"
 _FRONT_PROXY_CLIENT = "front-proxy-client"
+_CA, _FRONT_PROXY_CA = "ca", "front-proxy-ca"
 
 
 class PkiError(Exception):
@@ -93,6 +97,7 @@ class Pki:
 
     Args:
         ca: the authority; its key may be absent.
+        front_proxy_ca: the authority of front proxies; its key may be absent.
         serving: certificate of the server.
         admin: client certificate of the administrator.
         sa_key: private key that signs service account tokens.
@@ -101,6 +106,7 @@ class Pki:
     """
 
     ca: KeyPair
+    front_proxy_ca: KeyPair
     serving: KeyPair
     admin: KeyPair
     sa_key: Path
@@ -143,6 +149,7 @@ def ensure(cert_dir: Path, *, now: dt.datetime, hosts: Sequence[str]) -> Pki:
     at = {name: cert_dir / name for name in _FILES}
     return Pki(
         ca=KeyPair(at["ca.crt"], at["ca.key"]),
+        front_proxy_ca=KeyPair(at["front-proxy-ca.crt"], at["front-proxy-ca.key"]),
         serving=KeyPair(at["apiserver.crt"], at["apiserver.key"]),
         admin=KeyPair(at["admin.crt"], at["admin.key"]),
         sa_key=at["sa.key"],
@@ -240,35 +247,47 @@ class _Issuer:
         self._directory = directory
         self._now = now
         self._issued = issued
-        self._ca_key: PrivateKeyTypes | None = None
+        self._whole = all((directory / name).exists() for name in _FILES_OF_OLD)
+        self._keys: dict[str, PrivateKeyTypes] = {}
+        """Keys of authorities, of those that are there."""
 
     def run(self, names: frozenset[str]) -> dt.datetime:
         """Bring the directory in order and say until when it is."""
         self._service_account_key()
-        ca = self._authority()
+        ca = self._authority(_CA)
+        last = [ca.not_valid_after_utc]
+        try:
+            last.append(self._authority(_FRONT_PROXY_CA).not_valid_after_utc)
+        except OSError:
+            # A directory of an earlier release has none, and may well be read-only.
+            if not self._whole:
+                raise
         leaves = (self._leaf("apiserver", ca, names), self._leaf("admin", ca, frozenset()))
         if (self._directory / f"{_KUBELET_CLIENT}.crt").exists():
             # One of an earlier release is replaced before anybody is shown it again.
             with contextlib.suppress(PkiError):  # told when a kubelet is connected to
                 self._leaf(_KUBELET_CLIENT, ca, frozenset())
-        return min(renewal(leaf, ca) for leaf in leaves)
+        return min(*(renewal(leaf, ca) for leaf in leaves), *last)
 
     def client(self, name: str) -> None:
         """Bring one client certificate in order."""
-        self._leaf(name, self._authority(), frozenset())
+        self._leaf(name, self._authority(_signer_of(name)), frozenset())
 
-    def _authority(self) -> x509.Certificate:
-        cert_path, key_path = self._directory / "ca.crt", self._directory / "ca.key"
+    def _authority(self, name: str) -> x509.Certificate:
+        cert_path, key_path = self._directory / f"{name}.crt", self._directory / f"{name}.key"
+        key: PrivateKeyTypes | None = None
         if key_path.exists():
-            self._ca_key = _load_key(key_path, "restore it from a backup")
+            key = _load_key(key_path, "restore it from a backup")
         elif not cert_path.exists():
-            self._ca_key = self._new_key("ca.key")
-        if self._ca_key and not cert_path.exists():
-            # Made again for the same key and subject, a lost certificate is trusted wherever
-            # the former one was.
-            return self._issue("ca", None, None, frozenset())
+            key = self._new_key(f"{name}.key")
+        if key is not None:
+            self._keys[name] = key
+            if not cert_path.exists():
+                # Made again for the same key and subject, a lost certificate is trusted wherever
+                # the former one was.
+                return self._issue(name, None, None, frozenset())
         cert = _load_cert(cert_path, "restore it from a backup")
-        if self._ca_key and cert.public_key() != self._ca_key.public_key():
+        if key is not None and cert.public_key() != key.public_key():
             raise PkiError(
                 f"{key_path} is not the key of {cert_path}; restore the two from one backup"
             )
@@ -291,9 +310,10 @@ class _Issuer:
                 pair = cert.public_key() == key.public_key()
                 if pair and self._fits(cert, ca, names) and not self._outdated(name, cert):
                     return cert
-        if self._ca_key is None:
+        if _signer_of(name) not in self._keys:
+            missing = self._directory / f"{_signer_of(name)}.key"
             raise PkiError(
-                f"{cert_path} has to be issued and {self._directory / 'ca.key'} is missing; put "
+                f"{cert_path} has to be issued and {missing} is missing; put "
                 f"that back, or put a fitting {name}.crt and {name}.key there"
             )
         public = self._new_key(f"{name}.key").public_key()
@@ -311,7 +331,7 @@ class _Issuer:
 
     def _outdated(self, name: str, cert: x509.Certificate) -> bool:
         """Whether a certificate for kubelets is of another group and can be made again."""
-        made = name == _KUBELET_CLIENT and self._ca_key is not None
+        made = name == _KUBELET_CLIENT and _CA in self._keys
         return made and cert.subject != subject_of(name)
 
     def _service_account_key(self) -> None:
@@ -352,9 +372,10 @@ class _Issuer:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-        signer = self._ca_key
+        by = _signer_of(name)
+        signer = self._keys.get(by)
         if not isinstance(signer, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-            raise PkiError(f"{self._directory / 'ca.key'} cannot sign; use an EC or RSA key")
+            raise PkiError(f"{self._directory / f'{by}.key'} cannot sign; use an EC or RSA key")
         cert = sign(name, key or signer.public_key(), signer, ca, names, self._now)
         self._write(f"{name}.crt", cert.public_bytes(serialization.Encoding.PEM))
         return cert
@@ -371,6 +392,13 @@ class _Issuer:
     def _write(self, name: str, data: bytes) -> None:
         write_atomic(self._directory / name, data)
         self._issued.append(name)
+
+
+def _signer_of(name: str) -> str:
+    """Return the name of the authority that signs a certificate; authorities sign themselves."""
+    if name in AUTHORITIES:
+        return name
+    return _FRONT_PROXY_CA if name == _FRONT_PROXY_CLIENT else _CA
 
 
 def _alternative_names(hosts: Sequence[str]) -> frozenset[str]:

@@ -211,7 +211,8 @@ def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> P
     chosen = config.authenticators
     if chosen.requestheader_client_ca_file is None:
         given = config.aggregation.client_cert_file is not None
-        return Proxies() if given else own_front_proxy(made.ca.cert.read_text())
+        own = made.front_proxy_ca.cert
+        return Proxies() if given or not own.exists() else own_front_proxy(own.read_text())
     both = certificates(clients) & certificates(proxies)
     if both and not chosen.requestheader_allowed_names:
         raise StartError(

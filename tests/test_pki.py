@@ -35,6 +35,8 @@ DAY = dt.timedelta(days=1)
 ALL = {
     "ca.crt",
     "ca.key",
+    "front-proxy-ca.crt",
+    "front-proxy-ca.key",
     "apiserver.crt",
     "apiserver.key",
     "admin.crt",
@@ -305,7 +307,7 @@ def test_a_useless_stamp_is_replaced(tmp_path: Path, stamp: bytes) -> None:
     _ensure(tmp_path)
     (tmp_path / "pki.json").write_bytes(stamp)
     assert _ensure(tmp_path).issued == ()
-    assert json.loads((tmp_path / "pki.json").read_bytes())["version"] == 2
+    assert json.loads((tmp_path / "pki.json").read_bytes())["version"] == 3
 
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
@@ -389,13 +391,30 @@ def test_a_certificate_for_kubelets_is_made_when_asked_for(tmp_path: Path) -> No
 
 
 def test_a_certificate_of_a_front_proxy_is_made_when_asked_for(tmp_path: Path) -> None:
-    """Of the same authority, for the one name that is published as that of a front proxy."""
+    """Of an authority of its own, for the one name that is published as that of a front proxy."""
     now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     made = ensure(tmp_path, now=now, hosts=[])
     pair = ensure_front_proxy_client(tmp_path, now=now)
     certificate = x509.load_pem_x509_certificate(pair.cert.read_bytes())
     assert certificate.subject.rfc4514_string() == "CN=front-proxy-client"
-    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(made.ca.cert.read_bytes()))
+    authority = x509.load_pem_x509_certificate(made.front_proxy_ca.cert.read_bytes())
+    certificate.verify_directly_issued_by(authority)
+    clients = x509.load_pem_x509_certificate(made.ca.cert.read_bytes())
+    with pytest.raises(ValueError, match="issuer"):
+        certificate.verify_directly_issued_by(clients)
+
+
+def test_a_directory_of_an_earlier_release_gets_an_authority_of_proxies(tmp_path: Path) -> None:
+    """And the certificate of the proxy is made again by it."""
+    made = _ensure(tmp_path)
+    former = ensure_front_proxy_client(tmp_path, now=NOW).cert.read_bytes()
+    for name in ("front-proxy-ca.crt", "front-proxy-ca.key"):
+        (tmp_path / name).unlink()
+    stamp = json.loads((tmp_path / "pki.json").read_bytes())
+    (tmp_path / "pki.json").write_text(json.dumps(stamp | {"version": 2}))
+    assert set(_ensure(tmp_path).issued) == {"front-proxy-ca.crt", "front-proxy-ca.key"}
+    assert ensure_front_proxy_client(tmp_path, now=NOW).cert.read_bytes() != former
+    assert made.ca.cert.exists()
 
 
 def test_a_certificate_for_kubelets_needs_the_authority(tmp_path: Path) -> None:

@@ -163,13 +163,14 @@ async def test_its_lease_is_there_as_long_as_it_is(config: Config) -> None:
 
 
 async def test_extension_servers_find_its_authority(config: Config) -> None:
-    """The one that client certificates are checked against, and by which it is a front proxy."""
+    """The one that client certificates are checked against, and another of front proxies."""
     path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
     async with open_server(config) as server:
         found = await get(server, path)
         authority = server.pki.ca.cert.read_text()
         assert found["data"]["client-ca-file"] == authority
-        assert found["data"]["requestheader-client-ca-file"] == authority
+        proxies = server.pki.front_proxy_ca.cert.read_text()
+        assert found["data"]["requestheader-client-ca-file"] == proxies != authority
         assert found["data"]["requestheader-allowed-names"] == '["front-proxy-client"]'
 
 

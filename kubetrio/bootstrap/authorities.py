@@ -11,6 +11,7 @@ kube-apiserver's cluster authentication trust controller.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
@@ -35,6 +36,7 @@ from kubetrio.store.model import Event, EventType
 Object = dict[str, Any]
 
 log = Log("kubetrio.bootstrap")
+CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
 INTERVAL_S = 60.0
 AGAIN_S = 5.0
@@ -71,7 +73,7 @@ class Proxies(NamedTuple):
 
 
 def own_front_proxy(ca: str) -> Proxies:
-    """How a server names users to aggregated ones by a certificate of its own authority.
+    """How a server names users to aggregated ones by a certificate of an authority of its own.
 
     Args:
         ca: that authority, PEM.
@@ -138,12 +140,25 @@ def combined(data: Mapping[str, str], trusted: Trusted, now: float) -> dict[str,
     found: dict[str, str] = {}
     if client_ca := _authorities(data.get(CLIENT_CA, ""), trusted.client_ca, now):
         found[CLIENT_CA] = client_ca
-    if proxy_ca := _authorities(data.get(PROXY_CA, ""), proxies.ca, now):
+    if proxy_ca := _authorities(_of_proxies(data, trusted), proxies.ca, now):
         found[PROXY_CA] = proxy_ca
         for name, texts in lists.items():
             if texts or name != UIDS:
                 found[name] = orjson.dumps(texts).decode()
     return found
+
+
+def _of_proxies(data: Mapping[str, str], trusted: Trusted) -> str:
+    """Return others' authorities of proxies.
+
+    Earlier releases published the authority of clients there: what it signs for a client is no
+    proxy, so it is taken out, unless it is named as one of proxies.
+    """
+    clients = set(CERTIFICATE.findall(trusted.client_ca))
+    theirs = CERTIFICATE.findall(data.get(PROXY_CA, ""))
+    if not clients.intersection(theirs):
+        return data.get(PROXY_CA, "")
+    return "\n".join(one for one in theirs if one not in clients)
 
 
 def _texts(name: str, value: str) -> list[str]:

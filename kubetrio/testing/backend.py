@@ -263,12 +263,13 @@ def tls_of(made: Pki, *, ask: bool = True) -> ssl.SSLContext:
 
     Args:
         made: certificates.
-        ask: whether clients must show one of the same authority.
+        ask: whether clients must show one of the same directory's authorities.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(made.serving.cert, made.serving.key)
     if ask:
         context.load_verify_locations(made.ca.cert)
+        context.load_verify_locations(made.front_proxy_ca.cert)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 

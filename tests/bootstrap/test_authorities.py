@@ -75,6 +75,19 @@ def test_what_other_servers_say_stays_in_front(certificates: pki.Pki) -> None:
     assert "nonsense" not in found
 
 
+def test_the_authority_of_clients_is_none_of_proxies(certificates: pki.Pki) -> None:
+    """An earlier release said it was; another server's authority of proxies stays."""
+    clients, proxies = (
+        pair.cert.read_text() for pair in (certificates.ca, certificates.front_proxy_ca)
+    )
+    other = certificates.serving.cert.read_text()
+    there = {"requestheader-client-ca-file": clients + other}
+    found = combined(there, Trusted(clients, HEADERS._replace(ca=proxies)), 0)
+    assert found["requestheader-client-ca-file"] == other + proxies
+    named = combined(there, Trusted(clients, HEADERS._replace(ca=clients)), 0)
+    assert clients in named["requestheader-client-ca-file"]
+
+
 def test_authorities_that_have_ended_go(certificates: pki.Pki) -> None:
     """Five minutes later than they say, as upstream."""
     ca = certificates.ca.cert.read_text()

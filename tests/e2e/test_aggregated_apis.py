@@ -102,7 +102,7 @@ def pair(start_server: Start, tmp_path: Path) -> Iterator[tuple[Kubectl, Widgets
     """kubectl at a first server, and a second one behind it."""
     front = start_server(tmp_path / "front")
     kubectl = Kubectl(front, tmp_path)
-    other = Widgets(tmp_path / "other", front.data_dir / "pki" / "ca.crt")
+    other = Widgets(tmp_path / "other", front.data_dir / "pki" / "front-proxy-ca.crt")
     other.start()
     try:
         kubectl("apply", "-f", "-", stdin=other.objects())

@@ -1,6 +1,7 @@
 """What certificate signing requests ask for, and what the built-in signers let them ask for.
 
-Reading one takes ``cryptography``; it is done in a thread.
+`read_request` is the only reading of a request: validation, admission, approval and signing judge
+the same subject.  It takes ``cryptography``.
 
 Source: docs "Certificates and Certificate Signing Requests" (Kubernetes signers);
 k8s.io/kubernetes/pkg/apis/certificates/helpers.go for the words.
@@ -10,9 +11,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubetrio.certificates import FRONT_PROXY_CLIENT, KUBELET_ADMINS
+from kubetrio.certificates import KUBELET_CLIENT as KUBELET_CLIENT_NAME
+from kubetrio.kinds.common.pem import pem_blocks
+from kubetrio.machinery.identity import MASTERS
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -28,9 +33,9 @@ NODES, NODE = "system:nodes", "system:node:"
 DIGITAL, ENCIPHER = "digital signature", "key encipherment"
 CLIENT, SERVER = "client auth", "server auth"
 
-_BLOCK = re.compile(
-    rb"-----BEGIN CERTIFICATE REQUEST-----\s(.*?)-----END CERTIFICATE REQUEST-----", re.DOTALL
-)
+BLOCK = "CERTIFICATE REQUEST"
+NOT_A_REQUEST = f"PEM block type must be {BLOCK}"
+NOT_ALONE = f"must be one PEM block of type {BLOCK}, with nothing before or after it"
 
 
 class Refused(ValueError):
@@ -61,19 +66,12 @@ def read_request(request: str) -> Wanted:
         request: the PEM text in base64, as the API has it.
 
     Raises:
-        ValueError: it cannot be read.
+        ValueError: it cannot be read, or it is not one block and nothing else.
     """
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    try:
-        found = _BLOCK.search(base64.b64decode(request))
-        der = base64.b64decode(found[1]) if found else b""
-    except binascii.Error as error:
-        raise ValueError(str(error)) from None
-    if not der:
-        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
-    csr = x509.load_der_x509_csr(der)
+    csr = x509.load_der_x509_csr(_content(request))
     names: Sequence[x509.GeneralName] = ()
     try:
         extension = csr.extensions.get_extension_for_class(x509.SubjectAlternativeName)
@@ -96,6 +94,28 @@ def read_request(request: str) -> Wanted:
         tuple(str(group.value) for group in groups),
         {kind: tuple(name for name in names if isinstance(name, of)) for kind, of in kinds.items()},
     )
+
+
+def _content(request: str) -> bytes:
+    """Return the bytes of the one block of a request.
+
+    kube-apiserver takes the first of several blocks, and text around it.  What is around a block
+    may be a block to another reader, so it is refused here.
+    """
+    try:
+        pem = base64.b64decode(request, validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+    blocks = list(pem_blocks(pem))
+    if not blocks or blocks[0].kind != BLOCK:
+        raise ValueError(NOT_A_REQUEST)
+    text = pem.strip()
+    lines = pem.count(b"-----BEGIN ") + pem.count(b"-----END ")
+    ends = f"-----BEGIN {BLOCK}-----".encode(), f"-----END {BLOCK}-----".encode()
+    alone = len(blocks) == 1 and lines == len(ends) and not blocks[0].has_headers
+    if not (alone and text.startswith(ends[0]) and text.endswith(ends[1])):
+        raise ValueError(NOT_ALONE)
+    return blocks[0].content
 
 
 # ---------------------------------------------------------------------- conditions
@@ -153,6 +173,18 @@ def _used_as(use: str, usages: Sequence[str]) -> None:
         raise Refused(f"usages did not match {_shown((DIGITAL, ENCIPHER, use))}")
 
 
+def _of_nobody_special(wanted: Wanted) -> None:
+    """Refuse who may do everything, and names that the server itself or a node goes by."""
+    if MASTERS in wanted.organizations:
+        raise Refused(f"a certificate of group {MASTERS} is not signed")
+    if NODES in wanted.organizations or wanted.common_name.startswith(NODE):
+        raise Refused(f"a certificate of a node is signed by {KUBELET_CLIENT}")
+    if wanted.common_name in (FRONT_PROXY_CLIENT, KUBELET_CLIENT_NAME):
+        raise Refused(f"a certificate of {wanted.common_name} is not signed")
+    if KUBELET_ADMINS in wanted.organizations:
+        raise Refused(f"a certificate of group {KUBELET_ADMINS} is not signed")
+
+
 def kubelet_client(wanted: Wanted, usages: Sequence[str]) -> None:
     """See that a request is for a kubelet as a client of the server.
 
@@ -189,8 +221,8 @@ def kubelet_serving(wanted: Wanted, usages: Sequence[str]) -> None:
     _named_as_a_node(wanted)
 
 
-def api_client(_: Wanted, usages: Sequence[str]) -> None:
-    """See that a request is for a client of the server.
+def api_client(wanted: Wanted, usages: Sequence[str]) -> None:
+    """See that a request is for a client of the server, and for nobody who has another signer.
 
     Raises:
         Refused: it is not.
@@ -200,10 +232,16 @@ def api_client(_: Wanted, usages: Sequence[str]) -> None:
             raise Refused(f"invalid usage for client certificate: {usage}")
     if CLIENT not in usages:
         raise Refused(f"missing required usage for client certificate: {CLIENT}")
+    _of_nobody_special(wanted)
 
 
-def anything(_: Wanted, __: Sequence[str]) -> None:
-    """Nothing is asked of what is for whoever believes the authority."""
+def anything(wanted: Wanted, _: Sequence[str]) -> None:
+    """Refuse what the server itself would believe: one authority signs for all signers.
+
+    Raises:
+        Refused: it is for somebody special.
+    """
+    _of_nobody_special(wanted)
 
 
 SIGNERS: Mapping[str, Callable[[Wanted, Sequence[str]], None]] = {

@@ -13,6 +13,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
+from kubetrio.kinds.certificates.requests import NOT_A_REQUEST, NOT_ALONE, read_request
 from kubetrio.kinds.common.checks import (
     Causes,
     Json,
@@ -74,14 +75,11 @@ def _pem_blocks(data: str) -> list[PemBlock]:
 
 
 def _request_error(request: str) -> str:
-    blocks = _pem_blocks(request)
-    if not blocks or blocks[0].kind != "CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
     try:
-        parsed = x509.load_der_x509_csr(blocks[0].content)
-        good = parsed.is_signature_valid
+        good = read_request(request).csr.is_signature_valid
     except (ValueError, UnsupportedAlgorithm, InvalidSignature) as error:
-        return f"asn1: structure error: {error}"
+        said = str(error)
+        return said if said in (NOT_A_REQUEST, NOT_ALONE) else f"asn1: structure error: {said}"
     return "" if good else "x509: signature verification failure"
 
 

@@ -79,7 +79,7 @@ async def test_a_certificate_that_cannot_be_used(
 ) -> None:
     """It is an error of this server, in the condition and to clients."""
     await register(admin, other)
-    files = ("front-proxy-client.crt", "front-proxy-client.key", "ca.key")
+    files = ("front-proxy-client.crt", "front-proxy-client.key", "front-proxy-ca.key")
     for name in files:
         (front.config.pki_dir / name).unlink()
     front.api.aggregation.proxy.reload()

@@ -51,6 +51,7 @@ NODE_SUBJECT: Subject = (
     (NameOID.ORGANIZATION_NAME, "system:nodes"),
     (NameOID.COMMON_NAME, "system:node:n1"),
 )
+ALICE: Subject = ((NameOID.COMMON_NAME, "alice"),)
 
 
 def pem_of(subject: Subject, *names: x509.GeneralName) -> str:
@@ -69,11 +70,13 @@ def request(
     name: str,
     signer: str = KUBELET_CLIENT,
     usages: Sequence[str] = CLIENT_USES,
-    subject: Subject = NODE_SUBJECT,
+    subject: Subject | None = None,
     *names: x509.GeneralName,
     **spec: Any,
 ) -> Object:
-    """A CertificateSigningRequest."""
+    """A CertificateSigningRequest, of a node unless another signer is asked for."""
+    if subject is None:
+        subject = ALICE if signer == API_CLIENT else NODE_SUBJECT
     wanted = {"request": pem_of(subject, *names), "signerName": signer, "usages": list(usages)}
     return {
         "apiVersion": V1,
@@ -430,3 +433,79 @@ async def test_they_write_what_their_role_allows(
                 ("UPDATE", "approval"), ("UPDATE", "status"), ("DELETE", ""),
             ]  # fmt: skip
             assert refused(server, own) == []
+
+
+# ---------------------------------------------------------------------- one reading
+
+EVIL: Subject = (
+    (NameOID.ORGANIZATION_NAME, "system:masters"),
+    (NameOID.COMMON_NAME, "eve"),
+)
+
+
+def _lines(pem: str) -> bytes:
+    return base64.b64decode(pem)
+
+
+def _beside(*parts: bytes) -> str:
+    return base64.b64encode(b"".join(parts)).decode()
+
+
+def _smuggled() -> dict[str, str]:
+    """Requests that two readers could read in two ways, one of them for system:masters."""
+    evil, good = _lines(pem_of(EVIL)), _lines(pem_of(ALICE))
+    one_line = b"-----BEGIN CERTIFICATE REQUEST----- " + b"".join(evil.split(b"\n")[1:-2])
+    return {
+        "a block on one line before": _beside(
+            one_line, b"-----END CERTIFICATE REQUEST-----\n", good
+        ),
+        "a second block behind": _beside(good, evil),
+        "a first block before": _beside(evil, good),
+        "within a line before": _beside(b"x ", evil, good),
+        "another type before": _beside(b"-----BEGIN X-----\n-----END X-----\n", good),
+        "text before": _beside(b"Certificate Request:\n", good),
+        "text behind": _beside(good, b"and more\n"),
+        "headers": _beside(good.replace(b"REQUEST-----\n", b"REQUEST-----\na: b\n\n", 1)),
+        "carriage returns alone": _beside(evil.replace(b"\n", b"\r"), good),
+    }
+
+
+@pytest.mark.parametrize("how", list(_smuggled()))
+async def test_a_request_that_can_be_read_in_two_ways_is_refused(how: str) -> None:
+    smuggled = _smuggled()[how]
+    with pytest.raises(ValueError, match="PEM block"):
+        read_request(smuggled)
+    async with open_api() as server:
+        asked = request("one", API_CLIENT, subject=ALICE)
+        asked["spec"]["request"] = smuggled
+        with pytest.raises(ApiError) as error:
+            await server.client().create(asked)
+        assert error.value.code in (403, 422)
+
+
+@pytest.mark.parametrize("signer", [API_CLIENT, LEGACY])
+@pytest.mark.parametrize(
+    "subject",
+    [
+        EVIL,
+        NODE_SUBJECT,
+        ((NameOID.COMMON_NAME, "system:node:n1"),),
+        ((NameOID.COMMON_NAME, "front-proxy-client"),),
+        ((NameOID.COMMON_NAME, "kube-apiserver-kubelet-client"),),
+        ((NameOID.ORGANIZATION_NAME, "kubetrio:kubelet-api-admins"), *ALICE),
+    ],
+)
+def test_signers_judge_the_subject_again(signer: str, subject: Subject) -> None:
+    with pytest.raises(Refused):
+        SIGNERS[signer](read_request(pem_of(subject)), ["client auth"])
+
+
+def test_what_was_judged_is_what_is_signed(certificates: pki.Pki) -> None:
+    """The certificate has the subject of the request that was read, and its key."""
+    wanted, own = read_request(pem_of(ALICE)), SigningPair(*_ca(certificates))
+    now = dt.datetime.now(dt.UTC)
+    cert = x509.load_pem_x509_certificate(
+        issuing.issue(wanted, CLIENT_USES, dt.timedelta(days=1), own, now, 7)
+    )
+    assert cert.subject.rfc4514_string() == "CN=alice"
+    assert cert.public_key() == wanted.csr.public_key()

@@ -232,10 +232,10 @@ async def _request(node: str, attributes: Attributes) -> None:
     spec = _spec(attributes.obj or {})
     if attributes.operation is not Operation.CREATE or spec.get("signerName") not in NODE_SIGNERS:
         return
-    from kubetrio.kinds.certificates.subjects import common_name
+    from kubetrio.kinds.certificates.requests import read_request
 
     try:
-        name = common_name(spec.get("request") or "")
+        name = read_request(spec.get("request") or "").common_name
     except ValueError as error:
         raise Lacking(f"unable to parse csr: {error}") from None
     if name != f"{USER}{node}":
