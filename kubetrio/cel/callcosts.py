@@ -26,6 +26,7 @@ from kubetrio.cel.declarations import (
     URL,
 )
 from kubetrio.cel.inference import parameters
+from kubetrio.cel.macros import SORTED_BY
 from kubetrio.cel.ranges import MOST, NOTHING, ONE, UNKNOWN, Range, fixed, plus
 
 TRAVERSAL = 0.1  # of one character
@@ -121,6 +122,65 @@ def _each_item(call: Call) -> Estimate | None:
         item = call.target.item or UNKNOWN
         each = each.plus(item.scaled(TRAVERSAL))
     return size.times(each), None
+
+
+def _new_list(size: Range, factor: float = 1) -> Estimate:
+    """A call that makes a list of a size."""
+    return size.scaled(factor).plus(fixed(1 + LIST)), size
+
+
+def _slice(call: Call) -> Estimate | None:
+    if call.target is None or len(call.arguments) != 2:
+        return None
+    begin, end = (argument.literal for argument in call.arguments)
+    most = call.target.known.most if end is None else max(end, 0)
+    return _new_list(fixed(most - max(begin or 0, 0) & MOST))
+
+
+def _range(call: Call) -> Estimate | None:
+    if len(call.arguments) != 1:
+        return None
+    literal = call.arguments[0].literal
+    return _new_list(fixed(MOST if literal is None else max(literal, 0)))
+
+
+def _reverse(call: Call) -> Estimate | None:
+    return None if call.target is None else _new_list(call.target.known)
+
+
+def _flatten(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    depth: int | None = 1
+    if call.arguments:
+        depth = call.arguments[0].literal
+    return _new_list(call.target.known, float(MOST if depth is None else max(depth, 0)))
+
+
+def _distinct(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    size = call.target.known
+    return _new_list(size.times(size), 2)
+
+
+def _sorted(keys: Argument) -> Estimate:
+    size = keys.known
+    cost, made = _new_list(size.times(size), 2)
+    dear, _ = _new_list(size.times(size), 2 + TRAVERSAL)
+    if keys.item_kind in ("string", "bytes"):
+        cost = dear
+    elif keys.item_kind == "dyn":
+        cost = cost.union(dear)
+    return cost, made
+
+
+def _sort(call: Call) -> Estimate | None:
+    return None if call.target is None else _sorted(call.target)
+
+
+def _sorted_by(call: Call) -> Estimate | None:
+    return None if len(call.arguments) != 2 else _sorted(call.arguments[1])
 
 
 def _same_size(call: Call) -> Estimate | None:
@@ -268,6 +328,13 @@ _BY_NAME: Mapping[str, Estimator] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _each_item),
     **dict.fromkeys(("url", "jsonpatch.escapeKey"), _same_size),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _text_of_same_size),
+    "slice": _slice,
+    "lists.range": _range,
+    "reverse": _reverse,
+    "flatten": _flatten,
+    "distinct": _distinct,
+    "sort": _sort,
+    SORTED_BY: _sorted_by,
     "replace": _replace,
     "split": _split,
     "join": _join,

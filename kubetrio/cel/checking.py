@@ -14,7 +14,7 @@ from typing import Any
 
 from kubetrio.cel import formatting
 from kubetrio.cel.functions import regex_error
-from kubetrio.cel.macros import is_loop, loop_variables
+from kubetrio.cel.macros import SORT_BY, is_loop, loop_variables
 from kubetrio.cel.syntax import Node, kind_of, walk
 from kubetrio.cel.wording import Problem
 
@@ -83,12 +83,16 @@ def _overloads(checked: Any) -> Iterator[Problem]:
     """Calls of functions of lists with something that is not in the list."""
     for node in walk(checked.expr):
         made = node.call_expr
-        if kind_of(node) != "call_expr" or made.function not in _OF_ONE_TYPE:
+        if kind_of(node) != "call_expr" or made.function not in _LOOKED_AT:
             continue
         kinds = [
             "dyn" if (kind := checked.type_map.get(part.id)) is None else type_text(kind)
             for part in (*([made.target] if made.HasField("target") else []), *made.args)
         ]
+        if made.function in _OF_LISTS:
+            if problem := _of_a_list(made.function, kinds):
+                yield Problem(checked.source_info.positions.get(node.id, 0), problem)
+            continue
         if len(kinds) != 2 or _fit(*kinds, within=made.function in _WITHIN):
             continue
         applied = (
@@ -101,6 +105,27 @@ def _overloads(checked: Any) -> Iterator[Problem]:
 _WITHIN = frozenset({"indexOf", "lastIndexOf"})
 _OF_ONE_TYPE = _WITHIN | {f"sets.{name}" for name in ("contains", "equivalent", "intersects")}
 """Functions whose parameters have one type in cel-go, and here any."""
+_OF_LISTS = {"flatten": "flatten", "sort": "sort", SORT_BY: "@sortByAssociatedKeys"}
+"""Functions of lists of some types only, and their names in cel-go."""
+_LOOKED_AT = _OF_ONE_TYPE | _OF_LISTS.keys()
+_COMPARABLE = frozenset(
+    {"dyn", "int", "uint", "double", "string", "bool", "duration", "timestamp", "bytes"}
+)
+
+
+def _of_a_list(name: str, kinds: list[str]) -> str:
+    """What is wrong with the types of a call of one of `_OF_LISTS`, empty for nothing."""
+    item = kinds[0].removeprefix("list(").removesuffix(")")
+    if name == "flatten":
+        good = len(kinds) != 1 or item == "dyn" or item.startswith("list(")
+        applied = f"{kinds[0]}.()"
+    elif name == "sort":
+        good, applied = item in _COMPARABLE, f"{kinds[0]}.()"
+    else:
+        good, applied = kinds[-1] in _COMPARABLE, f"{kinds[0]}.(list({kinds[-1]}))"
+    if good or not kinds[0].startswith("list("):
+        return ""
+    return f"found no matching overload for '{_OF_LISTS[name]}' applied to '{applied}'"
 
 
 def _fit(one: str, two: str, *, within: bool) -> bool:

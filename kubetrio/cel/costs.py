@@ -21,7 +21,7 @@ from kubetrio.cel import syntax
 from kubetrio.cel.callcosts import LIST, MAP, STRUCT, Argument, Call, call_cost
 from kubetrio.cel.checking import OPTIONAL
 from kubetrio.cel.inference import DYN, Kinds, head, parameters
-from kubetrio.cel.macros import is_loop, variables_of
+from kubetrio.cel.macros import SORT_BY, SORTED_BY, is_loop, variables_of
 from kubetrio.cel.ranges import EMPTY, NOTHING, ONE, UNKNOWN, Range, fixed
 from kubetrio.cel.sizes import Sized
 from kubetrio.cel.syntax import Node, kind_of
@@ -163,6 +163,8 @@ class Estimator:
             case "select_expr":
                 return self._select(node)
             case "call_expr":
+                if node.call_expr.function == SORT_BY and is_loop(node):
+                    return self._sort_by(node)
                 if is_loop(node):
                     return self._loop(node, self._expanded(node))
                 return self._call(node)
@@ -440,6 +442,29 @@ class Estimator:
             case _:
                 first, step = self._collecting(node)
         return Loop(made.target, variables_of(node), _ACCUMULATOR, first, condition, step, result)
+
+    def _sort_by(self, node: Node) -> Range:
+        """``list.sortBy(e, key)``, which is a loop within a binding."""
+        made = node.call_expr
+        held, step = self._new(syntax.ident("@input")), syntax.ident("")
+        step.list_expr.elements.add().CopyFrom(made.args[1])
+        step = syntax.call("_+_", self._accumulator(), self._new(step))
+        nothing = syntax.ident("")
+        nothing.list_expr.SetInParent()
+        keys = self._new(syntax.ident("@keys"))
+        keyed = Loop(
+            held, variables_of(node), _ACCUMULATOR, self._new(nothing),
+            self._new(syntax.truth(True)), self._new(step, "add_list"), self._accumulator(),
+        )  # fmt: skip
+        cost = fixed(LIST).plus(self.cost(made.target))
+        self._push_value("@input", made.target)
+        cost = cost.plus(ONE).plus(self._loop(keys, keyed))
+        self._pop("@input")
+        of_keys = Argument(f"list<{self._kinds.of(made.args[1])}>", self._size(keys))
+        call = Call(SORTED_BY, "", None, [self._argument(made.target), of_keys])
+        found, size = call_cost(call)
+        self._set(node, size)
+        return cost.plus(found)
 
     def _counter(self, node: Node | None = None) -> Node:
         """A node of size 1, whatever it is."""

@@ -29,8 +29,11 @@ GROUP_CHECK = "kubernetes.authorization.GroupCheck"
 RESOURCE_CHECK = "kubernetes.authorization.ResourceCheck"
 DECISION = "kubernetes.authorization.Decision"
 
+UNUSABLE = "kubernetes.Unusable"
+"""What stands for a value that is not of its type; whoever looks at it fails."""
+
 OPAQUE = (
-    QUANTITY, SEMVER, URL, FORMAT, IP, CIDR,
+    UNUSABLE, QUANTITY, SEMVER, URL, FORMAT, IP, CIDR,
     AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION,
 )  # fmt: skip
 """Types with no fields that anybody may see."""
@@ -105,6 +108,14 @@ _LISTS: list[Row] = [
     *((f"list<{kind}>", "sum", "", kind) for kind in ("int", "uint", "double", "duration")),
     ("list<dyn>", "indexOf", "dyn", "int"),
     ("list<dyn>", "lastIndexOf", "dyn", "int"),
+    *(
+        (f"list<{kind}>", "sort", "", f"list<{kind}>")
+        for kind in ("int", "uint", "double", "string", "bool", "duration", "timestamp", "bytes")
+    ),
+    *(("list<dyn>", name, "", "list<dyn>") for name in ("flatten", "distinct", "reverse")),
+    ("list<dyn>", "flatten", "int", "list<dyn>"),
+    ("list<dyn>", "slice", "int int", "list<dyn>"),
+    ("", "lists.range", "int", "list<int>"),
 ]
 _SETS: list[Row] = [
     ("", f"sets.{name}", "list<dyn> list<dyn>", "bool")

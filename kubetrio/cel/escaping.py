@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 
-from kubetrio.cel.syntax import Node, kind_of, walk
+from kubetrio.cel.syntax import Node, call, kind_of, walk
+
+NO_OVERLOAD = "kubernetes_noOverload"
+"""A function that fails as a call does that no function takes."""
 
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
@@ -29,6 +32,20 @@ def escaped(name: str) -> str:
     return name if _IDENTIFIER.fullmatch(name) else ""
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a name is a word of the language.
+
+    A member that is called so has two names in rules: ``namespace`` and ``__namespace__``.
+    """
+    return name in _RESERVED
+
+
+def without_escape(name: str) -> str:
+    """The word of the language that a name stands for; itself where it is none such."""
+    whole = name[2:-2]
+    return whole if whole in _RESERVED and name == f"__{whole}__" else name
+
+
 def unescaped(name: str) -> str:
     """The member that a name in an expression means; itself where that is no escape."""
     if "__" not in name:
@@ -40,6 +57,22 @@ def unescaped(name: str) -> str:
     if any(part[2:-2] not in _BACK for part in parts):
         return name
     return _escaped_part.sub(lambda found: _BACK[found[0][2:-2]], name)
+
+
+def without_membership(tree: Node, name: str) -> None:
+    """Have ``x in NAME`` and the size of it fail: claims are a map that only tells of one member.
+
+    Args:
+        tree: an expression; changed.
+        name: of the variable.
+    """
+    for node in walk(tree):
+        made = node.call_expr
+        if kind_of(node) != "call_expr" or made.function not in ("@in", "size"):
+            continue
+        looked_at = made.args[-1] if made.args else made.target
+        if looked_at.ident_expr.name == name:
+            node.CopyFrom(call(NO_OVERLOAD))
 
 
 def unescape_members(tree: Node) -> None:

@@ -30,8 +30,8 @@ from kubetrio.cel.declarations import (
     declared,
 )
 from kubetrio.cel.engine import engine, extensions
-from kubetrio.cel.escaping import unescape_members
-from kubetrio.cel.macros import DECLARED, loop_variables
+from kubetrio.cel.escaping import unescape_members, without_membership
+from kubetrio.cel.macros import DECLARED, loop_variables, variable_problems
 from kubetrio.cel.messages import ADMISSION, Descriptors, base_pool
 from kubetrio.cel.rewriting import rewritten
 from kubetrio.cel.syntax import Node, kind_of, read, walk
@@ -251,9 +251,16 @@ def parse(source: str) -> Any:
     """
     env = _environment((), False, None, (), _Types({}))
     try:
-        return read(env.compile(source, disable_check=True).serialize())
+        syntax = read(env.compile(source, disable_check=True).serialize())
     except RuntimeError as error:
         raise _failed(wording.problems(str(error), source), source) from None
+    positions = syntax.source_info.positions
+    if found := [
+        wording.Problem(positions.get(node.id, 0), what)
+        for node, what in variable_problems(syntax.expr)
+    ]:
+        raise _failed(found, source)
+    return syntax
 
 
 def _failed(found: Iterable[wording.Problem], source: str) -> CompileError:
@@ -284,10 +291,15 @@ def check(source: str, scope: Scope) -> Checked:
     )
     if scope.escaped:
         unescape_members(syntax.expr)
-    return checked_as(env, source, _flat(source) if scope.patches else source, syntax)
+    checked = checked_as(env, source, _flat(source) if scope.patches else source, syntax)
+    if scope is CLAIMS:
+        without_membership(checked.tree, "claims")
+    return checked
 
 
-def checked_as(env: Any, source: str, variant: str, syntax: Any) -> Checked:
+def checked_as(
+    env: Any, source: str, variant: str, syntax: Any, *, reserved: bool = False
+) -> Checked:
     """Check an expression.
 
     Args:
@@ -295,6 +307,7 @@ def checked_as(env: Any, source: str, variant: str, syntax: Any) -> Checked:
         source: its text.
         variant: the text to check, the same but for names of the same length.
         syntax: its ``ParsedExpr``; changed.
+        reserved: as of `rewritten`.
 
     Raises:
         CompileError: it does not compile.
@@ -302,7 +315,7 @@ def checked_as(env: Any, source: str, variant: str, syntax: Any) -> Checked:
     expression, checked = checked_tree(env, source, variant, syntax)
     kind = type_text(checked.type_map[checked.expr.id])
     # Equal but for names: both parsers number nodes alike.
-    tree, uses = rewritten(syntax.expr, checked.type_map)
+    tree, uses = rewritten(syntax.expr, checked.type_map, reserved=reserved)
     return Checked(source, kind, expression.return_type(), tree, uses)
 
 

@@ -17,6 +17,7 @@ from operator import add
 from typing import Any
 
 from google.protobuf import duration_pb2, timestamp_pb2
+from google.protobuf.message import Message
 
 from kubetrio.cel import authorizing, values
 from kubetrio.cel.declarations import (
@@ -31,12 +32,14 @@ from kubetrio.cel.declarations import (
     QUANTITY,
     RESOURCE_CHECK,
     SEMVER,
+    UNUSABLE,
     URL,
 )
 from kubetrio.cel.engine import engine
+from kubetrio.cel.escaping import NO_OVERLOAD
 from kubetrio.cel.formatting import formatted
-from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP
-from kubetrio.cel.messages import opaque
+from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP, SORTED_BY
+from kubetrio.cel.messages import opaque, type_of, value_of
 from kubetrio.cel.wording import BUDGET_ERROR
 from kubetrio.machinery.goregexp.engine import Regexp
 from kubetrio.machinery.goregexp.syntax import RegexpError
@@ -67,6 +70,20 @@ _NAMES = {"null": "NULL"}
 
 TOO_LARGE = "kubernetes_tooLarge"
 """Ends an evaluation that makes too much."""
+
+
+USABLE = "kubernetes_usable"
+"""Whether a value is one; an error where it only stands for what is none."""
+
+
+def _usable(value: Any) -> bool:
+    if isinstance(value, Message) and type_of(value) == UNUSABLE:
+        raise ValueError(value_of(value))
+    return True
+
+
+def _no_overload() -> bool:
+    raise values.no_overload()
 
 
 def _too_large() -> bool:
@@ -153,6 +170,63 @@ def _last_index_of(where: Any, wanted: Any, offset: int | None = None) -> int:
     if offset < 0:
         raise ValueError(f"index out of range: {offset}")
     return -1 if offset >= len(where) else where.rfind(wanted, 0, offset + len(wanted))
+
+
+def _range(count: int) -> Values:
+    return list(range(count))
+
+
+def _slice(items: Values, begin: int, end: int) -> Values:
+    if begin < 0 or end < 0:
+        raise ValueError(f"cannot slice({begin}, {end}), negative indexes not supported")
+    if begin > end:
+        what = "start index must be less than or equal to end index"
+        raise ValueError(f"cannot slice({begin}, {end}), {what}")
+    if len(items) < end:
+        raise ValueError(f"cannot slice({begin}, {end}), list is length {len(items)}")
+    return items[begin:end]
+
+
+def _flat(items: Values, depth: int = 1) -> Values:
+    if depth < 0:
+        raise ValueError("level must be non-negative")
+    found: Values = []
+    for item in items:
+        if isinstance(item, list) and depth:
+            found.extend(_flat(item, depth - 1))
+        else:
+            found.append(item)
+    return found
+
+
+def _sorted_by(items: Values, keys: Values) -> Values:
+    if not keys:
+        return items
+    if not isinstance(keys[0], _ORDERED):
+        raise ValueError("list elements must be comparable")
+    if any(type(key) is not type(keys[0]) for key in keys):
+        raise ValueError("list elements must have the same type")
+    return [items[at] for at in sorted(range(len(keys)), key=keys.__getitem__)]
+
+
+def _distinct(items: Values) -> Values:
+    found: Values = []
+    seen: set[Any] = set()
+    others: Values = []  # what cannot be found by its hash
+    for item in items:
+        if isinstance(item, _ORDERED):
+            # true is no number, and bytes are no text
+            key = bytes(item) if isinstance(item, bytearray) else item
+            mark = (isinstance(item, bool), key)
+            if mark in seen:
+                continue
+            seen.add(mark)
+        elif _at(others, item) >= 0:
+            continue
+        else:
+            others.append(item)
+        found.append(item)
+    return found
 
 
 def _contains(items: Values, wanted: Values) -> bool:
@@ -246,6 +320,10 @@ def rows() -> list[Row]:
         "sum": _sum,
         "min": _extreme(lambda one, two: _above(two, one), "min"),
         "max": _extreme(_above, "max"),
+        "sort": lambda items: _sorted_by(items, items),
+        "flatten": _flat,
+        "distinct": _distinct,
+        "reverse": lambda items: items[::-1],
     }
     addresses: dict[str, Callable[..., Any]] = {
         "isUnspecified": lambda one: values.address_of(one).is_unspecified,
@@ -263,6 +341,10 @@ def rows() -> list[Row]:
     }
     return [
         *((name, ".list<dyn>", "dyn", _handing_back(one)) for name, one in lists.items()),
+        ("flatten", ".list<dyn> int", "dyn", _handing_back(_flat)),
+        ("slice", ".list<dyn> int int", "dyn", _handing_back(_slice)),
+        (SORTED_BY, "list<dyn> list<dyn>", "dyn", _handing_back(_sorted_by)),
+        ("lists.range", "int", "dyn", _range),
         *(
             (RENAMED[name], arguments, "int", function)
             for name, function in (("indexOf", _index_of), ("lastIndexOf", _last_index_of))
@@ -341,6 +423,8 @@ def rows() -> list[Row]:
         ("error", f".{DECISION}", "string", authorizing.decision("error")),
         ("jsonpatch.escapeKey", "string", "string", _escape_key),
         (TOO_LARGE, "", "dyn", _too_large),
+        (NO_OVERLOAD, "", "dyn", _no_overload),
+        *((USABLE, kind, "bool", _usable) for kind in _ANY),
         (PAIRS_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_pairs)),
         (ENTRIES_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_entries)),
     ]

@@ -39,6 +39,8 @@ _WANTED: Mapping[str, tuple[str, ...]] = {
     },
 }
 """Overloads, and what their arguments are."""
+_OF_ONE_TYPE = frozenset({"slice", "distinct", "reverse", "sort", "sortBy"})
+"""Functions that make a list of the type of theirs."""
 _UNWRAPPED = frozenset({"value", "orValue"})
 
 
@@ -174,6 +176,11 @@ class Kinds:
                 return self.of(made.target)
             case "optional.of":
                 return f"{OPTIONAL}<{self.of(args[0])}>"
+            case name if name in _OF_ONE_TYPE:
+                return self.of(made.target)
+            case "flatten":
+                kind = self.of(made.target)
+                return item_of(kind) if head(item_of(kind)) == "list" else kind
             case "transformList":
                 return f"list<{self.of(args[-1])}>"
             case "transformMap":

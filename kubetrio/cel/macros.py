@@ -1,10 +1,12 @@
-"""Loops with two variables: over keys and values of a map, or indexes and items of a list.
+"""Loops that the engine's parser does not know.
 
-The engine runs them and its parser does not know them: ``m.all(k, v, p)`` stays a call.  For the
-type checker there are functions of these names, and the variables are declared as ``dyn`` beside
-all others; what runs has the loops.
+They are those with two variables, over keys and values of a map or indexes and items of a list, and
+``sortBy``, which sorts a list by what is made of each item.  ``m.all(k, v, p)`` stays a call.  For
+the type checker there are functions of these names, and the variables are declared as ``dyn``
+beside all others; what runs has the loops.
 
-Source: two-variable comprehensions of cel-go's extensions, in Kubernetes since 1.32.
+Source: two-variable comprehensions of cel-go's extensions, in Kubernetes since 1.32; lists of
+version 3, since 1.34.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubetrio.cel.declarations import Row
-from kubetrio.cel.syntax import Node, call, ident, kind_of, loop, number, truth, walk
+from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, loop, number, truth, walk
 
 _RESULT = "@result"
 PAIRS_TO_MAP, ENTRIES_TO_MAP = "kubernetes_mapOfPairs", "kubernetes_mapOfEntries"
 """Functions that make a map of what `transformMap` and `transformMapEntry` collect."""
+SORT_BY, SORTED_BY = "sortBy", "kubernetes_sortedBy"
+"""The macro, and the function that sorts a list as another is sorted."""
+_INPUT = "@input"
 
 _PLAIN = {"all": "bool", "exists": "bool", "existsOne": "bool"}
 _FILTERED = {
@@ -33,13 +38,20 @@ DECLARED: list[Row] = [
         *((name, result, "dyn") for name, result in _FILTERED.items()),
         *((name, result, "bool dyn") for name, result in _FILTERED.items()),
     )
-]
+] + [("list<dyn>", SORT_BY, "dyn dyn", "list<dyn>")]
 """The macros as functions."""
 
 
 def is_loop(node: Node) -> bool:
-    """Whether a node is a loop with two variables, as it was parsed."""
+    """Whether a node is such a loop, as it was parsed."""
     made = node.call_expr
+    if made.function == SORT_BY:
+        return (
+            kind_of(node) == "call_expr"
+            and made.HasField("target")
+            and len(made.args) == 2
+            and kind_of(made.args[0]) == "ident_expr"
+        )
     known = made.function in _PLAIN or made.function in _FILTERED
     return (
         kind_of(node) == "call_expr"
@@ -50,10 +62,29 @@ def is_loop(node: Node) -> bool:
     )
 
 
-def variables_of(node: Node) -> tuple[str, str]:
-    """The two variables of a loop."""
-    first, second = node.call_expr.args[:2]
-    return first.ident_expr.name, second.ident_expr.name
+def variable_problems(tree: Node) -> Iterator[tuple[Node, str]]:
+    """What is wrong with the variables of loops: the argument, and what cel-go says of it."""
+    for node in walk(tree):
+        made = node.call_expr
+        if kind_of(node) != "call_expr" or not made.HasField("target"):
+            continue
+        name, args = made.function, made.args
+        if name == SORT_BY and len(args) == 2:
+            if kind_of(args[0]) != "ident_expr":
+                yield args[0], "argument is not an identifier"
+        elif (name in _PLAIN and len(args) == 3) or (name in _FILTERED and len(args) in (3, 4)):
+            wrong = [argument for argument in args[:2] if kind_of(argument) != "ident_expr"]
+            if wrong:
+                yield wrong[0], "argument must be a simple name"
+            elif args[0].ident_expr.name == args[1].ident_expr.name:
+                yield args[1], f"duplicate variable name: {args[1].ident_expr.name}"
+
+
+def variables_of(node: Node) -> tuple[str, ...]:
+    """The one or two variables of a loop."""
+    made = node.call_expr
+    count = 1 if made.function == SORT_BY else 2
+    return tuple(argument.ident_expr.name for argument in made.args[:count])
 
 
 def loop_variables(tree: Node) -> Iterator[str]:
@@ -71,6 +102,9 @@ def expanded(node: Node) -> Node:
     """
     made = node.call_expr
     result, body = ident(_RESULT), made.args[-1]
+    if made.function == SORT_BY:
+        keys = loop(ident(_INPUT), variables_of(node), _RESULT, mapping(result, body))
+        return bind(_INPUT, made.target, call(SORTED_BY, ident(_INPUT), keys))
     parts: tuple[Node, Node, Node, Node]
     match made.function:
         case "all":
@@ -85,6 +119,11 @@ def expanded(node: Node) -> Node:
         case name:
             parts = _collecting(name, made, result, body)
     return loop(made.target, variables_of(node), _RESULT, parts)
+
+
+def mapping(result: Node, body: Node) -> tuple[Node, Node, Node, Node]:
+    """The parts of a loop that makes a list of what it makes of each item."""
+    return _list(), truth(True), call("_+_", result, _list(body)), result
 
 
 def _collecting(name: str, made: Any, result: Node, body: Node) -> tuple[Node, Node, Node, Node]:

@@ -114,7 +114,7 @@ class Compiling:
             CompileError: it does not compile.
         """
         found = self._found(source, at, optional_old=optional_old)
-        checked = checked_as(found.env, source, found.variant, found.syntax)
+        checked = checked_as(found.env, source, found.variant, found.syntax, reserved=True)
         return replace(checked, uses=found.uses)
 
     def estimate(self, source: str, at: int, size: Sized, *, optional_old: bool) -> Estimated:

@@ -11,7 +11,7 @@ are evaluated when they are asked for).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -22,6 +22,7 @@ from kubetrio.cel.authorizing import Ask, asking
 from kubetrio.cel.engine import engine, extensions
 from kubetrio.cel.expressions import Checked
 from kubetrio.cel.functions import implementations
+from kubetrio.cel.guarding import guarded
 from kubetrio.cel.messages import base_pool
 from kubetrio.cel.rewriting import MEMBERS, variable_name
 from kubetrio.cel.syntax import Node, bind, children, kind_of, parsed
@@ -116,6 +117,15 @@ class Program:
         self._tree = checked.tree
         self._variables = [one for one in variables if one[0] in needed]
         self._program = _program(checked.tree, self._variables)
+        self._checked = checked
+        self._guarded: Program | None = None
+
+    def guarded(self) -> Program:
+        """The same over values of which some are not what their schema says."""
+        if self._guarded is None:
+            tree = guarded(self._checked.tree)
+            self._guarded = Program(replace(self._checked, tree=tree), self._variables)
+        return self._guarded
 
     def evaluate(self, inputs: Inputs) -> Outcome:
         """Evaluate; never raises for what an expression does."""

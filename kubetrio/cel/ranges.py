@@ -23,7 +23,7 @@ def times(one: int, two: int) -> int:
 
 def scaled(number: int, factor: float) -> int:
     """A number times a factor, rounded up; `MOST` where it would be more."""
-    if number and float(number) > MOST / factor:
+    if number and factor and float(number) > MOST / factor:
         return MOST
     return min(ceil(float(number) * factor), MOST)
 

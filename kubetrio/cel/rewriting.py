@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubetrio.cel.checking import type_text
+from kubetrio.cel.escaping import without_escape
 from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE, TOO_LARGE
 from kubetrio.cel.macros import expanded, is_loop, variables_of
 from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, number, path_of, text, truth
@@ -44,10 +45,12 @@ class _Rewriter:
     Args:
         types: types of nodes by id, from the checker.
         used: receives names of variables.
+        reserved: whether members that are called like words of the language may be escaped.
     """
 
     types: Mapping[int, Any]
     used: set[str]
+    reserved: bool = False
     held: int = 0
     chained: set[int] = field(default_factory=set)
 
@@ -62,10 +65,13 @@ class _Rewriter:
         if path and path.partition(".")[0] not in bound and self._variable(node, path):
             return
         kind = kind_of(node)
+        if self.reserved and kind == "select_expr":
+            self._unescape(node.select_expr)
         if is_loop(node):
             self.rewrite(node.call_expr.target, bound)
-            for arg in node.call_expr.args[2:]:
-                self.rewrite(arg, bound | set(variables_of(node)))
+            variables = variables_of(node)
+            for arg in node.call_expr.args[len(variables) :]:
+                self.rewrite(arg, bound | set(variables))
             node.CopyFrom(expanded(node))
             return
         if kind == "comprehension_expr":
@@ -85,6 +91,14 @@ class _Rewriter:
                 _as_map(node.struct_expr)
             case "call_expr":
                 self._call(node, of_message=of_message, optional=optional_call)
+
+    def _unescape(self, select: Any) -> None:
+        """Have ``a.__for__`` ask for ``for``, as values have it, unless ``a`` is a map."""
+        plain = without_escape(select.field)
+        if plain != select.field:
+            found = self.types.get(select.operand.id)
+            if found is None or found.WhichOneof("type_kind") != "map_type":
+                select.field = plain
 
     def _variable(self, node: Node, path: str) -> bool:
         if path in MEMBERS:
@@ -231,13 +245,16 @@ def variable_name(name: str) -> str:
     return f"@variable {name}"
 
 
-def rewritten(tree: Node, types: Mapping[int, Any]) -> tuple[Node, frozenset[str]]:
+def rewritten(
+    tree: Node, types: Mapping[int, Any], *, reserved: bool = False
+) -> tuple[Node, frozenset[str]]:
     """The tree that runs, and the variables it asks for.
 
     Args:
         tree: an expression as it was parsed; changed.
         types: types of its nodes by id, as it was checked.
+        reserved: whether members that are called like words of the language may be escaped.
     """
     used: set[str] = set()
-    _Rewriter(types, used).rewrite(tree)
+    _Rewriter(types, used, reserved).rewrite(tree)
     return tree, frozenset(used)

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubetrio.cel.escaping import escaped
+from kubetrio.cel.escaping import escaped, is_reserved
 from kubetrio.cel.sizes import most_below, size_of
 
 Schema = Mapping[str, Any]
@@ -143,6 +143,8 @@ class SchemaTypes:
             kind = self._type(inner, below, around.below(schema, inner, None))
             if kind and (field := escaped(member)):
                 fields[field] = kind
+                if is_reserved(member):
+                    fields[member] = kind
         return name
 
 

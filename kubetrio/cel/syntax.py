@@ -263,20 +263,20 @@ def number(value: int) -> Node:
 
 
 def loop(
-    over: Node, variables: tuple[str, str], accumulator: str, parts: tuple[Node, Node, Node, Node]
+    over: Node, variables: tuple[str, ...], accumulator: str, parts: tuple[Node, Node, Node, Node]
 ) -> Node:
-    """A loop with two variables.
+    """A loop with one or two variables.
 
     Args:
         over: a map or list.
-        variables: names of key and value, or index and item.
+        variables: names of key and value, or index and item; or of the item alone.
         accumulator: name of what is carried from turn to turn.
         parts: what that is at first, whether to go on, what it is next, what comes out.
     """
     node = _classes()["Expr"]()
     made = node.comprehension_expr
     made.iter_range.CopyFrom(over)
-    made.iter_var, made.iter_var2 = variables
+    made.iter_var, made.iter_var2 = (*variables, "")[:2]
     made.accu_var = accumulator
     for name, part in zip(
         ("accu_init", "loop_condition", "loop_step", "result"), parts, strict=True

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubetrio.cel.engine import engine
-from kubetrio.cel.escaping import escaped
+from kubetrio.cel.escaping import escaped, is_reserved
 from kubetrio.cel.expressions import (
     Checked,
     CompileError,
@@ -80,6 +80,8 @@ class ObjectTypes:
             inner = self.kind_of(inner_schema)
             if inner and (field := escaped(member)):
                 fields[field] = inner
+                if is_reserved(member):
+                    fields[member] = inner
         return name
 
 

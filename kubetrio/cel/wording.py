@@ -17,6 +17,7 @@ _suffix = re.compile(r" \[[A-Z_]+\]$")
 _entry = re.compile(r"^ERROR: <input>:(\d+):(\d+): (.*)$")
 _undeclared = re.compile(r"undeclared reference to '([^']*)'")
 _applied = re.compile(r" applied to '.*'$")
+_no_overload = re.compile(r"found no matching overload for '([^']*)' applied to '\((.*)\)'$")
 _times = re.compile(r"google\.protobuf\.(Duration|Timestamp)")
 _struct = re.compile(r"(undefined field '[^']*') not found in struct '[^']*'")
 
@@ -95,15 +96,19 @@ def problems(message: str, source: str, parsed: Any = None) -> list[Problem]:
 
 
 def _with_short_names(found: re.Match[str]) -> str:
-    return _times.sub(lambda name: name[1].lower(), found[0])
+    return _times.sub(lambda name: name[1].lower(), found[0]).replace("null_type", "null")
 
 
 def _translated(problem: Problem, parsed: Any) -> Problem:
     """Name the first part of an undeclared ``a.b.c``, as cel-go does, and point to it."""
-    undeclared = _undeclared.match(problem.text)
-    if not undeclared or parsed is None or "." not in undeclared[1]:
+    if parsed is None:
         return problem
     positions = parsed.source_info.positions
+    if found := _no_overload.match(problem.text):
+        return _of_a_method(problem, found, parsed)
+    undeclared = _undeclared.match(problem.text)
+    if not undeclared or "." not in undeclared[1]:
+        return problem
     for node in walk(parsed.expr):
         if path_of(node) == undeclared[1] and positions.get(node.id) == problem.offset:
             root = node
@@ -114,6 +119,31 @@ def _translated(problem: Problem, parsed: Any) -> Problem:
                 positions[root.id], f"undeclared reference to '{name}' (in container '')"
             )
     return problem
+
+
+def _of_a_method(problem: Problem, found: re.Match[str], parsed: Any) -> Problem:
+    """Set what a method is called on apart from its arguments, as cel-go does."""
+    for node in walk(parsed.expr):
+        made = node.call_expr
+        if (
+            made.function == found[1]
+            and made.HasField("target")
+            and parsed.source_info.positions.get(node.id) == problem.offset
+        ):
+            first, _, rest = _first_type(found[2])
+            text = f"found no matching overload for '{found[1]}' applied to '{first}.({rest})'"
+            return Problem(problem.offset, text)
+    return problem
+
+
+def _first_type(types: str) -> tuple[str, str, str]:
+    """The first of several types, and the rest."""
+    depth = 0
+    for at, char in enumerate(types):
+        depth += (char == "(") - (char == ")")
+        if char == "," and not depth:
+            return types[:at], ",", types[at + 1 :].lstrip()
+    return types, "", ""
 
 
 def listing(found: Iterable[Problem], source: str) -> str:

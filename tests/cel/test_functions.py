@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kubetrio.cel.authorizing import Answer, Question, authorizer, resource_check
 from kubetrio.cel.declarations import LIBRARY
 from kubetrio.cel.engine import available
-from kubetrio.cel.expressions import admission_scope, check
+from kubetrio.cel.expressions import CompileError, admission_scope, check
 from kubetrio.cel.functions import FORMATS, RENAMED, rows
 from kubetrio.cel.programs import Inputs, Outcome, Program
 
@@ -135,6 +136,15 @@ def test_holds(source: str) -> None:
         ("semver('1.2').major() == 1", "invalid semver version: 1.2"),
         ("'a'.find('(') == ''", "Illegal regex: error parsing regexp: missing closing ): `(`"),
         ("[].min() == 1", "min called on empty list"),
+        ("[1].slice(0, 2) == []", "cannot slice(0, 2), list is length 1"),
+        ("[1].slice(-1, 2) == []", "cannot slice(-1, 2), negative indexes not supported"),
+        (
+            "[1].slice(1, 0) == []",
+            "cannot slice(1, 0), start index must be less than or equal to end index",
+        ),
+        ("[[1]].flatten(-1) == []", "level must be non-negative"),
+        ("[dyn({})].sortBy(x, x) == []", "list elements must be comparable"),
+        ("[dyn(1), dyn('a')].sortBy(x, x) == []", "list elements must have the same type"),
         ("[object].max() == object", "no such overload: max(list)"),
         ("[dyn(1), dyn(2.5)].sum() == 3", "no such overload"),
         ("[dyn('a')].sum() == 'a'", "no such overload: sum(list)"),
@@ -202,3 +212,47 @@ def test_without_an_authorizer() -> None:
     source = "authorizer.group('').resource('pods').check('get').allowed()"
     outcome = evaluated(source, authorizer=authorizer())
     assert outcome == Outcome(error="no authorizer is available")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "lists.range(3) == [0, 1, 2] && lists.range(-1) == []",
+        "[1, 2, 3].slice(1, 3) == [2, 3] && [1].slice(1, 1) == []",
+        "[[1], [2, 3]].flatten() == [1, 2, 3]",
+        "[[[1]], [[2], [3]]].flatten(2) == [1, 2, 3]",
+        "[[1], [2]].flatten(0) == [[1], [2]]",
+        "[3, 1, 2].sort() == [1, 2, 3] && ['b', 'a'].sort() == ['a', 'b']",
+        "[duration('2s'), duration('1s')].sort()[0] == duration('1s')",
+        "[3, 1, 2].reverse() == [2, 1, 3] && [].reverse() == []",
+        "[1, 2, 1, 3, 2].distinct() == [1, 2, 3]",
+        "[dyn(1), dyn(true), dyn('1'), dyn(b'1'), dyn(1.0)].distinct().size() == 4",
+        "[{'a': 1}, {'a': 1}, {'a': 2}].distinct().size() == 2",
+        "[-3, 1, 2].sortBy(x, x * x) == [1, 2, -3]",
+        "['ccc', 'a', 'bb'].sortBy(x, x.size()) == ['a', 'bb', 'ccc']",
+        "[{'n': 'b'}, {'n': 'a'}].sortBy(x, x.n).map(x, x.n) == ['a', 'b']",
+        "[[2, 1], [4, 3]].map(x, x.sortBy(y, y)) == [[1, 2], [3, 4]]",
+    ],
+)
+def test_lists(source: str) -> None:
+    """The lists library of cel-go, version 3."""
+    assert evaluated(source) == Outcome(True)
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("[1].flatten()", "found no matching overload for 'flatten' applied to 'list(int).()'"),
+        (
+            "[{'a': 1}].sort()",
+            "found no matching overload for 'sort' applied to 'list(map(string, int)).()'",
+        ),
+        ("'a'.reverse()", "found no matching overload for 'reverse' applied to 'string.()'"),
+        ("[1].sortBy(1, 2)", "argument is not an identifier"),
+        ("[1].all(1, x, true)", "argument must be a simple name"),
+        ("[1].all(x, x, true)", "duplicate variable name: x"),
+    ],
+)
+def test_lists_that_do_not_compile(source: str, problem: str) -> None:
+    with pytest.raises(CompileError, match=re.escape(problem)):
+        evaluated(source)

@@ -269,8 +269,9 @@ class _Walk:
         from kubetrio.cel.programs import Inputs
 
         self._effort.spend(steps_of(value) + steps_of(before))  # they are turned into the engine's
-        shown = value if place.converts is None else place.converts(value)
-        was = before if before is None or place.converts is None else place.converts(before)
+        wrong: list[str] = []
+        shown = value if place.converts is None else place.converts(value, wrong)
+        was = before if before is None or place.converts is None else place.converts(before, wrong)
         inputs = Inputs({"self": shown, "oldSelf": was})
         kind = place.schema.get("type") or type_name(value)
         for rule in place.rules:
@@ -285,7 +286,7 @@ class _Walk:
                 self._out.append(invalid(path or NOWHERE, kind, _NO_BUDGET))
                 raise Exhausted
             self._effort.spend(RULE_STEPS * rule.weight)
-            outcome = rule.program.evaluate(inputs)
+            outcome = (rule.program.guarded() if wrong else rule.program).evaluate(inputs)
             if outcome.error:
                 self._failed(rule, outcome, path or NOWHERE, kind)
             elif outcome.value is not True:

@@ -15,9 +15,12 @@ from datetime import datetime
 from typing import Any
 
 from kubetrio.kinds.apiextensions.valueformats import span
+from kubetrio.machinery.gonumbers import is_int64
 
 Json = dict[str, Any]
-Convert = Callable[[Any], Any]
+Wrong = list[str]
+"""Receives what is wrong with values that cannot be what their schema says."""
+Convert = Callable[[Any, Wrong], Any]
 
 _META = ("apiVersion", "kind", "metadata")
 _moment = re.compile(
@@ -34,13 +37,11 @@ def converter(schema: Mapping[str, Any], *, whole: bool = False) -> Convert | No
         schema: a structural schema, or a part of one.
         whole: whether it is that of a resource.
     """
-    from kubetrio.cel.escaping import escaped
-
     kind = schema.get("type") or ""
     if schema.get("x-kubernetes-int-or-string"):
         return _whole_or_text
     if kind in ("number", "integer"):
-        return float if kind == "number" else int
+        return _number if kind == "number" else _integer
     if kind == "string":
         return _text(schema.get("format") or "")
     items, others = schema.get("items"), schema.get("additionalProperties")
@@ -50,16 +51,24 @@ def converter(schema: Mapping[str, Any], *, whole: bool = False) -> Convert | No
     if isinstance(others, Mapping):
         inner = _part(others)
         return None if inner is None else _values(inner)
-    properties = schema.get("properties") or {}
+    return _object(schema, whole=whole)
+
+
+def _object(schema: Mapping[str, Any], *, whole: bool) -> Convert | None:
+    from kubetrio.cel.escaping import escaped, is_reserved
+
     members: dict[str, tuple[str, Convert | None]] = {}
     # Undeclared members are not seen; where they are pruned, there are none.
     hides = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-    for name, part in properties.items():
-        inner, field = _part(part), escaped(name)
+    nullable = False
+    for name, part in (schema.get("properties") or {}).items():
+        inner = _part(part)
+        field = name if is_reserved(name) else escaped(name)
+        nullable = nullable or bool(part.get("nullable"))
         if hides or inner is not None or field != name:
             members[name] = (field, inner)
     if not hides:
-        return _members(members) if members else None
+        return _members(members) if members or nullable else None
     if whole:
         members.update((name, (name, None)) for name in _META if name not in members)
     return _members(members, hides=True)
@@ -69,37 +78,58 @@ def _part(schema: Mapping[str, Any]) -> Convert | None:
     return converter(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
 
 
-def _whole_or_text(value: Any) -> Any:
-    return float(value) if isinstance(value, float) else value
+def _number(value: Any, _: Wrong) -> Any:
+    return float(value)
+
+
+def _integer(value: Any, wrong: Wrong) -> Any:
+    if type(value) is not int or not is_int64(value):
+        return _unusable("invalid data, expected int, got float64", wrong)
+    return value
+
+
+def _whole_or_text(value: Any, wrong: Wrong) -> Any:
+    if type(value) is not str and (type(value) is not int or not is_int64(value)):
+        what = "invalid data, expected XIntOrString value to be either a string or integer"
+        return _unusable(what, wrong)
+    return value
+
+
+def _unusable(what: str, wrong: Wrong) -> Any:
+    from kubetrio.cel.declarations import UNUSABLE
+    from kubetrio.cel.messages import opaque
+
+    wrong.append(what)
+    return opaque(UNUSABLE, what)
 
 
 def _each(inner: Convert) -> Convert:
-    def convert(value: Any) -> Any:
+    def convert(value: Any, wrong: Wrong) -> Any:
         if type(value) is not list:
             return value
-        return [item if item is None else inner(item) for item in value]
+        return [item if item is None else inner(item, wrong) for item in value]
 
     return convert
 
 
 def _values(inner: Convert) -> Convert:
-    def convert(value: Any) -> Any:
+    def convert(value: Any, wrong: Wrong) -> Any:
         if type(value) is not dict:
             return value
-        return {key: item if item is None else inner(item) for key, item in value.items()}
+        return {key: item if item is None else inner(item, wrong) for key, item in value.items()}
 
     return convert
 
 
 def _members(members: Mapping[str, tuple[str, Convert | None]], *, hides: bool = False) -> Convert:
-    def convert(value: Any) -> Any:
+    def convert(value: Any, wrong: Wrong) -> Any:
         if type(value) is not dict:
             return value
         made: Json = {}
         for key, item in value.items():
             field, inner = members.get(key, ("" if hides else key, None))
-            if field:
-                made[field] = item if inner is None or item is None else inner(item)
+            if field and item is not None:  # a member that is null is as good as absent
+                made[field] = item if inner is None else inner(item, wrong)
         return made
 
     return convert
@@ -117,7 +147,7 @@ def _text(format_: str) -> Convert | None:
     read, name = _READS[format_]
     make: Callable[..., Any] = getattr(messages, name)
 
-    def convert(value: Any) -> Any:
+    def convert(value: Any, _: Wrong) -> Any:
         # What cannot be read was stored before the schema asked for it: as in kube-apiserver, only
         # a rule that looks at it fails, as a text is nothing that it can calculate with.
         if type(value) is not str:

@@ -411,4 +411,6 @@ def as_go_numbers(value: Any) -> None:
         if kind in _CONTAINERS:
             as_go_numbers(item)
         elif kind in _FRACTIONS or (kind is int and not is_int64(item)):
-            value[key] = double(item)
+            number = double(item)
+            # A whole number that was written as a fraction is one, until it is stored.
+            value[key] = number if type(number) is Float else Float(str(number))

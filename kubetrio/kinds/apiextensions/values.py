@@ -162,7 +162,14 @@ def keys_of(keys: Sequence[str], item: Any) -> tuple[Any, ...] | None:
     if type(item) is not dict:
         return None
     found = (item.get(name, _MISSING) for name in keys)
-    return tuple(canonical(one) if type(one) in (dict, list) else one for one in found)
+    return tuple(_key(one) for one in found)
+
+
+def _key(value: Any) -> Any:
+    if type(value) in _CONTAINERS:
+        return canonical(value)
+    # 1.0 is another key than 1, as it is another value to Go, until it is stored.
+    return ("float64", value) if type(value) in FRACTIONS else value
 
 
 def by_keys(keys: Sequence[str], items: list[Any]) -> dict[Any, Any]:

@@ -19,6 +19,7 @@ from kubetrio.kinds.apiextensions.valueformats import span
 from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.machinery.status import ApiError, Cause
 from kubetrio.server import open_server
+from kubetrio.wire.gojson import Float
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
 
@@ -196,10 +197,73 @@ def test_any_bytes(value: bytes) -> None:
     assert about(schema, {"b": b64encode(value).decode()}) == []
 
 
-def test_nothing_in_place_of_a_moment() -> None:
-    """A null is a null, and what is missing is missing."""
+def test_members_that_are_null_are_not_there() -> None:
+    """To rules, a null in an object with members is nothing; in a list or map it is a null."""
     value = {"until": None, "n": 1}
-    assert ruled("self.until == null && !has(self.at) && self.n == 1", value) == []
+    assert ruled("!has(self.until) && !has(self.at) && self.n == 1", value) == []
+    assert ruled("self.?until == optional.none()", value) == []
+    [told] = ruled("self.until == null", value)
+    assert "no such key: until" in told
+    within: Object = {
+        "type": "object",
+        "properties": {
+            "m": {"type": "object", "additionalProperties": {"type": "integer", "nullable": True}},
+            "n": {"type": "integer", "nullable": True},
+        },
+        "x-kubernetes-validations": [{"rule": "has(self.m.a) && !has(self.n)"}],
+    }
+    assert about(within, {"m": {"a": None}, "n": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "fails"),
+    [
+        ("self.n > 0", True),
+        ("self.n == 1", True),
+        ("self.n != 1", True),
+        ("has(self.n)", True),
+        ("self.n in [1]", True),
+        ("self.l.all(x, x > 0)", True),
+        ("self.m == 2 || self.n > 3", True),
+        ("self.m == 1 || self.n > 3", False),
+        ("self.m == 1 && self.l.size() == 2", False),
+    ],
+)
+def test_fractions_in_place_of_whole_numbers(rule: str, *, fails: bool) -> None:
+    """They are whole to the schema and none to rules; an expression that looks at one fails."""
+    whole = {"type": "integer"}
+    schema = {
+        "type": "object",
+        "properties": {"n": whole, "m": whole, "l": {"type": "array", "items": whole}},
+        "x-kubernetes-validations": [{"rule": rule}],
+    }
+    found = about(schema, {"n": Float("1.0"), "m": 1, "l": [1, Float("2e0")]})
+    told = f"invalid data, expected int, got float64 evaluating rule: {rule}"
+    assert [one.endswith(told) for one in found] == [True] * fails
+    if fails:
+        either = {"type": "object", "properties": {"x": {"x-kubernetes-int-or-string": True}}}
+        either["x-kubernetes-validations"] = [{"rule": "self.x == 1"}]
+        [told] = about(either, {"x": Float("1.0")})
+        assert "expected XIntOrString value to be either a string or integer" in told
+
+
+@pytest.mark.parametrize("word", ["namespace", "package", "import", "for", "if", "as", "const"])
+def test_members_called_like_words_of_the_language(word: str) -> None:
+    """They go by their names and by escaped ones, wherever they are; keys of maps by their own."""
+    here = {"type": "object", "properties": {word: {"type": "integer"}}}
+    listed = {"type": "array", "items": {"type": "array", "items": here}}
+    keyed = {"type": "object", "additionalProperties": {"type": "integer"}}
+    rules = [
+        f"self.{word} == 1 && self.__{word}__ == 1 && has(self.{word}) && has(self.__{word}__)",
+        f"self.?{word}.orValue(2) == 1 && self.l.all(x, x.all(y, y.{word} == y.__{word}__))",
+        f"self.m.{word} == 3 && !has(self.m.__{word}__)",
+    ]
+    schema = {
+        "type": "object",
+        "properties": {word: {"type": "integer"}, "l": listed, "m": keyed},
+        "x-kubernetes-validations": [{"rule": rule} for rule in rules],
+    }
+    assert about(schema, {word: 1, "l": [[{word: 5}]], "m": {word: 3}}) == []
 
 
 def test_transition_rules() -> None:
