@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from kubetrio.api.request import Request, truthy
-from kubetrio.machinery import fielderrors, fields, gonumbers, labels
+from kubetrio.machinery import fields, gonumbers, labels
 from kubetrio.machinery.names import GroupKind
+from kubetrio.machinery.objectmeta import MANAGER_BYTES, validate_field_manager
 from kubetrio.machinery.remember import counted
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.resources.listing import ListOptions, plain_revision
@@ -28,7 +29,6 @@ from kubetrio.schema.kind import Kind
 from kubetrio.wire.negotiate import APPLIES
 
 LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
-MANAGER_BYTES = 128
 REMEMBERED_BYTES = 256  # of a user agent whose name is remembered
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 
@@ -274,7 +274,7 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
             annotations=request.annotations,
             body_annotations=request.body_annotations,
         )
-    causes += _manager_causes(manager)
+    causes += validate_field_manager(manager, "fieldManager")
     dry = request.query_list("dryRun")
     causes += dry_run_causes(dry)
     validation = query.get("fieldValidation", "")
@@ -299,22 +299,6 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
         annotations=request.annotations,
         body_annotations=request.body_annotations,
     )
-
-
-def _manager_causes(manager: str) -> list[Cause]:
-    """What is wrong with the name of a field manager; lengths and positions are in bytes."""
-    causes = []
-    if len(manager.encode("utf-8", "surrogatepass")) > MANAGER_BYTES:
-        text = f"Too long: may not be more than {MANAGER_BYTES} bytes"
-        causes.append(Cause("FieldValueTooLong", text, "fieldManager"))
-    if not manager.isprintable():
-        position = 0
-        for char in manager:
-            if not char.isprintable():
-                detail = f"invalid character U+{ord(char):04X} (at position {position})"
-                causes.append(fielderrors.invalid("fieldManager", manager, detail))
-            position += len(char.encode("utf-8", "surrogatepass"))
-    return causes
 
 
 def patch_options(request: Request) -> WriteOptions:

@@ -2,7 +2,6 @@
 
 Paths, reasons, messages and their order are API.  Source: "Metadata" in the Kubernetes API
 conventions, "Owners and Dependents", "Finalizers" and "Object Names and IDs" in the documentation.
-``managedFields`` are checked elsewhere.
 """
 
 from __future__ import annotations
@@ -31,6 +30,10 @@ GENERATE_NAME_BASE_MAX = 58
 """Bytes of ``generateName`` that are used."""
 ANNOTATIONS_MAX = 256 * 1024
 """Bytes of all annotation keys and values together."""
+MANAGER_BYTES = 128
+"""Bytes of the name of a field manager."""
+SUBRESOURCE_BYTES = 256
+"""Bytes of the subresource that an entry of ``managedFields`` names."""
 IMMUTABLE = "field is immutable"
 """The detail of every change to a field that never changes."""
 
@@ -39,6 +42,7 @@ FOREGROUND = "foregroundDeletion"
 STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
 _OWNER_MEMBERS = ("apiVersion", "kind", "name", "uid")
 _OWNER_FLAGS = ("controller", "blockOwnerDeletion")
+_OPERATIONS = ("Apply", "Update")
 _IMMUTABLE_TEXTS = ("name", "namespace", "uid")
 _IMMUTABLE_TIMES = ("creationTimestamp", "deletionTimestamp")
 
@@ -182,6 +186,48 @@ def validate_finalizers(finalizers: Sequence[str], path: str) -> list[Cause]:
     return causes
 
 
+def validate_field_manager(manager: str, path: str) -> list[Cause]:
+    """Check the name of a field manager; lengths and positions are in bytes.
+
+    Args:
+        manager: the name.
+        path: path of the member, or name of the option.
+    """
+    causes = []
+    if byte_length(manager) > MANAGER_BYTES:
+        causes.append(too_long(path, MANAGER_BYTES))
+    if not manager.isprintable():
+        position = 0
+        for char in manager:
+            if not char.isprintable():
+                detail = f"invalid character U+{ord(char):04X} (at position {position})"
+                causes.append(invalid(path, manager, detail))
+            position += byte_length(char)
+    return causes
+
+
+def validate_managed_fields(entries: Iterable[Meta], path: str) -> list[Cause]:
+    """Check entries of ``managedFields``.
+
+    Args:
+        entries: the list.
+        path: path of the list.
+    """
+    causes: list[Cause] = []
+    for index, entry in enumerate(entries):
+        where, operation = f"{path}[{index}]", entry.get("operation") or ""
+        if operation not in _OPERATIONS:
+            detail = "must be `Apply` or `Update`"
+            causes.append(invalid(f"{where}.operation", operation, detail))
+        form = entry.get("fieldsType") or ""
+        if form not in ("", "FieldsV1"):
+            causes.append(invalid(f"{where}.fieldsType", form, "must be `FieldsV1`"))
+        causes += validate_field_manager(entry.get("manager") or "", f"{where}.manager")
+        if byte_length(entry.get("subresource") or "") > SUBRESOURCE_BYTES:
+            causes.append(too_long(f"{where}.subresource", SUBRESOURCE_BYTES))
+    return causes
+
+
 def _validate_unqualified_finalizers(finalizers: Iterable[str], path: str) -> list[Cause]:
     detail = "name is neither a standard finalizer name nor is it fully qualified"
     return [
@@ -226,8 +272,10 @@ def validate_object_meta(
         causes += validate_owner_references(owners, f"{path}.ownerReferences")
     if finalizers := meta.get("finalizers"):
         causes += validate_finalizers(finalizers, f"{path}.finalizers")
-        if standard_finalizers:
-            causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
+    if entries := meta.get("managedFields"):
+        causes += validate_managed_fields(entries, f"{path}.managedFields")
+    if finalizers and standard_finalizers:
+        causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
     return causes
 
 
@@ -297,9 +345,13 @@ def validate_object_meta_update(
     causes += validate_annotations(new.get("annotations") or {}, f"{path}.annotations")
     causes += validate_owner_references(new.get("ownerReferences") or (), f"{path}.ownerReferences")
     causes += validate_finalizers(finalizers, f"{path}.finalizers")
+    causes += validate_managed_fields(new.get("managedFields") or (), f"{path}.managedFields")
     if standard_finalizers:
         causes += _validate_unqualified_finalizers(finalizers, f"{path}.finalizers")
     return causes
+
+
+_CHECKED_TWICE = ("labels", "annotations", "ownerReferences", "managedFields")
 
 
 def repeated(
@@ -324,7 +376,7 @@ def repeated(
         names: what is wrong with the names by the rule for every kind, and by the kind's own.
         path: path of the member.
     """
-    both = tuple(f"{path}.{name}" for name in ("labels", "annotations", "ownerReferences"))
+    both = tuple(f"{path}.{name}" for name in _CHECKED_TWICE)
     of_object: list[Cause] = []
     of_change: list[Cause] = []
     of_kind: list[Cause] = []
