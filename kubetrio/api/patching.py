@@ -182,7 +182,7 @@ def _read_again(doc: Any, resource: Kind) -> tuple[Object, list[str]]:
         ValueError: it is no object of the kind.
     """
     gvk = resource.group_version_kind
-    if type(doc) is dict and resource.builtin and not doc.get("apiVersion"):
+    if type(doc) is dict and resource.builtin and _is_unversioned(doc):
         # Read as the internal version then, whose members have other names.
         unknown = [f'unknown field "{name}"' for name in sorted(doc) if name not in TYPE_META]
         return {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}, unknown
@@ -194,6 +194,12 @@ def _read_again(doc: Any, resource: Kind) -> tuple[Object, list[str]]:
     if custom is not None:
         bodies.check_type_meta(resource, decoded)
     return decoded.value, decoded.strict
+
+
+def _is_unversioned(doc: Object) -> bool:
+    """Whether a document names no version, and its kind, if it names one, is a text."""
+    kind = doc.get("kind")
+    return doc.get("apiVersion") in (None, "") and (kind is None or isinstance(kind, str))
 
 
 def reason_of(error: ApiError, kind: str) -> str:

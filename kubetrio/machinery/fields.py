@@ -153,5 +153,6 @@ def parse(text: str) -> Selector:
         requirement = _parse_part(part)
         if requirement is None:
             raise ValueError(f"invalid selector: '{text}'; can't understand '{part}'")
-        requirements.append(requirement)
+        if requirement[0] or requirement[2]:  # one about nothing selects everything
+            requirements.append(requirement)
     return Selector(tuple(requirements))

@@ -97,6 +97,15 @@ async def test_unknown_fields_of_a_patch(client: Client, one: Any) -> None:
     assert strict.status == 422
 
 
+@pytest.mark.parametrize(
+    "body", [{"apiVersion": []}, {"apiVersion": 0}, {"apiVersion": "", "kind": []}, {"kind": {}}]
+)
+async def test_a_version_and_a_kind_are_texts(client: Client, one: Any, body: Any) -> None:
+    """What is neither absent nor a text cannot be read; without a version there is no name."""
+    assert (await patch(client, MERGE, body)).status == 422
+    assert (await patch(client, MERGE, {"apiVersion": None})).status == 400
+
+
 async def test_a_patch_of_nothing_is_404(client: Client) -> None:
     """Only apply creates."""
     assert (await patch(client, MERGE, {})).status == 404

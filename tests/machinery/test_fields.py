@@ -108,3 +108,9 @@ def test_the_number_of_requirements_is_bounded() -> None:
     assert len(parse(",,".join(["a=b"] * MOST_REQUIREMENTS)).requirements) == 1000
     with pytest.raises(ValueError, match=r"^invalid field selector: more than 1000 requirements$"):
         parse(",".join(["a=b"] * (MOST_REQUIREMENTS + 1)))
+
+
+@pytest.mark.parametrize("text", ["==", "=", "!=", "==,=", ",=,"])
+def test_a_requirement_about_nothing_is_none(text: str) -> None:
+    assert parse(text).empty
+    assert not parse("=a").empty
