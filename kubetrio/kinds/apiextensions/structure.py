@@ -397,6 +397,16 @@ def readable_metadata(meta: Any) -> Json:
 # --- numbers ---
 
 
+def _float64(number: float) -> Float:
+    """A number as a ``float64``, which it is until it is stored, though it may be whole.
+
+    Raises:
+        ValueError: no float64 holds it.
+    """
+    found = double(number)
+    return found if type(found) is Float else Float(str(found))
+
+
 def as_go_numbers(value: Any) -> None:
     """Have numbers as Go reads and prints them: int64 where that holds them, or float64.
 
@@ -411,6 +421,4 @@ def as_go_numbers(value: Any) -> None:
         if kind in _CONTAINERS:
             as_go_numbers(item)
         elif kind in _FRACTIONS or (kind is int and not is_int64(item)):
-            number = double(item)
-            # A whole number that was written as a fraction is one, until it is stored.
-            value[key] = number if type(number) is Float else Float(str(number))
+            value[key] = _float64(item)

@@ -52,33 +52,44 @@ def number_checks(
             _multiple(value, factor, whole and usable(factor, "MultipleOf", name, out), name, out)
         if least is not None:
             native = usable(least, "Minimum boundary", name, out) and whole
-            bound = int(least) if native else least
-            if value < bound or (above and value == bound):
+            bound, number = _go_int(least) if native else float(least), _as(value, native)
+            if number < bound or (above and number == bound):
                 said = "greater than" if above else "greater than or equal to"
-                _bound(value, said, bound, name, out)
+                _bound(number, said, bound, name, out)
         if most is not None:
             native = usable(most, "Maximum boundary", name, out) and whole
-            bound = int(most) if native else most
-            if value > bound or (below and value == bound):
+            bound, number = _go_int(most) if native else float(most), _as(value, native)
+            if number > bound or (below and number == bound):
                 said = "less than" if below else "less than or equal to"
-                _bound(value, said, bound, name, out)
+                _bound(number, said, bound, name, out)
 
     return check
 
 
+def _go_int(number: Any) -> int:
+    """A float64 as an int64: what is out of range becomes the least one, as on amd64."""
+    whole = int(number)
+    return whole if is_int64(whole) else -(1 << 63)
+
+
+def _as(value: Any, native: bool) -> int | float:
+    """A value as it is compared and told: an int64 with one, else as a float64."""
+    return int(value) if native else float(value)
+
+
 def _bound(value: Any, said: str, bound: Any, name: str, out: Out) -> None:
-    detail = f"{name} in body should be {said} {_number_text(bound)}"
+    detail = f"{name} in body should be {said} {format_value(bound)}"
     out.append(invalid(out.path(name), value, detail))
 
 
 def _multiple(value: Any, factor: Any, native: bool, name: str, out: Out) -> None:
-    used = int(factor) if native else factor
+    used = _go_int(factor) if native else float(factor)
     if used <= 0:
-        detail = f"factor MultipleOf declared for {name} must be positive: {_number_text(used)}"
+        detail = f"factor MultipleOf declared for {name} must be positive: {format_value(used)}"
         out.append(invalid(out.path(name), used, detail))
     elif not _divides(value, used, native):
-        detail = f"{name} in body should be a multiple of {_number_text(used)}"
-        out.append(invalid(out.path(name), value, detail))
+        detail = f"{name} in body should be a multiple of {format_value(used)}"
+        out.append(invalid(out.path(name), _as(value, native), detail))
 
 
 def _divides(value: Any, factor: Any, native: bool) -> bool:
@@ -109,10 +120,3 @@ def _in_range(value: Any, kind: str, form: str) -> bool:
 def _out_of_range(prefix: str, kind: str, form: str, name: str) -> str:
     said = f"with format {form}" if form else "(default format)"
     return f"{prefix} value must be of type {kind} {said} in {name}"
-
-
-def _number_text(value: Any) -> str:
-    """A number as Go's ``%v`` prints it."""
-    if type(value) in FRACTIONS:
-        return format_value(int(value) if is_whole(value) and abs(value) < 1e6 else value)
-    return str(value)

@@ -34,7 +34,7 @@ from kubetrio.machinery.fielderrors import (
 )
 from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.machinery.goregexp.syntax import RegexpError
-from kubetrio.wire.gojson import Float
+from kubetrio.wire.gojson import Float, float_text
 from kubetrio.wire.jsonwire import encode
 
 Json = dict[str, Any]
@@ -504,6 +504,10 @@ def _type_error(wanted: str, given: str, name: str, out: Out) -> None:
     out.append(type_invalid(out.path(name), given, detail))
 
 
+def _shown(item: Any) -> str:
+    return float_text(item) if type(item) in FRACTIONS else encode([item]).decode()[1:-1]
+
+
 class _Enum:
     """The values that are allowed."""
 
@@ -513,9 +517,7 @@ class _Enum:
 
     @cached_property
     def _supported(self) -> str:
-        shown = [
-            item if type(item) is str else encode([item]).decode()[1:-1] for item in self._values
-        ]
+        shown = [item if type(item) is str else _shown(item) for item in self._values]
         return ", ".join(map(quote, shown))
 
     def check(self, value: Any, name: str, out: Out) -> None:
@@ -524,7 +526,7 @@ class _Enum:
         if _hashable(value) not in self._allowed:
             if out.full:  # of what is said of each value, the list may be most of the schema
                 return
-            cause = not_supported(out.path(name), value, ())
+            cause = not_supported(out.path(name), value, (), named=False)
             message = f"{cause.message}: supported values: {self._supported}"
             out.append(replace(cause, message=message))
 

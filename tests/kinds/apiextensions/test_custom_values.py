@@ -246,6 +246,50 @@ def test_causes(spec: Object, value: Any, found: str) -> None:
     assert causes(inside(spec), {"a": value}) == ([found] if found else [])
 
 
+_LARGE = {"type": "number", "maximum": 10**10}
+_FACTOR = {"type": "number", "multipleOf": 10**7}
+
+
+@pytest.mark.parametrize(
+    ("schema", "number", "found"),
+    [
+        (_LARGE, "1e11", "1e+11: a in body should be less than or equal to 1e+10"),
+        (
+            _LARGE,
+            "20000000000",
+            "20000000000: a in body should be less than or equal to 10000000000",
+        ),
+        (
+            {"type": "integer", "maximum": 2 * 10**7},
+            "3e7",
+            "3e+07: a in body should be less than or equal to 2e+07",
+        ),
+        (_FACTOR, "1.5e7", "1.5e+07: a in body should be a multiple of 1e+07"),
+        (_FACTOR, "12345678", "12345678: a in body should be a multiple of 10000000"),
+        (
+            {"type": "number", "minimum": 10**21},
+            "1e20",
+            "1e+20: a in body should be greater than or equal to 1e+21",
+        ),
+    ],
+)
+def test_numbers_are_told_as_they_were_written(schema: Object, number: str, found: str) -> None:
+    """A float64 stays one until it is stored, though it is whole; its bound is one then too."""
+    value = gojson.parse(b'{"a":%b}' % number.encode()).value
+    structure.as_go_numbers(value)
+    assert causes(inside(schema), value) == [f"a: Invalid value: {found}"]
+
+
+def test_a_bound_that_no_int64_holds_is_the_least_one() -> None:
+    """As Go converts it on amd64, where an int64 is compared with it."""
+    assert causes(inside({"type": "number", "minimum": 10**21}), {"a": 5}) == []
+
+
+def test_values_of_an_enumeration_are_told_as_json() -> None:
+    [text] = causes(inside({"type": "number", "enum": [1e10, 1.5]}), {"a": 2})
+    assert text == 'a: Unsupported value: 2: supported values: "10000000000", "1.5"'
+
+
 def test_nearest_alternative_is_told() -> None:
     """Of several that do not fit, the one of which most was good."""
     schema = inside({
