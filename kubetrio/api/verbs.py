@@ -214,7 +214,8 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     chosen = options.write_options(request, "CreateOptions")
     if request.heavy or not resource.builtin:
         chosen = _working(api, request, chosen)
-    chosen = for_client(api, request, chosen)
+    if resource.stored.rules.rights is not None:  # for all others the verb says everything
+        chosen = for_client(api, request, chosen)
     target = _target(request, resource)
     written = await api.operations.create(target, request.body, chosen)
     return await _written(api, request, resource, encoder, written)
