@@ -82,12 +82,19 @@ class Literal:
     value: str | float | bool
 
 
-Node = Member | Slice | Everything | Descend | Union | Filter | Literal
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """A word that stands for nothing: it parses, and cannot be followed."""
+
+    name: str
+
+
+Node = Member | Slice | Everything | Descend | Union | Filter | Literal | Identifier
 Path = tuple[Node, ...]
 
 _MEMBER = re.compile(r"(?:\\.|[^\s.,\[\]$@{}\\])*", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[\d.]+")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w[^\s.,\[\]$@{}]*")
 _QUOTED = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""")
 _KEY = re.compile(r"'([^']*)'")
 _SLICE = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
@@ -106,6 +113,10 @@ def parse(path: str) -> Path:
     nodes: list[Node] = []
     position = 0
     while position < len(path):
+        if path[position] == "}":  # the template goes on with text, up to the next brace
+            opened = path.find("{", position)
+            position = len(path) if opened < 0 else opened + 1
+            continue
         position, more = _step(path, position)
         nodes.extend(more)
     return tuple(nodes)
@@ -132,21 +143,22 @@ def _step(path: str, position: int) -> tuple[int, Path]:
         name = _ESCAPED.sub(r"\1", match.group())
         return match.end(), (Everything() if name == "*" else Member(name),)
     if sign in "\"'":
-        match = _matched(_QUOTED, path, position)
+        match = _matched(_QUOTED, path, position, "unterminated quoted string")
         return match.end(), (Literal(_ESCAPED.sub(r"\1", match.group()[1:-1])),)
     if sign in "+-" or sign.isdigit():
         match = _matched(_NUMBER, path, position)
         return match.end(), (Literal(_number(match.group())),)
     match = _matched(_WORD, path, position)
-    if match.group() not in _WORDS:
-        raise JsonPathError(f"unrecognized identifier {match.group()}")
-    return match.end(), (Literal(_WORDS[match.group()]),)
+    word = match.group()
+    return match.end(), (Literal(_WORDS[word]) if word in _WORDS else Identifier(word),)
 
 
-def _matched(pattern: re.Pattern[str], path: str, position: int) -> re.Match[str]:
+def _matched(pattern: re.Pattern[str], path: str, position: int, why: str = "") -> re.Match[str]:
     match = pattern.match(path, position)
     if match is None:
-        raise JsonPathError(f"unrecognized character in action: {path[position]!r}")
+        sign = path[position]
+        shown = f" '{sign}'" if sign.isprintable() else ""
+        raise JsonPathError(why or f"unrecognized character in action: U+{ord(sign):04X}{shown}")
     return match
 
 
@@ -252,6 +264,8 @@ def _follow(node: Node, values: Sequence[Any]) -> list[Any]:
             return [element for value in values for element in _filtered(node, value)]
         case Literal(constant):
             return [constant] * len(values)
+        case Identifier(name):
+            raise JsonPathError(f"unrecognized identifier {name}")
 
 
 def _sliced(node: Slice, value: Any) -> list[Any]:

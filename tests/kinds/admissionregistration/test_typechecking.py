@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kubetrio.kinds.admissionregistration.typechecking import kinds_to_check, warnings_of
+from kubetrio.machinery.status import ApiError
 from kubetrio.testing.controllers import controlled
 from kubetrio.testing.server import InProcess
 from kubetrio.testing.widgets import widgets
@@ -113,3 +114,40 @@ async def test_kinds_are_those_that_are_named(server: InProcess) -> None:
     assert "example.com/v1, Kind=Widget" in warning["warning"]
     assert "undefined field 'nope'" in warning["warning"]
     assert "size" not in warning["warning"].split("|")[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("spec.validations[0].expression", ""),
+        ("  x y ", ""),
+        (" ", "Required value"),
+        (
+            "{.spec}",
+            (
+                'Invalid value: "{.spec}": invalid JSONPath: unrecognized character in action: '
+                "U+007B '{'"
+            ),
+        ),
+        ("spec.a[x]", 'Invalid value: "spec.a[x]": invalid JSONPath: invalid array index x'),
+    ],
+)
+async def test_a_warning_that_a_client_writes_names_a_path(path: str, why: str) -> None:
+    """It must parse; where it leads is nobody's concern."""
+    async with controlled(NAME) as running:
+        client = running.client
+        kind = client.kind("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy")
+        await client.create(policy("true"))
+        warnings = [{"fieldRef": path, "warning": "w"}]
+        status = {"status": {"typeChecking": {"expressionWarnings": warnings}}}
+        if not why:
+            found = await client.patch(kind, "p", status, subresource="status")
+            assert found["status"]["typeChecking"]["expressionWarnings"] == warnings
+            return
+        with pytest.raises(ApiError) as caught:
+            await client.patch(kind, "p", status, subresource="status")
+        [cause] = caught.value.details["causes"]
+        assert (cause["field"], cause["message"]) == (
+            "status.typeChecking.expressionWarnings[0].fieldRef",
+            why,
+        )

@@ -75,12 +75,33 @@ def test_find(path, found):
 
 
 @pytest.mark.parametrize(
-    "path", [".a[", ".a[b]", ".a[?(@.b", ".a[?(@.b)x", ".a}", ".a b", "....a", ".a[-]", ".a[1.2]"]
+    ("path", "why"),
+    [
+        (".a[", "unterminated array"),
+        (".a[b]", "invalid array index b"),
+        (".a[?(@.b", "unterminated filter"),
+        (".a[?(@.b)x", "unclosed array expect ]"),
+        ("....a", "invalid multiple recursive descent"),
+        (".a[-]", "invalid array index -"),
+        (".a[1.2]", "invalid array index 1.2"),
+        ("{.a", "unrecognized character in action: U+007B '{'"),
+        (".a,.b", "unrecognized character in action: U+002C ','"),
+        (".a'b' 'c", "unterminated quoted string"),
+    ],
 )
-def test_parse_refuses(path):
-    """What is not a path is refused when parsed."""
-    with pytest.raises(jsonpath.JsonPathError):
+def test_parse_refuses(path, why):
+    """What is not a path is refused when parsed, in the words of client-go."""
+    with pytest.raises(jsonpath.JsonPathError) as caught:
         jsonpath.parse(path)
+    assert str(caught.value) == why
+
+
+@pytest.mark.parametrize("path", ["spec.a[0].b", ".a b", "a-b/c", ".a}b", ".a} {.b"])
+def test_words_and_templates_parse(path):
+    """What comes of words that stand for nothing is an error when they are followed."""
+    assert jsonpath.parse(path)
+    if "}" not in path:
+        assert find(path) is None
 
 
 @settings(max_examples=200, deadline=None)

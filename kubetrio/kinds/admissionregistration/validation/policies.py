@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.kinds.common import jsonpath
 from kubetrio.kinds.common.checks import (
     Causes,
     Json,
@@ -329,6 +330,12 @@ def _status(new: Json, _: Json, out: Causes) -> None:
         path = f"status.typeChecking.expressionWarnings[{index}]"
         if not item.get("warning"):
             out.append(required(f"{path}.warning"))
-        if not (item.get("fieldRef") or "").strip():
+        where = (item.get("fieldRef") or "").strip()
+        if not where:
             out.append(required(f"{path}.fieldRef"))
+            continue
+        try:
+            jsonpath.parse(where)
+        except jsonpath.JsonPathError as error:
+            out.append(invalid(f"{path}.fieldRef", where, f"invalid JSONPath: {error}"))
     conditions(status.get("conditions") or (), "status.conditions", out)

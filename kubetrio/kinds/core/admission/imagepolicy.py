@@ -195,8 +195,9 @@ class ImagePolicyWebhook(Base):
             if not self._chosen.default_allow:
                 raise denied(attributes, str(error)) from None
             attributes.annotations[f"{NOTES}failed-open"] = "true"
-            noted = {**annotations, FAILED_OPEN: "true"}
-            pod["metadata"]["annotations"] = dict(sorted(noted.items()))
+            # Plugins behind this one see it; what is stored is another copy.
+            noted = dict(sorted({**annotations, FAILED_OPEN: "true"}.items()))
+            attributes.obj = {**pod, "metadata": {**pod["metadata"], "annotations": noted}}
             return
         for key, text in review.notes.items():
             attributes.annotations[NOTES + key] = text
