@@ -15,11 +15,13 @@ from kubetrio.api.routing import check_name
 from kubetrio.api.verbs import Verb
 from kubetrio.kinds.core.pods import binding, eviction
 from kubetrio.kinds.core.pods.eviction import Guard
+from kubetrio.kinds.core.pods.subresources import BINDING, EVICTION
 from kubetrio.machinery.status import ApiError, bad_request, success
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, revising
+from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.identity import check_identity, told_key
-from kubetrio.resources.writes import DeleteOptions, Target, delete_options
+from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.wellknown import BUDGETS, CORE_PODS
 
@@ -49,11 +51,18 @@ def check_namespace(request: Request) -> None:
     meta["namespace"] = request.info.namespace
 
 
+def _note_owner(request: Request, kind: Kind, chosen: WriteOptions, now: str) -> None:
+    """Note who owns the fields of a body, as of any object that is created."""
+    FieldManager(kind, chosen.field_manager, now, request.info.subresource).created(request.body)
+
+
 async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A pod bound to a node, by its subresource or through ``bindings``."""
     chosen = options.write_options(request, "CreateOptions")
     check_namespace(request)
     name = request.info.name or request.body["metadata"].get("name", "")
+    now = format_time(api.env.now())
+    _note_owner(request, BINDING, chosen, now)
     async with admitted(
         api, request, resource, request.body, name=name, dry_run=chosen.dry_run, said=chosen.said
     ) as body:
@@ -61,7 +70,6 @@ async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
     if not name:
         raise bad_request("Name parameter required.")
     check_name(name)
-    now = format_time(api.env.now())
     pods, namespace = _pods(api), request.info.namespace
 
     def bound(pod: Object) -> Object:
@@ -82,6 +90,7 @@ async def evict(api: Api, request: Request, resource: Kind) -> AnyResponse:
     how = options.write_options(request, "CreateOptions")
     check_namespace(request)
     info = request.info
+    _note_owner(request, EVICTION, how, format_time(api.env.now()))
     async with admitted(
         api, request, resource, request.body, dry_run=how.dry_run, said=how.said
     ) as body:

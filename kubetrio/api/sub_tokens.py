@@ -161,6 +161,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         "apiVersion": TOKEN_REQUEST.api_version,
         "metadata": ordered(META, body["metadata"]),
         "spec": ordered(SPEC, body["spec"]),
+        "status": {"token": "", "expirationTimestamp": None},
     }
     async with admitted(
         api, request, resource, sent, dry_run=chosen.dry_run, said=chosen.said

@@ -62,7 +62,7 @@ async def test_a_member_that_is_not_there_is_told_of() -> None:
         await client.patch(kind, "p", {"spec": spec})
         await running.settled()
         found = await client.get(kind, "p")
-        assert found["status"] == {"observedGeneration": 2}
+        assert found["status"] == {"observedGeneration": 2, "typeChecking": {}}
 
 
 @pytest.mark.parametrize(
