@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Sequence as Rows
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -49,6 +49,7 @@ HANG_S = 300.0  # of the server's time, which runs as fast as it can
 SLOW_S = 5.0  # of real time, for one request
 STUCK_S = 120  # of real time, until the process gives up and says where it is
 REMOTE_NAMESPACE = "fuzz-requests"
+UID_CHARS = 36
 BROAD = frozenset(
     f"admissionregistration.k8s.io/{name}"
     for name in (
@@ -286,6 +287,14 @@ def verdict(reply: Reply) -> str:
     return f"{reply.status} {reason}".strip()
 
 
+def uid(reply: Reply) -> str:
+    """The identity of the object that is answered, or empty."""
+    value = reply.json()
+    meta = value.get("metadata") if isinstance(value, dict) else None
+    found = meta.get("uid") if isinstance(meta, dict) else None
+    return found if isinstance(found, str) and len(found) == UID_CHARS else ""
+
+
 def words(reply: Reply) -> str:
     """The message of a failure."""
     value = reply.json()
@@ -309,6 +318,20 @@ class Both:
         self._theirs = theirs
         self._findings = findings
         self._title = title
+        self._uids: dict[bytes, bytes] = {}
+
+    def _learn(self, ours: Reply, theirs: Reply) -> None:
+        """Remember which identity an object of ours has there."""
+        mine, other = uid(ours), uid(theirs)
+        if mine and other:
+            self._uids[mine.encode()] = other.encode()
+
+    def _with_their_uids(self, step: Step) -> Step:
+        """A request that was made of what we answered, about their objects."""
+        body = step.body
+        for mine, other in self._uids.items() if body else ():
+            body = body.replace(mine, other)
+        return replace(step, body=body)
 
     async def send(self, step: Step) -> Reply:
         """Send a request to each; the answer is that of the first."""
@@ -316,7 +339,8 @@ class Both:
         if ours.status == 500 and self.OWN_500.search(ours.body):
             self._found(f"500: {words(ours)}", step, "")
         if self._theirs is not None:
-            theirs = self._theirs.send(step)
+            theirs = self._theirs.send(self._with_their_uids(step))
+            self._learn(ours, theirs)
             if verdict(ours) != verdict(theirs):
                 key = f"{step.what}: {verdict(theirs)} there, {verdict(ours)} here"
                 self._found(key, step, f"there: {words(theirs)}\nhere:  {words(ours)}")
