@@ -421,8 +421,11 @@ def object_offer(request: Request, resource: Kind) -> negotiate.Offer:
         request: the request.
         resource: the resource.
     """
-    below = resource.subresources.get(request.info.subresource, resource)
-    return negotiate.NO_TABLE if below.verbs == CREATED_ONLY else negotiate.OBJECT
+    below = resource.subresources.get(request.info.subresource)
+    if below is not None and not below.columns:
+        return negotiate.NO_TABLE
+    verbs = resource.verbs if below is None else below.verbs
+    return negotiate.NO_TABLE if verbs == CREATED_ONLY else negotiate.OBJECT
 
 
 def offered(resource: Kind, offer: negotiate.Offer, *, cbor: bool) -> negotiate.Offer:

@@ -15,7 +15,7 @@ import trio
 from kubetrio.api import options, patching
 from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.applying import configuration_of
-from kubetrio.api.encoders import AnyEncoder, accept, encoder_for, offered
+from kubetrio.api.encoders import AnyEncoder, accept, encoder_for, object_offer, offered
 from kubetrio.api.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
@@ -35,7 +35,7 @@ from kubetrio.resources.writes import (
 )
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import jsonwire
-from kubetrio.wire.negotiate import APPLIES, COLLECTION, OBJECT, WATCH, Offer, check_stream
+from kubetrio.wire.negotiate import APPLIES, COLLECTION, WATCH, Offer, check_stream
 
 Object = dict[str, Any]
 Verb = Callable[["Api", Request, Kind], Awaitable[AnyResponse]]
@@ -60,7 +60,7 @@ def _encoder(api: Api, request: Request, resource: Kind, offer: Offer) -> AnyEnc
 async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """One object."""
     info = request.info
-    encoder = _encoder(api, request, resource, OBJECT)
+    encoder = _encoder(api, request, resource, object_offer(request, resource))
     version = request.query.get("resourceVersion", "") if request.query else ""
     check_name(info.name)
     key = resource.key(object_namespace(request, resource), info.name)
@@ -76,7 +76,7 @@ async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
 
 async def get_at(api: Api, request: Request, resource: Kind, revision: int) -> AnyResponse:
     """One object as it was at a revision that history still has."""
-    encoder = _encoder(api, request, resource, OBJECT)
+    encoder = _encoder(api, request, resource, object_offer(request, resource))
     name = request.info.name
     check_name(name)
     key = resource.key(object_namespace(request, resource), name)
@@ -210,7 +210,7 @@ def _followed(verb: Verb) -> Verb:
 @_followed
 async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A new object."""
-    encoder = _encoder(api, request, resource, OBJECT)
+    encoder = _encoder(api, request, resource, object_offer(request, resource))
     chosen = options.write_options(request, "CreateOptions")
     if request.heavy or not resource.builtin:
         chosen = _working(api, request, chosen)
@@ -224,7 +224,7 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
 @_followed
 async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object replaced."""
-    encoder = _encoder(api, request, resource, OBJECT)
+    encoder = _encoder(api, request, resource, object_offer(request, resource))
     chosen = options.write_options(request, "UpdateOptions")
     chosen = for_client(api, request, _working(api, request, chosen))
     info = request.info
@@ -238,7 +238,7 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
 @_followed
 async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object changed in part."""
-    encoder = _encoder(api, request, resource, OBJECT)
+    encoder = _encoder(api, request, resource, object_offer(request, resource))
     chosen = options.patch_options(request)
     target = _target(request, resource)
     chosen = for_client(api, request, _working(api, request, chosen))
@@ -280,7 +280,7 @@ def _who(request: Request, chosen: DeleteOptions, said: Object) -> WriteOptions:
 
 async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object deleted, or on its way."""
-    encoder = _encoder(api, request, resource, OBJECT)
+    encoder = _encoder(api, request, resource, object_offer(request, resource))
     raw = request.body if request.body is not None else options.delete_query(request)
     chosen = delete_options(raw)
     _warn_of_orphans(request, resource, chosen)

@@ -28,6 +28,7 @@ def _subresource(name: str, parent: GroupVersionKind, record: Json, traits: Json
         verbs=frozenset(record["verbs"]),
         older=frozenset(GroupVersionKind(*kind) for kind in older),
         serves=traits.get("subresources", {}).get(name, ""),
+        columns=name not in traits.get("noColumns", ()),
     )
 
 

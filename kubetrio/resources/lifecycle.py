@@ -423,8 +423,13 @@ class Lifecycle:
         self, target: Target, change: Change, options: WriteOptions, *, create_missing: bool
     ) -> Written:
         resource = target.resource
-        allowed = create_missing or resource.strategy.create_on_update
-        if target.subresource or not allowed:
+        allowed = resource.strategy.create_on_update
+        if target.subresource:
+            # As kube-apiserver does: the status of a Service has the strategy of Services for this.
+            allowed = allowed and target.subresource == "status"
+        elif create_missing:
+            allowed = True
+        if not allowed:
             raise not_found(resource.group_resource, target.name)
         new = await change(None)
         meta = new.setdefault("metadata", {})

@@ -46,6 +46,7 @@ class Subresource:
             ``api.subverbs``.
         replicas: of a ``scale``: where the object has what that shows, None for where workloads
             have it.
+        columns: whether it can be asked for as a table.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Subresource:
     older: frozenset[GroupVersionKind] = frozenset()
     serves: str = ""
     replicas: ScalePaths | None = None
+    columns: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -350,3 +350,32 @@ async def test_nobody_owns_the_times_of_a_deletion_that_a_create_names(client: C
     (entry,) = made["metadata"]["managedFields"]
     assert entry["fieldsV1"] == {"f:data": {".": {}, "f:a": {}}}
     assert "deletionTimestamp" not in made["metadata"]
+
+
+TABLE = {"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+
+
+@pytest.mark.parametrize(
+    ("below", "status"),
+    [("", 200), ("/status", 200), ("/ephemeralcontainers", 406), ("/resize", 406)],
+)
+async def test_what_has_no_columns_is_no_table(client: Client, below: str, status: int) -> None:
+    """A write to it is neither; the metadata alone can be asked for."""
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    assert (await client.request("POST", PODS, json=pod)).status == 201
+    path = f"{PODS}/p{below}"
+    assert (await client.request("GET", path, TABLE)).status == status
+    partial = {"accept": TABLE["accept"].replace("Table", "PartialObjectMetadata")}
+    assert (await client.request("GET", path, partial)).status == 200
+
+
+async def test_the_status_of_a_service_that_is_not_there_creates_it(client: Client) -> None:
+    """Services may be created by PUT, and so may they be by their status; other kinds may not."""
+    path = "/api/v1/namespaces/default/services/one/status"
+    body = {**named("one"), "kind": "Service", "spec": {"ports": [{"port": 80}]}}
+    assert (await client.request("PUT", path, json=body)).status == 201
+    assert (await client.request("PUT", path, json=body)).status == 200
+    path = "/apis/apps/v1/namespaces/default/deployments/one/status"
+    body = {**named("one"), "apiVersion": "apps/v1", "kind": "Deployment"}
+    assert (await client.request("PUT", path, json=body)).status == 404
