@@ -329,7 +329,9 @@ class Both:
     def _with_their_uids(self, step: Step) -> Step:
         """A request that was made of what we answered, about their objects."""
         body = step.body
-        for mine, other in self._uids.items() if body else ():
+        if body is None:
+            return step
+        for mine, other in self._uids.items():
             body = body.replace(mine, other)
         return replace(step, body=body)
 

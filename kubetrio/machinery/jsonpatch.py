@@ -360,8 +360,9 @@ def marshalled_merge(doc: Any, patch: Any, result: Any) -> Any:
             elif not isinstance(before, dict):
                 out[name] = _sorted_where(value, lambda _: True)
             elif isinstance(change, dict):
-                out[name] = {}
-                waiting.append((out[name], before, change, value))
+                inner: dict[str, Any] = {}
+                out[name] = inner
+                waiting.append((inner, before, change, value))
             else:
                 out[name] = value
     return whole
