@@ -14,7 +14,7 @@ from typing import Any
 
 from kubetrio.cel import formatting
 from kubetrio.cel.functions import regex_error
-from kubetrio.cel.macros import SORT_BY, is_loop, loop_variables
+from kubetrio.cel.macros import SORT_BY, UNWRAPPING, is_loop, loop_variables, unwrapped_lists
 from kubetrio.cel.syntax import Node, kind_of, walk
 from kubetrio.cel.wording import Problem
 
@@ -105,7 +105,12 @@ def _overloads(checked: Any) -> Iterator[Problem]:
 _WITHIN = frozenset({"indexOf", "lastIndexOf"})
 _OF_ONE_TYPE = _WITHIN | {f"sets.{name}" for name in ("contains", "equivalent", "intersects")}
 """Functions whose parameters have one type in cel-go, and here any."""
-_OF_LISTS = {"flatten": "flatten", "sort": "sort", SORT_BY: "@sortByAssociatedKeys"}
+_OF_LISTS = {
+    "flatten": "flatten",
+    "sort": "sort",
+    SORT_BY: "@sortByAssociatedKeys",
+    **{name: name for name in UNWRAPPING},
+}
 """Functions of lists of some types only, and their names in cel-go."""
 _LOOKED_AT = _OF_ONE_TYPE | _OF_LISTS.keys()
 _COMPARABLE = frozenset(
@@ -121,6 +126,9 @@ def _of_a_list(name: str, kinds: list[str]) -> str:
         applied = f"{kinds[0]}.()"
     elif name == "sort":
         good, applied = item in _COMPARABLE, f"{kinds[0]}.()"
+    elif name in UNWRAPPING:
+        good = item == "dyn" or item.startswith(OPTIONAL)
+        applied = f"{kinds[0]}.()" if name == "unwrapOpt" else f"({kinds[0]})"
     else:
         good, applied = kinds[-1] in _COMPARABLE, f"{kinds[0]}.(list({kinds[-1]}))"
     if good or not kinds[0].startswith("list("):
@@ -138,7 +146,10 @@ def _fit(one: str, two: str, *, within: bool) -> bool:
 
 
 def _hidden(checked: Any) -> Iterator[Problem]:
+    unwrapped = {one.id for node in walk(checked.expr) for one in unwrapped_lists(node)}
     for node in walk(checked.expr):
+        if node.id in unwrapped:
+            continue
         for inner in _hiding(node, checked.type_map):
             if _is_optional(inner, checked.type_map):
                 yield Problem(checked.source_info.positions.get(inner.id, 0), HIDDEN_OPTIONAL)
@@ -237,6 +248,10 @@ def _bad_argument(made: Any) -> Node | None:
     if good is None or not made.args:
         return None
     argument = made.args[-1]
+    if made.function == "duration" and argument.const_expr.WhichOneof("constant_kind") == (
+        "int64_value"
+    ):
+        return argument
     if argument.const_expr.WhichOneof("constant_kind") != "string_value":
         return None
     return None if good(argument.const_expr.string_value) else argument

@@ -432,7 +432,7 @@ class Estimator:
                 negated = self._new(syntax.call("!_", self._accumulator()), "logical_not")
                 condition = self._new(syntax.call(going, negated), going)
                 step = self._new(syntax.call("_||_", self._accumulator(), body), "logical_or")
-            case "existsOne":
+            case "existsOne" | "exists_one":
                 first = self._new(syntax.number(0))
                 one = self._counter(syntax.number(1))
                 more = self._new(syntax.call("_+_", self._counter(), one), "add_int64")

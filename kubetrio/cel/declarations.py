@@ -117,6 +117,10 @@ _LISTS: list[Row] = [
     ("list<dyn>", "slice", "int int", "list<dyn>"),
     ("", "lists.range", "int", "list<int>"),
 ]
+_OPTIONALS: list[Row] = [
+    ("", "optional.unwrap", "list<dyn>", "list<dyn>"),
+    ("list<dyn>", "unwrapOpt", "", "list<dyn>"),
+]
 _SETS: list[Row] = [
     ("", f"sets.{name}", "list<dyn> list<dyn>", "bool")
     for name in ("contains", "equivalent", "intersects")
@@ -202,8 +206,8 @@ _AUTHORIZER: list[Row] = [
 
 LIBRARY: list[Row] = [
     *_COMPARISONS,
-    *_CONVERSIONS, *_STRINGS, *_LISTS, *_SETS, *_REGEX, *_URLS, *_QUANTITIES, *_SEMVERS, *_NETWORK,
-    *_FORMATS, *_AUTHORIZER,
+    *_CONVERSIONS, *_STRINGS, *_LISTS, *_OPTIONALS, *_SETS, *_REGEX, *_URLS, *_QUANTITIES,
+    *_SEMVERS, *_NETWORK, *_FORMATS, *_AUTHORIZER,
 ]  # fmt: skip
 """What every environment has."""
 

@@ -299,6 +299,15 @@ def _map_of_entries(entries: Values) -> dict[Any, Any]:
     return _map_of_pairs([list(pair) for entry in entries for pair in entry.items()])
 
 
+def _nanoseconds(span: timedelta) -> int:
+    return span // timedelta(microseconds=1) * 1000  # Python has no shorter spans
+
+
+def _no_duration(_: int) -> Any:
+    # declared by cel-go, which cannot do it
+    raise ValueError("type conversion error from 'int' to 'google.protobuf.Duration'")
+
+
 def _escape_key(text: str) -> str:
     return text.replace("~", "~0").replace("/", "~1")
 
@@ -422,6 +431,8 @@ def rows() -> list[Row]:
         ("errored", f".{DECISION}", "bool", authorizing.errored),
         ("error", f".{DECISION}", "string", authorizing.decision("error")),
         ("jsonpatch.escapeKey", "string", "string", _escape_key),
+        ("int", "duration", "int", _nanoseconds),
+        ("duration", "int", "duration", _no_duration),
         (TOO_LARGE, "", "dyn", _too_large),
         (NO_OVERLOAD, "", "dyn", _no_overload),
         *((USABLE, kind, "bool", _usable) for kind in _ANY),

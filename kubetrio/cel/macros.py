@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubetrio.cel.declarations import Row
-from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, loop, number, truth, walk
+from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, loop, number, path_of, truth, walk
 
 _RESULT = "@result"
 PAIRS_TO_MAP, ENTRIES_TO_MAP = "kubernetes_mapOfPairs", "kubernetes_mapOfEntries"
@@ -24,7 +24,7 @@ SORT_BY, SORTED_BY = "sortBy", "kubernetes_sortedBy"
 """The macro, and the function that sorts a list as another is sorted."""
 _INPUT = "@input"
 
-_PLAIN = {"all": "bool", "exists": "bool", "existsOne": "bool"}
+_PLAIN = {"all": "bool", "exists": "bool", "existsOne": "bool", "exists_one": "bool"}
 _FILTERED = {
     "transformList": "list<dyn>",
     "transformMap": "map<dyn,dyn>",
@@ -113,7 +113,7 @@ def expanded(node: Node) -> Node:
         case "exists":
             going = call("@not_strictly_false", call("!_", result))
             parts = (truth(False), going, call("_||_", result, body), result)
-        case "existsOne":
+        case "existsOne" | "exists_one":
             step = call("_?_:_", body, call("_+_", result, number(1)), result)
             parts = (number(0), truth(True), step, call("_==_", result, number(1)))
         case name:
@@ -124,6 +124,36 @@ def expanded(node: Node) -> Node:
 def mapping(result: Node, body: Node) -> tuple[Node, Node, Node, Node]:
     """The parts of a loop that makes a list of what it makes of each item."""
     return _list(), truth(True), call("_+_", result, _list(body)), result
+
+
+UNWRAPPING = frozenset({"unwrapOpt", "optional.unwrap"})
+"""Functions that make a list of the values of optionals."""
+
+
+def unwrapped_lists(node: Node) -> list[Node]:
+    """The lists whose items a call unwraps: those that it is given, or that a loop adds up.
+
+    Args:
+        node: any node.
+    """
+    made = node.call_expr
+    if kind_of(node) != "call_expr" or name_of(node) not in UNWRAPPING:
+        return []
+    over = made.args[0] if made.args else made.target
+    if kind_of(over) == "list_expr":
+        return [over]
+    step = over.comprehension_expr.loop_step.call_expr
+    if step.function == "_?_:_":
+        step = step.args[1].call_expr
+    added = step.args[1] if step.function == "_+_" else None
+    return [added] if added is not None and kind_of(added) == "list_expr" else []
+
+
+def name_of(node: Node) -> str:
+    """The name of the function that a call is of, with that of its library."""
+    made = node.call_expr
+    library = path_of(made.target) if made.HasField("target") and made.args else ""
+    return made.function if library != "optional" else f"optional.{made.function}"
 
 
 def _collecting(name: str, made: Any, result: Node, body: Node) -> tuple[Node, Node, Node, Node]:

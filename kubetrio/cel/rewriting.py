@@ -19,7 +19,7 @@ from typing import Any
 from kubetrio.cel.checking import type_text
 from kubetrio.cel.escaping import without_escape
 from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE, TOO_LARGE
-from kubetrio.cel.macros import expanded, is_loop, variables_of
+from kubetrio.cel.macros import expanded, is_loop, unwrapped_lists, variables_of
 from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, number, path_of, text, truth
 
 MAX_SIZES = {"string": 10_000_000, "bytes": 10_000_000, "list": 1_000_000}
@@ -204,6 +204,12 @@ class _Rewriter:
         made = node.call_expr
         if made.function == _PLUS and node.id not in self.chained:
             self._bounded(node)
+            return
+        if lists := unwrapped_lists(node):
+            for one in lists:
+                del one.list_expr.optional_indices[:]
+                one.list_expr.optional_indices.extend(range(len(one.list_expr.elements)))
+            node.CopyFrom(made.args[0] if made.args else made.target)
             return
         name = path_of(made.target) + "." + made.function if made.HasField("target") else ""
         if of_message:
