@@ -130,8 +130,6 @@ FUNCTIONS = [
 LOOSE = re.compile(
     r"\.(distinct|reverse|slice|flatten)\(|^optional\.none|^format\.|\.validate\(|unwrap"
 )
-    r"\.(distinct|reverse|slice|flatten)\(|^optional\.none|^format\.|\.validate\(|unwrap"
-)
 """Calls whose results the engine cannot type: they are of any type until they are evaluated."""
 
 
