@@ -7,6 +7,7 @@ import trio.testing
 from kubetrio.api.encoders import json_encoder
 from kubetrio.kinds.builtin import registry
 from kubetrio.resources import paging
+from kubetrio.resources.readcounts import ListReads
 from kubetrio.resources.selection import Selection
 from kubetrio.store.model import KeyValue, Range, Stamped
 from kubetrio.testing.store_model import MemoryStore
@@ -42,13 +43,13 @@ async def test_lists_take_turns(autojump_clock: trio.testing.MockClock) -> None:
 
     looking = Looking(labels=None, fields=None, values=lambda _obj: {})
 
-    store, turns = MemoryStore(), trio.Lock()
+    store, turns, reads = MemoryStore(), trio.Lock(), ListReads()
     for number in range(350):
         await store.create(f"k/{number:03d}", Stamped(b"", b"x" if number % 2 else b"y"))
 
     async def one() -> None:
         pager = paging.Pager(
-            store, Range.prefix("k/"), None, json_encoder(CONFIG_MAPS), looking, turns
+            store, Range.prefix("k/"), None, json_encoder(CONFIG_MAPS), looking, turns, reads
         )
         page = await pager.read(0, 1 << 20)
         assert [item.key for item in page.values] == [f"k/{n:03d}" for n in range(1, 350, 2)]
@@ -62,3 +63,4 @@ async def test_lists_take_turns(autojump_clock: trio.testing.MockClock) -> None:
     trio.lowlevel.remove_instrument(counting)
     assert sum(looks) == 8 * 350
     assert max(looks) == paging.LOOK_KEYS
+    assert (reads.fetched, reads.evaluated, reads.returned) == (8 * 350, 8 * 350, 8 * 175)
