@@ -125,6 +125,13 @@ def flag_of(one: Field[Any]) -> Flag | None:
     return one.metadata.get(_FLAG)
 
 
+def _told(about: Flag | None, value: object) -> str:
+    """A value in a message: a list as the command line has it, anything else as Python has it."""
+    if about is None or not isinstance(value, tuple) or not all(isinstance(i, str) for i in value):
+        return repr(value)
+    return repr(",".join(value))
+
+
 Rule = Callable[[Any], "ConfigError | None"]
 """Says what does not go together in a section."""
 
@@ -170,7 +177,7 @@ class Section:
                 fits = isinstance(value, cast("type", one.default_factory))
                 why = "" if fits else f"is no {getattr(one.default_factory, '__name__', '')}"
             if why:
-                raise error_of(type(self), (one.name,), f"{value!r} {why}")
+                raise error_of(type(self), (one.name,), f"{_told(about, value)} {why}")
         for rule in self.RULES:
             problem = rule(self)
             if problem is not None:

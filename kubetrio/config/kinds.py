@@ -64,8 +64,9 @@ def boolean(text: str) -> bool:
     raise ValueError(f"invalid boolean value {text!r}: use true or false")
 
 
-_duration_part = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m|h)", re.ASCII)
+_duration_part = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_SMALL = {"us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 
 
 def duration(text: str) -> float:
@@ -74,10 +75,15 @@ def duration(text: str) -> float:
     Raises:
         ValueError: not a duration.
     """
-    parts = _duration_part.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    plain = text[1:] if text[:1] in ("+", "-") else text
+    if plain == "0":
+        return 0.0
+    parts = _duration_part.findall(plain)
+    if not parts or "".join(number + unit for number, unit in parts) != plain:
         raise ValueError(f"invalid duration {text!r}: write 500ms, 30s or 1h")
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    units = _SECONDS | _SMALL
+    seconds = sum(float(number) * units[unit] for number, unit in parts)
+    return -seconds if text[0] == "-" and seconds else seconds
 
 
 def duration_text(seconds: float) -> str:
@@ -115,9 +121,28 @@ def size_text(number: int) -> str:
 
 
 def _port(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) <= MAX_PORT:
-        return int(text)
+    try:
+        number = _whole(text)
+    except ValueError:
+        number = -1
+    if 0 <= number <= MAX_PORT:
+        return number
     raise ValueError(f"invalid port {text!r}: between 0 and {MAX_PORT}")
+
+
+def _ip(text: str) -> str:
+    """An address, or nothing; an embedder may give a name, which the command line takes for none.
+
+    Raises:
+        ValueError: anything else.
+    """
+    plain = text.strip()
+    if not plain:
+        return ""
+    try:
+        return str(ipaddress.ip_address(plain))
+    except ValueError:
+        raise ValueError(f"failed to parse IP: {text!r}") from None
 
 
 def _path(text: str) -> Path:
@@ -127,11 +152,24 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
+_octal = re.compile(r"([+-]?)0_?([0-7](?:_?[0-7])*)", re.ASCII)
+
+
 def _whole(text: str) -> int:
+    """A whole number as Go's ``strconv.ParseInt`` reads it: by its prefix, without blanks.
+
+    Raises:
+        ValueError: anything else.
+    """
+    octal = _octal.fullmatch(text)
     try:
-        return int(text)
+        if octal is not None:
+            return int(octal[1] + octal[2], 8)
+        if text.strip() == text and text.isascii():
+            return int(text, 0)
     except ValueError:
-        raise ValueError(f"invalid int value: {text!r}") from None
+        pass
+    raise ValueError(f"invalid int value: {text!r}")
 
 
 def _int64(text: str) -> int:
@@ -327,11 +365,6 @@ def _is_one_of(choices: tuple[str, ...]) -> Check:
     return lambda value: "" if value in choices else f"is none of {', '.join(choices)}"
 
 
-def _are_address_types(value: object) -> str:
-    wrong = _are(_is_one_of(ADDRESS_TYPES))(value)
-    return wrong or ("" if value else "names no type of address")
-
-
 def _are_gates(value: object) -> str:
     fits = isinstance(value, Mapping) and all(
         isinstance(name, str) and isinstance(on, bool) for name, on in value.items()
@@ -405,7 +438,7 @@ INT64 = Kind(placeholder="N", parse=_int64, check=_is_int64)
 LEVEL = COUNT._replace(placeholder="LEVEL")
 PORT = Kind(placeholder="PORT", parse=_port, check=_is_port)
 NAME = Kind(placeholder="NAME", parse=str, check=_is_name)
-ADDRESS = Kind(placeholder="IP", parse=str, check=_is_address)
+ADDRESS = Kind(placeholder="IP", parse=_ip, check=_is_address)
 HOSTS = Kind(placeholder="HOST", parse=str, check=_are(_is_host), show=",".join, repeated=True)
 PLUGINS = Kind(
     placeholder="NAME,...", parse=_listed, check=_are(_is_text), show=",".join, repeated=True
@@ -423,9 +456,7 @@ NUMBERS = Kind(
     show=lambda value: ",".join(map(str, value)),
     once=True,
 )
-ADDRESS_TYPE_LIST = Kind(
-    placeholder="TYPE,...", parse=names, check=_are_address_types, show=",".join
-)
+ADDRESS_TYPE_LIST = Kind(placeholder="TYPE,...", parse=names, check=_are(_is_name), show=",".join)
 RANGES = Kind(placeholder="CIDR", parse=str, check=_are_ranges)
 CONTROLLERS = AUDIENCES._replace(placeholder="NAME,...", once=True)
 GATES = Kind(placeholder="NAME=BOOL,...", parse=_gates, check=_are_gates, show=_shown_gates)

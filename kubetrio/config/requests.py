@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kubetrio.config.flag import ConfigError, Rule, Section, error_of, flag, section
-from kubetrio.config.kinds import BOOLEAN, COUNT, SECONDS, SOME_TIME, one_of
+from kubetrio.config.kinds import BOOLEAN, COUNT, DURATION, SECONDS, one_of
 
 
 @section
@@ -15,7 +15,7 @@ class Requests(Section):
     TITLE: ClassVar[str] = "requests"
 
     request_timeout_s: float = flag(
-        "request-timeout", SOME_TIME, 60.0, "time for requests other than watches",
+        "request-timeout", DURATION, 60.0, "time for requests other than watches",
         more="504 after that.",
     )  # fmt: skip
     min_request_timeout_s: float = flag(

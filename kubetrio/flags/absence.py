@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kubetrio.config.kinds import boolean
@@ -49,11 +50,18 @@ class Ignored:
         name: of the flag.
         why: it changes nothing here.
         switch: whether it is a boolean, so that no value follows it.
+        wrong: says what is wrong with a value, nothing if kube-apiserver takes it.
     """
 
     name: str
     why: str
     switch: bool = field(default=False, kw_only=True)
+    wrong: Callable[[str], str] = field(default=lambda _: "", kw_only=True)
+
+    def problem(self, value: str) -> str:
+        """One line about a value that kube-apiserver refuses, empty for others."""
+        why = self.wrong(value)
+        return f"--{self.name}: {why}" if why else ""
 
 
 Absent = Refused | Ignored

@@ -53,13 +53,12 @@ def judge(arguments: Sequence[str]) -> Judged:
         if not given:
             follows = not row.switch and rest and not rest[0].startswith("--")
             value = rest.pop(0) if follows else "true" if row.switch else ""
-        if isinstance(row, Ignored):
-            judged.ignored.append(row)
-            continue
         try:
             problem = row.problem(value)
         except ValueError as error:
             problem = f"--{name}: {error}"
         if problem:
             judged.refused.append(problem)
+        elif isinstance(row, Ignored):
+            judged.ignored.append(row)
     return judged

@@ -33,9 +33,20 @@ ETCD: tuple[Absent, ...] = (
     Ignored("delete-collection-workers", "objects of a collection are deleted one by one"),
 )
 
+MOST_CHANCE = 0.02
+
+
+def _no_chance(value: str) -> str:
+    try:
+        fits = 0 <= float(value) <= MOST_CHANCE
+    except ValueError:
+        return f"invalid float value: {value!r}"
+    return "" if fits else f"can not be less than 0 or greater than {MOST_CHANCE}"
+
+
 ONE_SERVER = "there is one server for a data directory"
 SERVERS: tuple[Absent, ...] = (
-    Ignored("goaway-chance", ONE_SERVER),
+    Ignored("goaway-chance", ONE_SERVER, wrong=_no_chance),
     *(
         Ignored(name, "there are no leaders to elect")
         for name in (

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kubetrio.config.kinds import (
+    ADDRESS,
     BOOLEAN,
     COUNT,
     GATES,
+    INT64,
     PORT,
     duration,
     duration_text,
@@ -19,18 +21,55 @@ from kubetrio.config.kinds import (
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("500ms", 0.5), ("30s", 30.0), ("1m30s", 90.0), ("1.5h", 5400.0), ("0s", 0.0)],
+    [
+        ("500ms", 0.5),
+        ("30s", 30.0),
+        ("1m30s", 90.0),
+        ("1.5h", 5400.0),
+        ("0s", 0.0),
+        ("0", 0.0),
+        ("-0s", 0.0),
+        ("-1s", -1.0),
+        ("+2us", 2e-6),
+    ],
 )
 def test_durations_are_gos(text: str, seconds: float) -> None:
     """As Go's `time.ParseDuration` reads them."""
     assert duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "5", "s", "1x", "1m5", ".s", "-1s", "1..5s", "1 s"])
+@pytest.mark.parametrize("text", ["", "5", "s", "1x", "1m5", ".s", "--1s", "1..5s", "1 s"])
 def test_other_texts_are_no_durations(text: str) -> None:
     """A number without a unit is a mistake, and so is nothing."""
     with pytest.raises(ValueError, match="invalid duration"):
         duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("7", 7), ("-7", -7), ("+5", 5), ("0x10", 16), ("0b11", 3), ("0o17", 15), ("010", 8),
+     ("1_000", 1000), ("0", 0)],
+)  # fmt: skip
+def test_whole_numbers_are_gos(text: str, number: int) -> None:
+    """As ``strconv.ParseInt`` reads them: a leading zero means base eight."""
+    assert INT64.parse(text) == number
+
+
+@pytest.mark.parametrize("text", ["", " 7", "7 ", "1.5", "09", "0x", "\u0667", "1__0", "x"])
+def test_other_texts_are_no_whole_numbers(text: str) -> None:
+    """Blanks too, which a variable of the shell may bring."""
+    with pytest.raises(ValueError, match="invalid int value"):
+        INT64.parse(text)
+
+
+def test_the_command_line_takes_addresses_where_embedders_may_give_names() -> None:
+    """As kube-apiserver does."""
+    assert ADDRESS.parse("::1") == "::1"
+    assert ADDRESS.parse("") == ""
+    assert not ADDRESS.check("localhost")
+    for text in ("x", "localhost", "10.0.0.300", "1.2.3.4/5"):
+        with pytest.raises(ValueError, match="failed to parse IP"):
+            ADDRESS.parse(text)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from kubetrio.config import (
     Serving,
     Storage,
 )
+from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.flag import Row, rows
 
 DATA = Path("data")
@@ -143,7 +144,7 @@ WRONG: dict[str, list[Any]] = {
     "audit.webhook_truncate_enabled": ["false", 0],
     "audit.webhook_truncate_max_event_size": ["1", None],
     "audit.webhook_truncate_max_batch_size": ["1", None],
-    "requests.request_timeout_s": [0, -1, "1m"],
+    "requests.request_timeout_s": [-1, "1m"],
     "requests.min_request_timeout_s": [-1.0],
     "requests.inert_warnings": ["some", None],
     "flowcontrol.max_requests_inflight": [-1, 1.5, "400"],
@@ -156,7 +157,7 @@ WRONG: dict[str, list[Any]] = {
     "kubelet.client_certificate": ["c"],
     "kubelet.client_key": ["k"],
     "kubelet.certificate_authority": ["ca"],
-    "kubelet.preferred_address_types": [(), ("Nowhere",), "Hostname", ["Hostname"]],
+    "kubelet.preferred_address_types": [("a b",), "Hostname", ["Hostname"]],
     "kubelet.timeout_s": [0],
     "aggregation.client_cert_file": ["c"],
     "aggregation.client_key_file": ["k"],
@@ -284,3 +285,10 @@ def test_audiences_are_the_issuer_unless_named() -> None:
 def test_clients_are_told_an_address_that_leads_here(bind: str, advertise: str, told: str) -> None:
     """Never a wildcard."""
     assert Serving(bind_address=bind, advertise_address=advertise).public_address == told
+
+
+def test_a_message_about_a_list_shows_it_as_it_is_written() -> None:
+    """Not as Python has it."""
+    with pytest.raises(ConfigError) as caught:
+        Authenticators(oidc_signing_algs=("x", "y"))
+    assert "'x,y' is no list of these" in str(caught.value)

@@ -100,3 +100,12 @@ def test_each_has_its_reason() -> None:
         said = row.missing if isinstance(row, Refused) else row.why
         assert said
         assert not said.endswith(".")
+
+
+@pytest.mark.parametrize("value", ["2", "-1", "x", "0.021", "nan"])
+def test_a_chance_that_kube_apiserver_refuses_is_refused(value: str) -> None:
+    """Though the flag changes nothing here."""
+    judged = judge([f"--goaway-chance={value}"])
+    assert judged.refused
+    assert not judged.ignored
+    assert judge(["--goaway-chance", "0.02"]).ignored

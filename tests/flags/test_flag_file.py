@@ -84,7 +84,7 @@ def test_an_empty_file_says_nothing(file: Path, text: str) -> None:
         ),
         (
             "\nbind-address: a b",
-            "2: --bind-address: 'a b' ",
+            "2: bind-address: failed to parse IP: 'a b'",
         ),
         ("\n\ntls-cert-file: a", "3: --tls-cert-file and --tls-private-key-file: go together"),
     ],
