@@ -84,7 +84,7 @@ def aggregate(texts: Iterable[str]) -> str:
 
 def go_value(value: Any) -> str:
     """A typed value under ``%v``."""
-    return f"&{{{_plain(value)}}}"
+    return f"&{{{plain(value)}}}"
 
 
 def go_literal(value: Any) -> str:
@@ -107,16 +107,17 @@ def go_type(value: Any) -> str:
     return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """Parsed JSON under ``%v``."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        inner = " ".join(f"{name}:{_plain(value[name])}" for name in sorted(value))
+        inner = " ".join(f"{name}:{plain(value[name])}" for name in sorted(value))
         return f"map[{inner}]"
     if isinstance(value, list):
-        return f"[{' '.join(map(_plain, value))}]"
+        return f"[{' '.join(map(plain, value))}]"
     if isinstance(value, float):
         return format(value, "g")
     return str(value)
@@ -132,4 +133,4 @@ def _source(value: Any) -> str:
         return f"map[string]interface {{}}{{{inner}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_source, value))}}}"
-    return _plain(value)
+    return plain(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubetrio.machinery import gotext
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.schema.rules import Causes, Json
 
@@ -90,19 +91,9 @@ def check_selector(obj: Json, path: str, causes: Causes) -> None:
         causes.append(invalid(path, "", str(error)))
 
 
-_GO_TYPES = {
-    dict: "map[string]interface {}",
-    list: "[]interface {}",
-    str: "string",
-    bool: "bool",
-    int: "int64",
-}
-
-
 def _other_type(steps: tuple[str, ...], value: Any, wanted: str) -> ValueError:
-    shown = "true" if value is True else "false" if value is False else value
-    go_type = _GO_TYPES.get(type(value), "float64")
     place = f".{'.'.join(steps)}"
     return ValueError(
-        f"{place} accessor error: {shown} is of the type {go_type}, expected {wanted}"
+        f"{place} accessor error: {gotext.plain(value)} is of the type {gotext.go_type(value)}, "
+        f"expected {wanted}"
     )

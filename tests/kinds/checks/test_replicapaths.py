@@ -33,7 +33,14 @@ def test_what_is_there(obj: Any, found: int | None) -> None:
         ),
         (
             {"spec": True},
-            ".spec accessor error: true is of the type bool, expected map[string]interface{}",
+            ".spec.n accessor error: true is of the type bool, expected map[string]interface{}",
+        ),
+        (
+            {"spec": [{"b": None, "a": 1.5}]},
+            (
+                ".spec.n accessor error: [map[a:1.5 b:<nil>]] is of the type []interface {}, "
+                "expected map[string]interface{}"
+            ),
         ),
     ],
 )
