@@ -22,6 +22,8 @@ ANSWER = re.compile(
     r"func \((?:\w+ )?\*?(\w+)\) (AllowCreateOnUpdate|AllowUnconditionalUpdate)\(\) bool \{"
     r"[^}]*?return (true|false)"
 )
+EXACT = re.compile(r"reflect\.DeepEqual\(old\w+\.\w+, new\w+\.\w+\) \{\s+new\w+\.Generation")
+"""Counts changes in a way that tells an empty list from none."""
 FOLDERS = {"certificates": "certificatesigningrequest", "endpoint": "endpoints"}
 """Folders that do not have the name of their kind."""
 
@@ -37,7 +39,10 @@ def strategies(source: Path) -> dict[str, dict[str, bool]]:
         for path in sorted((source / registry).rglob("strategy.go")):
             folder = path.parent.name
             facts = found.setdefault(FOLDERS.get(folder, folder), {})
-            for name, method, value in ANSWER.findall(path.read_text()):
+            text = path.read_text()
+            if EXACT.search(text):
+                facts["exactGeneration"] = True
+            for name, method, value in ANSWER.findall(text):
                 if name.lower().endswith("statusstrategy"):
                     continue  # said of the subresource
                 if facts.setdefault(FACTS[method], value == "true") != (value == "true"):

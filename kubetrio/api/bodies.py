@@ -17,9 +17,9 @@ from kubetrio.machinery.status import bad_request, invalid
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.objecttype import ObjectType
-from kubetrio.schema.structural import Report
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.wire import gojson, jsonwire, negotiate, protowire
+from kubetrio.wire.report import Report
 from kubetrio.wire.unstructured import decode_unstructured
 
 MAX_REVIEW_BYTES = 64 * 1024
@@ -89,7 +89,7 @@ async def decode_body(
     check_fields(request, decoded)
     if custom is not None:
         _check_custom(resource, decoded)
-    request.body = decoded.value
+    request.body, request.empties = decoded.value, decoded.empties
 
 
 def _prepare_type(body: bytes) -> None:
@@ -154,7 +154,7 @@ def decode_object(
             strict = [document.strict_error] if document.duplicates else []
             del document  # nothing else is to hold the value
             decoded = jsonwire.decode_parsed(parsed, body, gvk, scheme, older)
-            return jsonwire.Decoded(decoded.value, decoded.gvk, strict + decoded.strict)
+            return decoded._replace(strict=strict + decoded.strict)
         case _:
             return _decode_protobuf(body, gvk, codec, older)
 
@@ -338,9 +338,8 @@ def _delete_options(body: bytes, codec: negotiate.Serializer) -> dict[str, Any]:
             f'in scheme "{OPTIONS_SCHEME}"'
         )
     gvk = GroupVersionKind("", "v1", "DeleteOptions")
-    strict: list[str] = []
     try:
-        return scheme_of("").decode(gvk, parsed.value, strict, parsed.repeated)
+        return scheme_of("").decode(gvk, parsed.value, Report(), parsed.repeated)
     except ValueError as error:
         raise bad_request(str(error)) from None
 

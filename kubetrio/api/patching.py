@@ -17,9 +17,11 @@ from kubetrio.machinery import fielderrors, jsonpatch
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import ApiError, bad_request, invalid
 from kubetrio.resources.operations import Make
+from kubetrio.resources.writes import Sent
 from kubetrio.schema.kind import Kind
 from kubetrio.wire import gojson, jsonwire, negotiate
 from kubetrio.wire.places import MAX_STRICT_ERRORS
+from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
 
@@ -127,7 +129,7 @@ def _refused(patched: Patched, why: str) -> ApiError:
     return invalid(GroupKind("", ""), "", [fielderrors.invalid("patch", patched.shown(), why)])
 
 
-def _decode(request: Request, patched: Patched, resource: Kind) -> Object:
+def _decode(request: Request, patched: Patched, resource: Kind, sent: Sent) -> Object:
     """The patched document, decoded: types, unknown fields.
 
     Raises:
@@ -135,12 +137,13 @@ def _decode(request: Request, patched: Patched, resource: Kind) -> Object:
     """
     try:
         if request.patch_type == negotiate.STRATEGIC_PATCH:
-            value, strict = _restored(patched.doc, resource)
+            value, report = _restored(patched.doc, resource)
         else:
-            value, strict = _read_again(patched.doc, resource)
+            value, report = _read_again(patched.doc, resource)
     except ValueError as error:
         raise _refused(patched, str(error)) from error
-    strict = [*patched.strict, *strict]
+    sent.empties = report.empties
+    strict = [*patched.strict, *report.strict]
     validation = request.query.get("fieldValidation") or "Warn"
     if strict and validation == "Strict":
         raise _refused(patched, f"strict decoding error: {', '.join(strict)}")
@@ -151,16 +154,16 @@ def _decode(request: Request, patched: Patched, resource: Kind) -> Object:
     return value
 
 
-def _restored(doc: Object, resource: Kind) -> tuple[Object, list[str]]:
+def _restored(doc: Object, resource: Kind) -> tuple[Object, Report]:
     """A document made by a strategic merge patch: no patch makes another kind of it.
 
     Raises:
         ValueError: a member has a type that does not fit.
     """
-    strict: list[str] = []
+    report = Report()
     gvk = resource.group_version_kind
-    restored = resource.type.restore(doc, strict)
-    return {**restored, "kind": gvk.kind, "apiVersion": gvk.api_version}, strict
+    restored = resource.type.restore(doc, report)
+    return {**restored, "kind": gvk.kind, "apiVersion": gvk.api_version}, report
 
 
 def _with_annotations_read(obj: Object, resource: Kind) -> Object:
@@ -175,7 +178,7 @@ def _with_annotations_read(obj: Object, resource: Kind) -> Object:
         raise ApiError(500, "", str(error)) from error
 
 
-def _read_again(doc: Any, resource: Kind) -> tuple[Object, list[str]]:
+def _read_again(doc: Any, resource: Kind) -> tuple[Object, Report]:
     """A document made by one of the other patches: printed and decoded as any body is.
 
     Raises:
@@ -185,7 +188,7 @@ def _read_again(doc: Any, resource: Kind) -> tuple[Object, list[str]]:
     if type(doc) is dict and resource.builtin and _is_unversioned(doc):
         # Read as the internal version then, whose members have other names.
         unknown = [f'unknown field "{name}"' for name in sorted(doc) if name not in TYPE_META]
-        return {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}, unknown
+        return {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}, Report(unknown)
     custom = None if resource.builtin else resource.type
     try:
         decoded = bodies.decode_object(jsonwire.encode(doc), gvk, "json", custom=custom)
@@ -193,7 +196,7 @@ def _read_again(doc: Any, resource: Kind) -> tuple[Object, list[str]]:
         raise ValueError(reason_of(error, gvk.kind)) from error
     if custom is not None:
         bodies.check_type_meta(resource, decoded)
-    return decoded.value, decoded.strict
+    return decoded.value, Report(decoded.strict, decoded.empties)
 
 
 def _is_unversioned(doc: Object) -> bool:
@@ -212,7 +215,7 @@ def reason_of(error: ApiError, kind: str) -> str:
 TYPE_META = frozenset({"kind", "apiVersion"})
 
 
-def maker(request: Request, resource: Kind) -> Make:
+def maker(request: Request, resource: Kind, sent: Sent) -> Make:
     """What the patch of a request makes of an object, for `Operations.patch`.
 
     The patch is read when there is something to patch: whether there is comes first.
@@ -220,6 +223,7 @@ def maker(request: Request, resource: Kind) -> Make:
     Args:
         request: the request; its body is the patch.
         resource: the kind, in the version of the request.
+        sent: receives what is known of the object that is made beside it.
     """
     apply: Apply | None = None
 
@@ -227,6 +231,6 @@ def maker(request: Request, resource: Kind) -> Make:
         nonlocal apply
         if apply is None:
             apply = _applier(request, resource.schema_name)
-        return _decode(request, apply(old), resource)
+        return _decode(request, apply(old), resource, sent)
 
     return make

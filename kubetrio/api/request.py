@@ -19,6 +19,7 @@ from kubetrio.machinery.identity import ANONYMOUS, UserInfo, Verdict
 from kubetrio.machinery.remember import counted
 from kubetrio.machinery.selectors import Selectors
 from kubetrio.schema.wellknown import NAMESPACES
+from kubetrio.wire.report import Empties
 
 if TYPE_CHECKING:
     from trio import CancelScope
@@ -226,6 +227,7 @@ class Request:
         timer: bounds the request until its answer begins.
         paused: whether it gave its seat back while its body came.
         body_bytes: size of the body that was read.
+        empties: members of the object in the body that were given and are empty.
         heavy: whether work over the body takes long (see `offloop`).
         outlined: whether its path and query are still to be read (see `outlines`).
         accepted: what the client accepts of an offer, for the last offer that was asked about.
@@ -264,6 +266,7 @@ class Request:
     identified: Callable[[UserInfo], None] | None = field(init=False, default=None)
     body: Any = field(init=False, default=None)
     body_bytes: int = field(init=False, default=0)
+    empties: Empties | None = field(init=False, default=None)
     heavy: bool = field(init=False, default=False)
     outlined: bool = field(init=False, default=False)
     _selectors: Selectors | None = field(init=False, default=None)

@@ -27,7 +27,7 @@ from kubetrio.machinery.status import ApiError, bad_request, internal_error, not
 from kubetrio.resources.conversion import from_stored
 from kubetrio.resources.identity import check_identity, told_key
 from kubetrio.resources.operations import Configuration, check_named
-from kubetrio.resources.writes import Target, WriteOptions
+from kubetrio.resources.writes import Sent, Target, WriteOptions
 from kubetrio.schema.kind import Kind, ScalePaths
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, OBJECT
@@ -83,7 +83,7 @@ async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
         if _paths(resource) is not None:
             change = _unconverted(change, configuration)
     else:
-        change = api.operations.patching(target, patching.maker(request, SCALE), chosen)
+        change = api.operations.patching(target, patching.maker(request, SCALE, Sent()), chosen)
     return await _write(api, request, resource, change, chosen)
 
 

@@ -41,6 +41,7 @@ from kubetrio.machinery.status import internal_error, success
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.transport import Transport
 from kubetrio.wire import gojson, jsonwire
+from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
 
@@ -413,7 +414,7 @@ def outcome(protocol: str, said: bytes) -> Object:
         raise Failed(f"error executing remote command: {said.decode('utf-8', 'replace')}")
     try:
         parsed = gojson.parse(said)
-        status = scheme_of("").decode(STATUS, parsed.value or {}, [], parsed.repeated)
+        status = scheme_of("").decode(STATUS, parsed.value or {}, Report(), parsed.repeated)
     except ValueError as error:
         text = said.decode("utf-8", "replace")
         raise Failed(f"error stream protocol error: {error} in {quote(text)}") from None

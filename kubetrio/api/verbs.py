@@ -28,6 +28,7 @@ from kubetrio.resources.readcounts import ReadCounts
 from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import (
     DeleteOptions,
+    Sent,
     Target,
     WriteOptions,
     Written,
@@ -216,6 +217,8 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         chosen = _working(api, request, chosen)
     if resource.stored.rules.rights is not None:  # for all others the verb says everything
         chosen = for_client(api, request, chosen)
+    if request.empties:
+        chosen = chosen._replace(sent=Sent(request.empties))
     target = _target(request, resource)
     written = await api.operations.create(target, request.body, chosen)
     return await _written(api, request, resource, encoder, written)
@@ -227,6 +230,8 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     encoder = _encoder(api, request, resource, object_offer(request, resource))
     chosen = options.write_options(request, "UpdateOptions")
     chosen = for_client(api, request, _working(api, request, chosen))
+    if request.empties:
+        chosen = chosen._replace(sent=Sent(request.empties))
     info = request.info
     target = Target(resource, object_namespace(request, resource), info.name, info.subresource)
     check_named(target, request.body)  # whichever name it is: this is told first
@@ -246,7 +251,9 @@ async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
         wanted = configuration_of(request)
         written = await api.operations.apply(target, wanted, chosen)
     else:
-        written = await api.operations.patch(target, patching.maker(request, resource), chosen)
+        sent = Sent()
+        make = patching.maker(request, resource, sent)
+        written = await api.operations.patch(target, make, chosen._replace(sent=sent))
     return await _written(api, request, resource, encoder, written)
 
 

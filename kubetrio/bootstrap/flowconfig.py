@@ -44,6 +44,7 @@ from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
 
@@ -223,7 +224,7 @@ class FlowConfig:
                 continue
             meta = {k: fact["metadata"][k] for k in ("name", "annotations")}
             plain = {k: fact[k] for k in ("apiVersion", "kind", "spec")} | {"metadata": meta}
-            wanted = scheme_of(GROUP).decode(resource.group_version_kind, plain, [], {})
+            wanted = scheme_of(GROUP).decode(resource.group_version_kind, plain, Report(), {})
             resource.rules.default(wanted)
             found[meta["name"]] = (wanted, bool(fact.get("mandatory")))
         return found

@@ -28,6 +28,7 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.store.model import Store
+from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
 Correct = Callable[[Object, Object], Object]
@@ -206,7 +207,7 @@ class Bootstrap:
     async def _write(self, fact: Object, correct: Correct) -> None:
         resource = self._resource(fact)
         kind = resource.group_version_kind
-        wanted = scheme_of(kind.group).decode(kind, fact, [], {})
+        wanted = scheme_of(kind.group).decode(kind, fact, Report(), {})
         resource.rules.default(wanted)
         meta = wanted["metadata"]
         target = Target(resource=resource, namespace=meta.get("namespace", ""), name=meta["name"])

@@ -23,6 +23,7 @@ from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
 
@@ -87,7 +88,7 @@ class DefaultRoles:
     async def _ensure(self, fact: Object) -> None:
         kind = self._kind(fact["kind"])
         gvk = kind.group_version_kind
-        wanted = scheme_of(gvk.group).decode(gvk, fact, [], {})
+        wanted = scheme_of(gvk.group).decode(gvk, fact, Report(), {})
         kind.rules.default(wanted)
         meta = wanted["metadata"]
         stored = self._stored(kind, meta["name"], meta.get("namespace", ""))

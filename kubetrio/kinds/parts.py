@@ -96,6 +96,7 @@ class BuiltinParts:
             or traits.get("returnsDeleted", False),
             generation=generation,
             generation_counts=traits.get("generationCounts", generation),
+            generation_exact=said.get("exactGeneration", False),
             generation_metadata=tuple(traits.get("generationMetadata", ())),
             collected=traits.get("collected", True),
             orphan_by_default=traits.get("orphanByDefault", False),

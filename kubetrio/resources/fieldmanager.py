@@ -20,8 +20,10 @@ from kubetrio.machinery.remember import counted_by
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.typeschema import TypeSchema
 from kubetrio.resources.conversion import converted
+from kubetrio.schema.empties import below, in_wholes, put_back
 from kubetrio.schema.kind import Kind, WaitingConvert, kept
 from kubetrio.wire import jsonwire
+from kubetrio.wire.report import Empties, Report
 
 Object = dict[str, Any]
 
@@ -66,7 +68,7 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
         given = versions.get(GroupVersion.parse(obj["apiVersion"]), resource)
         try:
             # What an apply has merged is not decoded yet; members that Go prints may be missing.
-            whole = given.type.restore(obj, [])
+            whole = given.type.restore(obj, Report())
         except ValueError:
             return None
         if given.renames and found.renames:
@@ -234,9 +236,21 @@ class FieldManager:
         )
         self._note(obj, [entry])
 
-    def updated(self, live: Object, new: Object) -> None:
-        """Note who owns what after an update; changes the new object."""
-        self._note(new, managedfields.on_update(live, self._converted(new), self._write()))
+    def updated(self, live: Object, new: Object, empties: Empties | None = None) -> None:
+        """Note who owns what after an update.
+
+        Args:
+            live: as it is stored.
+            new: what the client wants; changed.
+            empties: members of it that were given and are empty.
+        """
+        seen = self._converted(new)
+        if empties:
+            if below(empties, "metadata", "managedFields") == [] and not self.subresource:
+                self._note(new, [])
+                return
+            seen = put_back(seen, in_wholes(empties, self._resource.type.merge))
+        self._note(new, managedfields.on_update(live, seen, self._write()))
 
     def _converted(self, obj: Object) -> Object:
         """An object as the conversion from the internal version makes it.

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from kubetrio.machinery import managedfields
+from kubetrio.schema.empties import put_back
 from kubetrio.schema.kind import Strategy
+from kubetrio.wire.report import Empties
 
 Object = dict[str, Any]
 
@@ -22,6 +24,17 @@ def unchanged(new: Object, old: Object) -> bool:
         return False
     meta = {**new["metadata"], "managedFields": before}
     return {**new, "metadata": meta} == old
+
+
+def relevant(empties: Empties | None, subresource: str, strategy: Strategy) -> Empties | None:
+    """Of the empty members that a client gave, those of the part that it writes."""
+    if not empties:
+        return None
+    if subresource == "status":
+        return {name: empties[name] for name in ("status",) if name in empties}
+    if strategy.status and "status" in empties:
+        return {name: inner for name, inner in empties.items() if name != "status"}
+    return empties
 
 
 def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
@@ -63,7 +76,13 @@ def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> O
     return result
 
 
-def count_generation(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
+def count_generation(
+    new: Object,
+    old: Object,
+    subresource: str,
+    strategy: Strategy,
+    empties: Empties | None = None,
+) -> Object:
     """Count changes of the desired state in ``metadata.generation``; changes the new object.
 
     Args:
@@ -71,7 +90,9 @@ def count_generation(new: Object, old: Object, subresource: str, strategy: Strat
         old: what is stored.
         subresource: what is written; a status is no desired state, whatever came with it.
         strategy: rules of the kind.
+        empties: members of the new object that were given and are empty.
     """
+    exact = put_back(new, empties) if strategy.generation_exact else new
     meta, was = new["metadata"], old["metadata"]
     generation = was.get("generation") or 0
     watched = strategy.generation_metadata
@@ -79,7 +100,7 @@ def count_generation(new: Object, old: Object, subresource: str, strategy: Strat
         strategy.generation_counts
         and subresource != "status"
         and (
-            _spec(new) != _spec(old)
+            _spec(exact) != _spec(old)
             or any(meta.get(name) != was.get(name) for name in watched)
             or (strategy.generation_status and new.get("status") != old.get("status"))
         )

@@ -10,7 +10,7 @@ Source: API conventions (metadata, optimistic concurrency), docs "API concepts".
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -33,7 +33,7 @@ from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, identity, objects
 from kubetrio.resources.creating import check_may_create
 from kubetrio.resources.deletion import Outcome
-from kubetrio.resources.isolation import count_generation, isolate
+from kubetrio.resources.isolation import count_generation, isolate, relevant
 from kubetrio.resources.objects import check_size, order_metadata, restamp, stamp, unversioned
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.storing import changed_value, in_hub, new_value
@@ -45,8 +45,15 @@ from kubetrio.resources.validation import (
     warnings,
     with_metadata_of_new,
 )
-from kubetrio.resources.writes import Allocator, DeleteOptions, Target, WriteOptions, Written
-from kubetrio.schema.kind import Kind, Strategy
+from kubetrio.resources.writes import (
+    Allocator,
+    DeleteOptions,
+    Target,
+    WriteOptions,
+    Written,
+)
+from kubetrio.schema.empties import put_back
+from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.rules import Context
 from kubetrio.store.errors import (
@@ -57,6 +64,7 @@ from kubetrio.store.errors import (
     Unreadable,
 )
 from kubetrio.store.model import KeyValue, ReadingAndWriting
+from kubetrio.wire.report import Empties
 
 Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
@@ -256,7 +264,7 @@ class Lifecycle:
         """Validate and store what `_create_once` prepared."""
         resource, meta = target.resource, obj["metadata"]
         causes = None if options.own else await self._looked_up(target, obj, None, options)
-        if advice := await options.work(self._check_new, target, obj, causes):
+        if advice := await options.work(self._check_new, target, obj, causes, options.empties):
             options.warn(advice)  # before those of admission, and of a write it refuses too
         attributes.name = meta["name"]
         if options.client is not None:
@@ -266,10 +274,12 @@ class Lifecycle:
         if options.dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
+            await _drop_unknown(resource, obj, options)
             shown = await new_value(resource, obj, unversioned, options.work)
             return Written(shown, created=True)
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+        await _drop_unknown(resource, obj, options)
         value = await new_value(resource, obj, stamp, options.work)
         check_size(value)
         ttl_s = self.time_to_live_s(resource.stored)
@@ -320,10 +330,12 @@ class Lifecycle:
         found = await self._store.get(key)
         return None if found is None else orjson.loads(found.value)
 
-    def _check_new(self, target: Target, obj: Object, causes: list[Cause] | None) -> list[str]:
+    def _check_new(
+        self, target: Target, obj: Object, causes: list[Cause] | None, empties: Empties | None
+    ) -> list[str]:
         """Refuse an object that is not valid, unless causes are None; what there is to warn of."""
         if causes is not None:
-            causes += self._validate_create(target, obj)
+            causes += self._validate_create(target, obj, empties)
             self._check(target, causes, obj["metadata"].get("name") or "")
         return warnings(target.resource.hub, obj, None)
 
@@ -333,24 +345,32 @@ class Lifecycle:
         new: Object,
         old: Object,
         causes: list[Cause] | None,
-        warn: Callable[[Iterable[str]], None],
+        options: WriteOptions,
     ) -> list[str]:
         if causes is not None:
-            causes += self._validate_update(target, new, old)
+            causes += self._validate_update(target, new, old, options.empties)
             if (spared := target.resource.rules.validation.spared) and (texts := spared()):
-                warn(texts)
+                options.warn(texts)
             self._check(target, causes, target.name)
         return warnings(target.resource.hub, new, old, target.subresource)
 
-    def _validate_create(self, target: Target, obj: Object) -> list[Cause]:
+    def _validate_create(self, target: Target, obj: Object, empties: Empties | None) -> list[Cause]:
         checked, shown = _checked(target.resource, obj)
+        if empties:
+            shown = put_back(shown, checked.type.known(empties))
         causes = validate_create(checked, shown, allow_privileged=self._allow_privileged)
         return with_metadata_of_new(checked, shown, causes)
 
-    def _validate_update(self, target: Target, new: Object, old: Object) -> list[Cause]:
+    def _validate_update(
+        self, target: Target, new: Object, old: Object, empties: Empties | None
+    ) -> list[Cause]:
         checked, shown = _checked(target.resource, new)
         _, before = _checked(target.resource, old)
         causes = metadata_of_change(checked, shown, before, target.subresource)
+        if written := relevant(empties, target.subresource, checked.strategy):
+            # Shown and refused where they are given; to compare with, an empty list is none.
+            known = checked.type.known(written)
+            shown, before = put_back(shown, known), put_back(before, known)
         return causes + validate_update(
             checked, shown, before, target.subresource, allow_privileged=self._allow_privileged
         )
@@ -440,7 +460,6 @@ class Lifecycle:
         self, target: Target, new: Object, before: _Before, options: WriteOptions
     ) -> Written:
         resource, old = target.resource, before.old
-        strategy = resource.hub.strategy
         context = Context(now=format_time(self._env.now()), user=options.user)
         attributes = _attributes(Operation.UPDATE, target, options, new=new, old=old)
         # Plugins see what the client sent; what counts as a change is decided behind them.
@@ -448,7 +467,7 @@ class Lifecycle:
             await self._admission.mutate(attributes)
         drop_repeated_owners(new, options.warn, admitted=True)
         new = attributes.obj = await options.work(
-            self._prepare_update, target, new, old, strategy, context
+            self._prepare_update, target, new, old, context, options.empties
         )
         allocator = self._allocator(resource)
         if target.subresource or allocator is None:
@@ -467,14 +486,13 @@ class Lifecycle:
         """Validate and store what `_update_once` prepared."""
         resource, old, current = target.resource, attributes.old or {}, before.current
         causes = None if options.own else await self._looked_up(target, new, old, options)
-        if advice := await options.work(
-            self._check_changed, target, new, old, causes, options.warn
-        ):
+        if advice := await options.work(self._check_changed, target, new, old, causes, options):
             options.warn(advice)
         if options.shown is not None:
             attributes.obj, attributes.old = options.shown(new), options.shown(old)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)
+        await _drop_unknown(resource, new, options)
         value = await changed_value(
             resource,
             new,
@@ -507,14 +525,18 @@ class Lifecycle:
 
     @staticmethod
     def _prepare_update(
-        target: Target, new: Object, old: Object, strategy: Strategy, context: Context
+        target: Target, new: Object, old: Object, context: Context, empties: Empties | None
     ) -> Object:
         """The object an update would store, before admission that validates."""
-        rules = target.resource.hub.rules
+        hub = target.resource.hub
+        strategy = hub.strategy
         isolated = isolate(new, old, target.subresource, strategy)
-        rules.prepare_update(isolated, old, context, target.subresource)
-        rules.default(isolated)
-        return count_generation(isolated, old, target.subresource, strategy)
+        hub.rules.prepare_update(isolated, old, context, target.subresource)
+        hub.rules.default(isolated)
+        given = relevant(empties, target.subresource, strategy)
+        if given and strategy.generation_exact:
+            given = hub.type.known(given)
+        return count_generation(isolated, old, target.subresource, strategy, given)
 
     # ------------------------------------------------------------------ delete
 
@@ -596,6 +618,12 @@ def _checked(resource: Kind, obj: Object) -> tuple[Kind, Object]:
     if resource.group != hub.group:
         return resource, resource.from_stored(obj)
     return hub, obj
+
+
+async def _drop_unknown(resource: Kind, obj: Object, options: WriteOptions) -> None:
+    """Drop what an apply put into an object and its type does not know; changes it."""
+    if options.sent is not None and options.sent.merged:
+        await options.work(resource.hub.type.drop_unknown, obj)
 
 
 def _attributes(

@@ -21,8 +21,9 @@ from kubetrio.resources.changing import hub_change, hub_result
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.lifecycle import Change, Lifecycle, clear_system_fields
 from kubetrio.resources.ownerreferences import drop_repeated_owners
-from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, Written
+from kubetrio.resources.writes import DeleteOptions, Sent, Target, WriteOptions, Written
 from kubetrio.schema.kind import Kind
+from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
 Make = Callable[[Object], Object]
@@ -106,7 +107,7 @@ class Operations:
             if old is None:
                 fields.created(new)
             else:
-                fields.updated(old, new)
+                fields.updated(old, new, options.empties)
             return new
 
         change = hub_change(kind, fields, options.work, replaced)
@@ -136,7 +137,7 @@ class Operations:
             new = make(old)
             kind.rules.default(new)
             check_named(target, new)
-            fields.updated(old, new)
+            fields.updated(old, new, options.empties)
             return new
 
         return hub_change(kind, fields, options.work, patched)
@@ -154,6 +155,8 @@ class Operations:
         Raises:
             ApiError: 400, 403, 409 on conflicts, 422, 500 as kube-apiserver has it.
         """
+        if options.sent is None:
+            options = options._replace(sent=Sent())
         change = self.applying(target, configuration, options)
         return await self.lifecycle.update(
             target, change, options, uid_is_precondition=False, create_missing=True
@@ -172,10 +175,16 @@ class Operations:
                 wanted = configuration.read()
             merged = fields.applied(live, wanted, force=configuration.force)
             # What did not change is not printed anew: opaque JSON keeps its text.
-            new = copy_json(merged.obj) if merged.kept else _restored(merged.obj, kind)
+            report = Report()
+            if merged.kept:
+                new = copy_json(merged.obj)
+            else:
+                new = _restored(merged.obj, kind, report, wanted)
+            if options.sent is not None:
+                options.sent.empties, options.sent.merged = report.empties, True
             configuration.check()
             kind.rules.default(new)
-            new = _with_annotations_read(new, kind)
+            new = _with_annotations_read(new, kind, wanted)
             check_named(target, new)
             if merged.entries:
                 new["metadata"]["managedFields"] = merged.entries
@@ -248,16 +257,22 @@ def check_named(target: Target, new: Object) -> None:
 # ---------------------------------------------------------------------- merged objects
 
 
-def _restored(obj: Object, kind: Kind) -> Object:
-    """A merged object as one of its type: known members, no nulls.
+def _restored(obj: Object, kind: Kind, report: Report, wanted: Object) -> Object:
+    """A merged object as one of its type.
+
+    Args:
+        obj: the object.
+        kind: what it is of.
+        report: receives what was given and is empty.
+        wanted: what was applied, which messages name.
 
     Raises:
         ApiError: 500, as kube-apiserver has it for a value that fits the schema and not the type.
     """
     try:
-        return kind.type.restore(obj, [])
+        return kind.type.restore(obj, report)
     except ValueError as error:
-        named, which = _shown(obj, kind)
+        named, which = _shown(wanted, kind)
         raise ApiError(
             500,
             "",
@@ -266,7 +281,7 @@ def _restored(obj: Object, kind: Kind) -> Object:
         ) from error
 
 
-def _with_annotations_read(obj: Object, kind: Kind) -> Object:
+def _with_annotations_read(obj: Object, kind: Kind, wanted: Object) -> Object:
     """A merged object whose annotations were read.
 
     Raises:
@@ -275,7 +290,7 @@ def _with_annotations_read(obj: Object, kind: Kind) -> Object:
     try:
         return kind.type.read_annotations(obj)
     except ValueError as error:
-        _, which = _shown(obj, kind)
+        _, which = _shown(wanted, kind)
         raise ApiError(500, "", f"failed to convert to unversioned ({which}): {error}") from error
 
 

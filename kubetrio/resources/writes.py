@@ -14,6 +14,7 @@ from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, invalid
 from kubetrio.schema.kind import Kind
+from kubetrio.wire.report import Empties
 
 Object = dict[str, Any]
 
@@ -60,6 +61,19 @@ def unweighed(size: int) -> None:
     """Nobody asks."""
 
 
+@dataclass(slots=True)
+class Sent:
+    """What is known of the object of a write beside the object.
+
+    Args:
+        empties: members of it that were given and are empty; in the version of the request.
+        merged: whether it is as an apply merged it, with members that its type does not know.
+    """
+
+    empties: Empties | None = None
+    merged: bool = False
+
+
 class WriteOptions(NamedTuple):
     """Who writes, and how.
 
@@ -80,6 +94,7 @@ class WriteOptions(NamedTuple):
         body_annotations: the same of what shows parts of objects.
         shown: what admission that validates sees of an object, where a subresource shows something
             else; admission that mutates was asked about that before (`Lifecycle.mutate`).
+        sent: receives and tells what is known of the object beside it; None where nobody asks.
     """
 
     user: UserInfo
@@ -95,6 +110,12 @@ class WriteOptions(NamedTuple):
     annotations: dict[str, str] | None = None
     body_annotations: dict[str, str] | None = None
     shown: Callable[[Object], Object] | None = None
+    sent: Sent | None = None
+
+    @property
+    def empties(self) -> Empties | None:
+        """Members of the object that were given and are empty."""
+        return None if self.sent is None else self.sent.empties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,7 @@ class Strategy:
         generation: whether new objects have a ``metadata.generation``.
         generation_counts: whether changes of the spec count in it; where new objects have none,
             the first change makes one.
+        generation_exact: whether an empty list or map that is given where there was none counts.
         generation_metadata: members of metadata whose changes count too.
         generation_status: whether changes of the status count too, where it is no subresource.
         status: whether ``status`` is written only through its subresource.
@@ -89,6 +90,7 @@ class Strategy:
     name_rule: str = "dns1123Subdomain253"
     generation: bool = False
     generation_counts: bool = False
+    generation_exact: bool = False
     generation_metadata: tuple[str, ...] = ()
     generation_status: bool = False
     status: bool = False

@@ -12,8 +12,10 @@ from typing import Any, Protocol
 
 from kubetrio.machinery.typeschema import DEDUCED, TypeSchema
 from kubetrio.schema import annotated, patchmeta, stored, structural
-from kubetrio.schema.structural import Report
+from kubetrio.schema.empties import known_in
+from kubetrio.schema.structural_shapes import struct
 from kubetrio.wire.goscan import Pairs
+from kubetrio.wire.report import Empties, Report
 
 Json = dict[str, Any]
 _NOTHING_REPEATED: Mapping[int, Pairs] = {}
@@ -55,12 +57,18 @@ class ObjectType(Protocol):
             GoJsonError: the value does not fit the type.
         """
 
-    def restore(self, merged: Json, strict: list[str]) -> Json:
+    def restore(self, merged: Json, report: Report) -> Json:
         """A merged document as an object; see `structural.Decoder.restore`.
 
         Raises:
             GoJsonError: the document does not fit the type.
         """
+
+    def drop_unknown(self, obj: Json) -> None:
+        """Do to an object of `restore` what storing it does and decoding would have done."""
+
+    def known(self, empties: Empties) -> Empties | None:
+        """Those of the empty members given, in any version, that it has."""
 
     def read_annotations(self, obj: Json) -> Json:
         """An object after its annotations were read and printed again.
@@ -120,9 +128,16 @@ class BuiltinType:
         """See `ObjectType`."""
         return self._decoder.decode(raw, report, repeated)
 
-    def restore(self, merged: Json, strict: list[str]) -> Json:
+    def restore(self, merged: Json, report: Report) -> Json:
         """See `ObjectType`."""
-        return self._decoder.restore(merged, strict)
+        return self._decoder.restore(merged, report)
+
+    def drop_unknown(self, obj: Json) -> None:
+        """See `ObjectType`: there is nothing unknown in it."""
+
+    def known(self, empties: Empties) -> Empties | None:
+        """See `ObjectType`."""
+        return known_in(struct(self.name), empties)
 
     def read_annotations(self, obj: Json) -> Json:
         """See `ObjectType`."""
@@ -167,9 +182,16 @@ class OpenType:
             report.strict += [text.replace('"', '"metadata.', 1) for text in inner.strict]
         return whole
 
-    def restore(self, merged: Json, strict: list[str]) -> Json:
+    def restore(self, merged: Json, report: Report) -> Json:
         """See `ObjectType`."""
-        return self.decode(merged, Report(strict))
+        return self.decode(merged, report)
+
+    def drop_unknown(self, obj: Json) -> None:
+        """See `ObjectType`: all of it stays."""
+
+    def known(self, empties: Empties) -> None:
+        """See `ObjectType`: empty members are in the object."""
+        del empties
 
     def read_annotations(self, obj: Json) -> Json:
         """See `ObjectType`."""

@@ -84,13 +84,15 @@ def _go_name(type_name: str) -> str:
     return type_name.rpartition(".")[2]
 
 
-def from_schema(schema: Json, *, go_name: str = "") -> TypeSchema:
+def from_schema(schema: Json, *, go_name: str = "", preserves: bool = False) -> TypeSchema:
     """The merge type of any schema (OpenAPI v3 or structural); parts are made when asked for.
 
     Args:
         schema: it must not change afterwards.  ``$ref`` names a built-in type, with or without the
             path to the place of schemas; ``allOf`` with one reference means that reference.
         go_name: Go's name of the type that the schema is of.
+        preserves: whether a schema around this one keeps members that are not declared: then those
+            below do too.
     """
     wrapped = schema.get("allOf")
     if "$ref" not in schema and "type" not in schema and wrapped and "$ref" in wrapped[0]:
@@ -104,6 +106,7 @@ def from_schema(schema: Json, *, go_name: str = "") -> TypeSchema:
         target = builtin.type_schema(type_name)
         extra = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         return from_schema({**target, **extra}, go_name=_go_name(type_name))
+    preserves = preserves or bool(schema.get(_PRESERVE))
     form = schema.get("type", "")
     strategy, merge_key, default = _patch(schema)
     if form == "array":
@@ -116,7 +119,7 @@ def from_schema(schema: Json, *, go_name: str = "") -> TypeSchema:
             patch_strategy=strategy,
             patch_merge_key=merge_key,
             default=default,
-            load_element=lambda: from_schema(items),
+            load_element=lambda: from_schema(items, preserves=preserves),
         )
     if form == "object" or schema.get("properties"):
         return TypeSchema(
@@ -126,8 +129,8 @@ def from_schema(schema: Json, *, go_name: str = "") -> TypeSchema:
             patch_merge_key=merge_key,
             default=default,
             go_name=go_name,
-            load_fields=lambda: _fields(schema),
-            load_element=lambda: _undeclared(schema),
+            load_fields=lambda: _fields(schema, preserves),
+            load_element=lambda: _undeclared(schema, preserves),
         )
     scalar = _scalar(schema, form)
     if scalar is None:
@@ -162,8 +165,11 @@ def _list_type(schema: Json) -> tuple[ListType, tuple[str, ...]]:
     return "atomic", ()
 
 
-def _fields(schema: Json) -> Mapping[str, TypeSchema]:
-    declared = {name: from_schema(part) for name, part in schema.get("properties", {}).items()}
+def _fields(schema: Json, preserves: bool) -> Mapping[str, TypeSchema]:
+    declared = {
+        name: from_schema(part, preserves=preserves)
+        for name, part in schema.get("properties", {}).items()
+    }
     if schema.get(_EMBEDDED):
         for name in ("apiVersion", "kind"):
             declared.setdefault(name, from_schema({"type": "string"}))
@@ -171,13 +177,13 @@ def _fields(schema: Json) -> Mapping[str, TypeSchema]:
     return declared
 
 
-def _undeclared(schema: Json) -> TypeSchema | None:
+def _undeclared(schema: Json, preserves: bool) -> TypeSchema | None:
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
-        return from_schema(additional)
-    if additional is True or schema.get(_PRESERVE):
+        return from_schema(additional, preserves=preserves)
+    if additional is True:
         return DEDUCED
-    if additional is None and not schema.get("properties"):
+    if additional is None and (preserves or not schema.get("properties")):
         return DEDUCED
     return None
 

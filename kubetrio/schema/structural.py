@@ -15,11 +15,12 @@ maps sorted, empty ``omitempty`` members left out, other members always there (`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from kubetrio.machinery.jsonvalues import is_deeper
+from kubetrio.schema import empties
 from kubetrio.schema import structural_values as values
 from kubetrio.schema.stored import free_form
 from kubetrio.schema.structural_restore import Restore
@@ -34,6 +35,9 @@ from kubetrio.schema.structural_shapes import (
 from kubetrio.schema.structural_strict import Walk
 from kubetrio.wire.gojson import GoJsonError
 from kubetrio.wire.goscan import Pairs
+from kubetrio.wire.report import Report
+
+__all__ = ["MAX_DEPTH", "Decoder", "Report", "compile_type"]
 
 Json = dict[str, Any]
 Convert = Callable[[Any], Any]
@@ -42,36 +46,6 @@ Zero = Callable[[], Any]
 _NOTHING_REPEATED: Mapping[int, Pairs] = {}
 _TEXT_ONLY = {str}
 _NULLS_TOO = {str, type(None)}
-
-
-@dataclass(slots=True)
-class Report:
-    """What a strict decoder would complain about.
-
-    Args:
-        strict: messages such as ``unknown field "spec.foo"`` and ``duplicate field "data.a"``, in
-            the order of the text, each once, at most 100.
-    """
-
-    strict: list[str] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.strict)
-
-    @property
-    def unknown(self) -> list[str]:
-        """Messages about unknown fields."""
-        return [message for message in self.strict if message.startswith("unknown ")]
-
-    @property
-    def duplicates(self) -> list[str]:
-        """Messages about duplicate fields."""
-        return [message for message in self.strict if message.startswith("duplicate ")]
-
-    @property
-    def error(self) -> str:
-        """The combined error of ``fieldValidation=Strict``, or an empty text."""
-        return f"strict decoding error: {', '.join(self.strict)}" if self.strict else ""
 
 
 MAX_DEPTH = 180
@@ -86,12 +60,14 @@ class Decoder:
     Args:
         type_name: full name of the type.
         shape: what it looks like.
-        convert: the compiled closure.
+        convert: the compiled closure; it gives up on empty members that are not printed.
+        dropping: the one that drops them.
     """
 
     type_name: str
     shape: Shape
     convert: Convert
+    dropping: Convert
 
     def decode(
         self, raw: Any, report: Report, repeated: Mapping[int, Pairs] = _NOTHING_REPEATED
@@ -120,17 +96,32 @@ class Decoder:
                     pass  # something to report
                 else:
                     return self._printable(done)
-            done = self.convert(Walk(repeated, report.strict).clean(self.shape, raw))
+            done = self._dropped(raw, repeated, report)
         except RecursionError:
             raise GoJsonError(TOO_DEEP) from None
         return self._printable(done)
 
-    def restore(self, merged: Json, strict: list[str]) -> Json:
+    def _dropped(self, raw: Any, repeated: Mapping[int, Pairs], report: Report) -> Json:
+        """The same of a value of which there is something to report."""
+        if not repeated and type(raw) is dict:
+            try:
+                done: Json = self.dropping(raw)
+            except ValueError:
+                pass  # something that is wrong
+            else:
+                report.empties = empties.found_in(struct(self.type_name), raw)
+                return done
+        clean = Walk(repeated, report.strict).clean(self.shape, raw)
+        done = self.dropping(clean)
+        report.empties = empties.found_in(struct(self.type_name), clean)
+        return done
+
+    def restore(self, merged: Json, report: Report) -> Json:
         """Decode what a strategic merge patch made, by the rules of ``structural_restore``.
 
         Args:
             merged: the document; it is not changed.
-            strict: receives messages about unknown fields.
+            report: receives messages about unknown fields, and empty members.
 
         Returns:
             A new object, except for embedded raw values.
@@ -145,7 +136,9 @@ class Decoder:
                     raise ValueError
                 done: Json = self.convert(merged)
             except ValueError:  # something to report
-                done = self.convert(Restore(strict).clean(self.shape, merged))
+                clean = Restore(report.strict).clean(self.shape, merged)
+                done = self.dropping(clean)
+                report.empties = empties.found_in(struct(self.type_name), clean)
         except RecursionError:
             raise GoJsonError(TOO_DEEP) from None
         return self._printable(done)
@@ -171,18 +164,21 @@ def compile_type(type_name: str) -> Decoder:
     target = struct(type_name)
     _ = target.fields  # an unknown type is told here, not at the first request
     shape = Shape(ShapeKind.STRUCT, f"{package}.{name}", struct=target)
-    return Decoder(type_name, shape, _struct_decoder(type_name))
+    return Decoder(type_name, shape, _struct_decoder(type_name), _struct_decoder(type_name, True))
 
 
 _REMEMBERED_PLANS = 64  # of one type
 
-# A step of a plan: name, expected Python type (None: any), conversion (None: as it is), whether an
-# empty value is kept, and what stands for an absent or null value (None: nothing).
-_Step = tuple[str, type | None, Convert | None, bool, Zero | None]
+# What becomes of a value that is given and empty.
+_DROP, _KEEP, _TELL = range(3)
+
+# A step of a plan: name, expected Python type (None: any), conversion (None: as it is), what
+# becomes of an empty value, and what stands for an absent or null value (None: nothing).
+_Step = tuple[str, type | None, Convert | None, int, Zero | None]
 
 
 @cache
-def _struct_decoder(type_name: str) -> Convert:
+def _struct_decoder(type_name: str, dropping: bool = False) -> Convert:
     target = struct(type_name)
     # Most types have many members and most objects few, in one of a few orders.
     plans: dict[tuple[str, ...], tuple[_Step, ...]] = {}
@@ -190,7 +186,7 @@ def _struct_decoder(type_name: str) -> Convert:
 
     def prepare(raw: Json) -> tuple[_Step, ...]:
         nonlocal plan
-        plan = plan or tuple(_step(member) for member in target.fields.values())
+        plan = plan or tuple(_step(member, dropping) for member in target.fields.values())
         if not raw.keys() <= target.fields.keys():
             raise ValueError("unknown field")
         steps = tuple(step for step in plan if step[0] in raw or step[4] is not None)
@@ -211,26 +207,29 @@ def _struct_decoder(type_name: str) -> Convert:
                 raise ValueError(name)
             if convert is not None:
                 value = convert(value)
-            if keep or value:
+            if value or keep == _KEEP:
                 out[name] = value
+            elif keep:
+                raise ValueError("empty")
         return out
 
     return decode
 
 
-def _step(member: Field) -> _Step:
-    expected, convert = _converter(member.shape)
+def _step(member: Field, dropping: bool) -> _Step:
+    expected, convert = _converter(member.shape, dropping)
     kind = member.shape.kind
     # A pointer to the zero time prints as null, which reads as no time at all.
-    keep = (
-        not member.omit
-        or member.told
-        or (member.pointer and kind not in (ShapeKind.TIME, ShapeKind.MICRO_TIME))
-    )
+    keep = _DROP if dropping or kind not in empties.NILABLE else _TELL
+    if not member.omit or member.told or (member.pointer and kind not in _TIMES):
+        keep = _KEEP
     absent: Zero | None = None
     if not member.omit:
         absent = _nothing if member.nilable else _zero(member.shape)
     return member.name, expected, convert, keep, absent
+
+
+_TIMES = frozenset({ShapeKind.TIME, ShapeKind.MICRO_TIME})
 
 
 def _nothing() -> None:
@@ -278,22 +277,22 @@ _CONVERTERS: Mapping[ShapeKind, tuple[type | None, Convert | None]] = {
 }
 
 
-def _converter(shape: Shape) -> tuple[type | None, Convert | None]:
+def _converter(shape: Shape, dropping: bool) -> tuple[type | None, Convert | None]:
     """The Python type to insist on, and the conversion of a value of that type."""
     kind = shape.kind
     if kind is ShapeKind.STRUCT and shape.struct is not None:
-        return dict, _struct_decoder(shape.struct.type_name)
+        return dict, _struct_decoder(shape.struct.type_name, dropping)
     if kind is ShapeKind.LIST and shape.element is not None:
-        return list, _list_converter(shape.element)
+        return list, _list_converter(shape.element, dropping)
     if kind is ShapeKind.MAP and shape.element is not None:
-        return dict, _map_converter(shape.element)
+        return dict, _map_converter(shape.element, dropping)
     if kind in _CONVERTERS:
         return _CONVERTERS[kind]
-    return None, _schema_converter(kind)
+    return None, _schema_converter(kind, dropping)
 
 
-def _element_converter(shape: Shape) -> Convert:
-    expected, convert = _converter(shape)
+def _element_converter(shape: Shape, dropping: bool) -> Convert:
+    expected, convert = _converter(shape, dropping)
     zero = _zero(shape)
 
     def element(value: Any) -> Any:
@@ -306,12 +305,12 @@ def _element_converter(shape: Shape) -> Convert:
     return element
 
 
-def _list_converter(shape: Shape) -> Convert:
+def _list_converter(shape: Shape, dropping: bool) -> Convert:
     if shape.kind is ShapeKind.STRING:
         return _texts
-    element = _element_converter(shape)
+    element = _element_converter(shape, dropping)
     if shape.kind is ShapeKind.STRUCT and shape.struct is not None:
-        decode = _struct_decoder(shape.struct.type_name)
+        decode = _struct_decoder(shape.struct.type_name, dropping)
         return lambda items: [
             decode(item) if type(item) is dict else element(item) for item in items
         ]
@@ -327,10 +326,10 @@ def _texts(items: list[Any]) -> list[Any]:
     raise ValueError("not a string")
 
 
-def _map_converter(shape: Shape) -> Convert:
+def _map_converter(shape: Shape, dropping: bool) -> Convert:
     if shape.kind is ShapeKind.STRING:
         return _text_map
-    element = _element_converter(shape)
+    element = _element_converter(shape, dropping)
     return lambda items: {key: element(items[key]) for key in sorted(items)}
 
 
@@ -343,10 +342,11 @@ def _text_map(items: Json) -> Json:
     raise ValueError("not a string")
 
 
-def _schema_converter(kind: ShapeKind) -> Convert:
+def _schema_converter(kind: ShapeKind, dropping: bool) -> Convert:
     """One of the "schema or something else" types of CustomResourceDefinitions."""
-    decode = _struct_decoder(SCHEMA_PROPS)
-    schemas = _element_converter(Shape(ShapeKind.STRUCT, "", struct=struct(SCHEMA_PROPS)))
+    decode = _struct_decoder(SCHEMA_PROPS, dropping)
+    props = Shape(ShapeKind.STRUCT, "", struct=struct(SCHEMA_PROPS))
+    schemas = _element_converter(props, dropping)
 
     def convert(value: Any) -> Any:
         given = type(value)

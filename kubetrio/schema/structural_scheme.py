@@ -11,8 +11,9 @@ from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.remember import counted
 from kubetrio.schema import builtin
 from kubetrio.schema.annotated import read_annotations
-from kubetrio.schema.structural import Report, compile_type
+from kubetrio.schema.structural import compile_type
 from kubetrio.wire.goscan import Pairs
+from kubetrio.wire.report import Report
 
 Json = dict[str, Any]
 
@@ -67,10 +68,10 @@ class BuiltinScheme:
         self,
         gvk: GroupVersionKind,
         value: Any,
-        strict: list[str],
+        report: Report,
         repeated: Mapping[int, Pairs],
     ) -> Json:
-        """Decode a value of a registered kind; messages about fields are appended to ``strict``.
+        """Decode a value of a registered kind; the report receives what there is to tell.
 
         A value in a version that is not served stays as it is: no path takes it, and its type is
         not known here.
@@ -81,7 +82,7 @@ class BuiltinScheme:
         name = _type_name(self.own_group, gvk)
         if not name:
             return dict(value)
-        return read_annotations(name, compile_type(name).decode(value, Report(strict), repeated))
+        return read_annotations(name, compile_type(name).decode(value, report, repeated))
 
 
 def _type_name(own_group: str, gvk: GroupVersionKind) -> str:

@@ -27,6 +27,7 @@ from kubetrio.wire.gojson import (
 )
 from kubetrio.wire.goscan import Pairs
 from kubetrio.wire.jsonpieces import LARGE_BYTES
+from kubetrio.wire.report import Empties, Report
 
 Json = dict[str, Any]
 
@@ -54,10 +55,10 @@ class Scheme(Protocol):
         self,
         gvk: GroupVersionKind,
         value: Any,
-        strict: list[str],
+        report: Report,
         repeated: Mapping[int, Pairs],
     ) -> Json:
-        """Decode a value of a registered kind; messages about fields are appended to ``strict``.
+        """Decode a value of a registered kind; the report receives what there is to tell.
 
         Raises:
             ValueError: the value does not fit, in Go's words.
@@ -72,11 +73,13 @@ class Decoded(NamedTuple):
         gvk: what it is.
         strict: messages about unknown and duplicate fields in the order of the text: the warnings
             of ``fieldValidation=Warn``.
+        empties: members that were given, are empty and so are not in the object.
     """
 
     value: Json
     gvk: GroupVersionKind
     strict: list[str]
+    empties: Empties | None = None
 
     def check_strict(self) -> None:
         """Refuse what ``fieldValidation=Strict`` refuses.
@@ -162,9 +165,9 @@ def _decode_parsed(
     else:
         gvk = _said_kind(parsed, body, want, scheme)
         version = gvk.api_version
-    strict: list[str] = []
+    report = Report()
     try:
-        value = scheme.decode(gvk, parsed.value, strict, parsed.repeated)
+        value = scheme.decode(gvk, parsed.value, report, parsed.repeated)
     except ValueError as error:
         raise unfit(gvk, want.kind, str(error)) from None
     if gvk in older:
@@ -174,7 +177,7 @@ def _decode_parsed(
     if value.get("kind") != gvk.kind or value.get("apiVersion") != version:
         rest = {k: v for k, v in value.items() if k not in ("kind", "apiVersion")}
         value = {"kind": gvk.kind, "apiVersion": version, **rest}
-    return Decoded(value, gvk, strict)
+    return Decoded(value, gvk, report.strict, report.empties)
 
 
 def _said_kind(

@@ -142,6 +142,14 @@ async def test_what_cannot_be_applied(client: Client, body: str, code: int, word
     assert (answer.status, answer.json()["message"]) == (code, words)
 
 
+async def test_messages_name_the_configuration(client: Client) -> None:
+    """Not the object that it is merged into, which has a namespace."""
+    await apply(client, CONFIG)
+    answer = await apply(client, CONFIG.replace("one}", "one, creationTimestamp: x}"))
+    text = "failed to convert new object (/one; /v1, Kind=ConfigMap) to proper version: "
+    assert answer.json()["message"].startswith(text)
+
+
 async def test_an_annotation_that_is_no_number(client: Client) -> None:
     """It was a member once, and what cannot be read is refused."""
     body = (

@@ -11,7 +11,8 @@ from facts.go_kinds import registered, strategies
 def test_strategies(tmp_path: Path) -> None:
     """What is said of a subresource is not said of the kind."""
     assert strategies(plant(tmp_path)) == {
-        "deployment": {"createOnUpdate": False, "unconditionalUpdate": True}
+        "deployment": {"createOnUpdate": False, "unconditionalUpdate": True},
+        "networkpolicy": {"exactGeneration": True},
     }
 
 

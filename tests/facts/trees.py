@@ -74,6 +74,12 @@ FILES: dict[str, Any] = {
         "func (deploymentStrategy) AllowCreateOnUpdate() bool {\n\treturn false\n}\n"
         "func (deploymentStrategy) AllowUnconditionalUpdate() bool {\n\treturn true\n}\n"
         "func (deploymentStatusStrategy) AllowUnconditionalUpdate() bool {\n\treturn false\n}\n"
+        "\tif !apiequality.Semantic.DeepEqual(oldOne.Spec, newOne.Spec) {\n"
+        "\t\tnewOne.Generation = oldOne.Generation + 1\n\t}\n"
+    ),
+    "pkg/registry/networking/networkpolicy/strategy.go": (
+        "\tif !reflect.DeepEqual(oldNetworkPolicy.Spec, newNetworkPolicy.Spec) {\n"
+        "\t\tnewNetworkPolicy.Generation = oldNetworkPolicy.Generation + 1\n\t}\n"
     ),
     "test/instrumentation/documentation/documentation-list.yaml": (
         "- {name: total, subsystem: etcd, type: Counter, stabilityLevel: ALPHA}\n"

@@ -24,6 +24,7 @@ from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.store.model import EventType, KeyValue
 from kubetrio.testing.store_model import MemoryStore
+from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
 RESOURCES = registry().resources
@@ -686,7 +687,7 @@ def deployment(replicas: int, **meta: Any) -> Object:
             "template": {"metadata": {"labels": labels}, "spec": spec},
         },
     }
-    obj: Object = scheme_of("apps").decode(DEPLOYMENTS.group_version_kind, sent, [], {})
+    obj: Object = scheme_of("apps").decode(DEPLOYMENTS.group_version_kind, sent, Report(), {})
     DEPLOYMENTS.rules.default(obj)
     return obj
 

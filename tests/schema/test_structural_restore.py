@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubetrio.schema.structural import compile_type
+from kubetrio.schema.structural import Report, compile_type
 from kubetrio.wire.gojson import Float, GoJsonError
 
 CORE = "io.k8s.api.core.v1."
@@ -14,7 +14,7 @@ CORE = "io.k8s.api.core.v1."
 
 def restore(kind: str, merged: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     strict: list[str] = []
-    return compile_type(CORE + kind).restore(merged, strict), strict
+    return compile_type(CORE + kind).restore(merged, Report(strict)), strict
 
 
 @pytest.mark.parametrize(

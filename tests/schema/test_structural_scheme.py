@@ -7,6 +7,7 @@ import pytest
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.wire.report import Report
 
 
 def test_every_body_of_a_served_path_is_known() -> None:
@@ -40,9 +41,9 @@ def test_kinds_of_another_server_are_unknown() -> None:
 
 
 def test_decoding_appends_to_the_messages() -> None:
-    """Messages about fields go to the list that is given."""
-    strict: list[str] = []
+    """Messages about fields go to the report that is given."""
+    report = Report()
     pod = GroupVersionKind("", "v1", "Pod")
-    value = scheme_of("").decode(pod, {"zork": 1}, strict, {})
+    value = scheme_of("").decode(pod, {"zork": 1}, report, {})
     assert value["spec"] == {"containers": None}
-    assert strict == ['unknown field "zork"']
+    assert report.strict == ['unknown field "zork"']

@@ -271,17 +271,34 @@ class CustomType(OpenType):
             ValueError: metadata, of the object or inside of it, cannot be read.
         """
         del repeated
-        if is_deeper(raw, MAX_DEPTH):
+        whole = self.restore(dict(raw or {}), report)
+        if whole.get("kind") == self._kind:
+            unknown = self._version.keep_known(whole)
+            unknown += structure.coerce(self._version.node, whole)
+            report.strict += [f'unknown field "{path}"' for path in unknown]
+        return whole
+
+    def restore(self, merged: Json, report: Report) -> Json:
+        """See `ObjectType`: the merged object is checked with all that is in it.
+
+        Raises:
+            ValueError: its metadata cannot be read.
+        """
+        if is_deeper(merged, MAX_DEPTH):
             raise GoJsonError("exceeded max depth")
-        whole: Json = copy_json(dict(raw or {}))
+        whole: Json = copy_json(merged)
         structure.as_go_numbers(whole)
         if "metadata" in whole:
             inner = Report()
             whole["metadata"] = METADATA.decode(whole["metadata"], inner) or {}
             report.strict += [text.replace('"', '"metadata.', 1) for text in inner.strict]
-        if whole.get("kind") != self._kind:
-            return whole
-        unknown = self._version.keep_known(whole)
-        unknown += structure.coerce(self._version.node, whole)
-        report.strict += [f'unknown field "{path}"' for path in unknown]
         return whole
+
+    def drop_unknown(self, obj: Json) -> None:
+        """See `ObjectType`.
+
+        Raises:
+            ValueError: metadata of an object inside of it cannot be read.
+        """
+        self._version.keep_known(obj)
+        structure.coerce(self._version.node, obj)

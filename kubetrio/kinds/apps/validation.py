@@ -30,6 +30,7 @@ from kubetrio.kinds.common.formats import (
     number_or_percent,
     positive_or_percent,
 )
+from kubetrio.kinds.common.model import shown_map
 from kubetrio.kinds.common.replicas import (
     at_most_replicas,
     counts,
@@ -90,10 +91,9 @@ def selected_template(spec: Mapping[str, Any], selector: Selector, out: Causes) 
         selector: the selector.
         out: receives causes.
     """
-    labels = member(member(member(spec, "template"), "metadata"), "labels")
-    if not selector.matches(labels):
-        shown = dict(sorted(labels.items())) or None
-        out.append(invalid(f"{_TEMPLATE}.metadata.labels", shown, _MISMATCH))
+    meta = member(member(spec, "template"), "metadata")
+    if not selector.matches(member(meta, "labels")):
+        out.append(invalid(f"{_TEMPLATE}.metadata.labels", shown_map(meta, "labels"), _MISMATCH))
 
 
 def _selector(spec: Mapping[str, Any], out: Causes, kind: str) -> None:

@@ -23,6 +23,21 @@ def is_missing(value: Any) -> bool:
     return not value and (value is None or isinstance(value, (str, list, dict)))
 
 
+def is_zero(value: Any) -> bool:
+    """Whether Go has a member at its zero value: an empty list that was given is not.
+
+    Args:
+        value: what ``get`` gave.
+    """
+    return value is None or (not value and not isinstance(value, (list, dict)))
+
+
+def shown_map(obj: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
+    """A map as messages print it: its keys sorted, and null only where there is none."""
+    found = (obj or {}).get(name)
+    return None if found is None else dict(sorted(found.items()))
+
+
 def member(obj: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
     """A member that is an object; an empty one when it is missing.
 

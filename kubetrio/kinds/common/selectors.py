@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubetrio.kinds.common.checks import Causes, Json, is_missing
+from kubetrio.kinds.common.checks import Causes, Json
+from kubetrio.kinds.common.model import is_zero
 from kubetrio.machinery.fielderrors import Named, duplicate, forbidden, invalid, required
 from kubetrio.machinery.names_validation import dns1123_subdomain, label_value, qualified_name
 from kubetrio.machinery.objectmeta import validate_annotations, validate_labels
@@ -56,7 +57,7 @@ def template_metadata(value: Mapping[str, Any], path: str, out: Causes) -> None:
     annotation_map(value.get("annotations") or {}, f"{path}.annotations", out)
     label_map(value.get("labels") or {}, f"{path}.labels", out)
     for name in value:
-        if name not in _OF_TEMPLATES and not is_missing(value[name]):
+        if name not in _OF_TEMPLATES and not is_zero(value[name]):
             shown = "uID" if name == "uid" else name  # Go's name with a small letter in front
             out.append(forbidden(f"{path}.{shown}", "cannot be set"))
 

@@ -134,7 +134,7 @@ def _update(new: Json, old: Json, out: Causes) -> None:
     if not same(new.get("series"), old.get("series")):
         _series(new, out)
     for name, path, zero in _FIXED:
-        value, before = (obj.get(name) or zero for obj in (new, old))
+        value, before = (zero if obj.get(name) is None else obj[name] for obj in (new, old))
         if not same(value, before):
             out.append(invalid(path, _shown(name, value), IMMUTABLE))
 

@@ -18,10 +18,10 @@ from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError, internal_error
 from kubetrio.resources.conversion import between
 from kubetrio.schema.kind import Kind
-from kubetrio.schema.structural import Report
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.wire import gojson
 from kubetrio.wire.jsonwire import find_kind, with_defaults
+from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
 
@@ -122,7 +122,7 @@ def _read_back(patched: Any, attributes: Attributes, matched: Kind, report: Repo
             f'"{scheme.location()}"'
         )
     try:
-        decoded = scheme.decode(gvk, patched, report.strict, {})
+        decoded = scheme.decode(gvk, patched, report, {})
     except ValueError as error:
         raise internal_error(str(error)) from None
     if gvk != wanted:

@@ -16,6 +16,7 @@ from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.wire.report import Report
 
 Provide = Callable[[str], Awaitable[None]]
 """Makes a namespace; raises `ApiError`, also when it is there already."""
@@ -104,6 +105,6 @@ class NamespaceMaker:
             raise internal_error("not yet ready to handle request")
         kind = self._registry.resources["", "v1", "namespaces"]
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        body = scheme_of("").decode(kind.group_version_kind, body, [], {})
+        body = scheme_of("").decode(kind.group_version_kind, body, Report(), {})
         kind.rules.default(body)
         await self.operations.create(Target(kind, "", name), body, OWN)

@@ -16,6 +16,7 @@ from kubetrio.kinds.common.checks import (
     member,
     not_negative,
 )
+from kubetrio.kinds.common.model import shown_map
 from kubetrio.kinds.common.replicas import replica_status, scale
 from kubetrio.kinds.core.validation.claims import CLAIMS
 from kubetrio.kinds.core.validation.configs import CONFIG_MAPS, SECRETS
@@ -96,11 +97,10 @@ def _controller(obj: Json, _path: str, out: Causes) -> None:
     if template is None:
         out.append(required("spec.template"))
         return
-    labels = member(member(template, "metadata"), "labels")
-    if not selector.items() <= labels.items():
+    meta = member(template, "metadata")
+    if not selector.items() <= member(meta, "labels").items():
         detail = "`selector` does not match template `labels`"
-        shown = dict(sorted(labels.items())) or None
-        out.append(invalid("spec.template.metadata.labels", shown, detail))
+        out.append(invalid("spec.template.metadata.labels", shown_map(meta, "labels"), detail))
     pod_template(template, "spec.template", out)
     only_always(template, "spec.template", out, "ReplicationController")
 

@@ -24,6 +24,7 @@ from kubetrio.kinds.common.checks import (
 from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.differences import difference
 from kubetrio.kinds.common.formats import SUBDOMAIN
+from kubetrio.kinds.common.model import shown_map
 from kubetrio.kinds.common.quantities import basic_quantity, positive_quantity
 from kubetrio.kinds.common.selectors import node_selector, printed_term
 from kubetrio.kinds.core.validation import volume_sources as sources
@@ -140,8 +141,7 @@ def _capacity(spec: Mapping[str, Any], path: str, out: Causes) -> None:
     if not capacity:
         out.append(required(where))
     if list(capacity) != ["storage"]:
-        shown = dict(sorted(capacity.items())) if capacity else None
-        out.append(not_supported(where, shown, ("storage",)))
+        out.append(not_supported(where, shown_map(spec, "capacity"), ("storage",)))
     for name, value in capacity.items():
         basic_quantity(value, f"{where}[{name}]", out)
         positive_quantity(value, f"{where}[{name}]", out)

@@ -272,7 +272,7 @@ def _update_range(new: Json, old: Json, out: Causes) -> None:
             out.append(invalid(f"{path}[0]", cidrs[0], IMMUTABLE))
         _ranges(cidrs, path, out)
     else:
-        out.append(invalid(path, cidrs or None, IMMUTABLE))
+        out.append(invalid(path, member(new, "spec").get("cidrs"), IMMUTABLE))
 
 
 TABLES: Mapping[str, Validation] = {

@@ -346,7 +346,7 @@ def _slice(new: Mapping[str, Any], old: Mapping[str, Any], out: Causes) -> None:
         _fixed(spec, member(old, "spec"), out)
     _slice_place(spec, out)
     devices, counters = spec.get("devices"), spec.get("sharedCounters")
-    if devices and counters:
+    if devices is not None and counters is not None:
         detail = "only one of `sharedCounters` or `devices` is allowed"
         out.append(invalid("spec", "", detail))
     advanced = any(item.get("taints") or item.get("consumesCounters") for item in devices or ())
