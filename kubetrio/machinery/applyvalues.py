@@ -6,14 +6,14 @@ that kube-apiserver puts behind ``failed to create typed patch object``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
 from kubetrio.machinery import fieldpath
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.fieldset import LEAF, SELF, FieldSet, Node
 from kubetrio.machinery.gotext import go_literal, go_type, go_value
-from kubetrio.machinery.typeschema import TypeKind, TypeSchema
+from kubetrio.machinery.typeschema import Scalar, TypeKind, TypeSchema
 
 Json = dict[str, Any]
 
@@ -97,14 +97,77 @@ def is_leaf(value: Any, schema: TypeSchema) -> bool:
     return not isinstance(value, list) or schema.kind is not TypeKind.LIST
 
 
-def validate(value: Any, schema: TypeSchema) -> None:
+_DUPLICATE = "duplicate entries for key "
+
+
+_SCALARS: Mapping[Scalar, frozenset[type]] = {
+    "string": frozenset({str}),
+    "numeric": frozenset({int, float}),
+    "boolean": frozenset({bool}),
+    "untyped": frozenset({str, int, float, bool}),
+}
+
+
+def _fits(value: Any, schema: TypeSchema) -> bool:
+    """Whether a value surely fits its type, but for items that share a key.
+
+    Without paths, and so in a fraction of the time that `_validate` takes.
+    """
+    if value is None or schema.kind is TypeKind.DEDUCED:
+        return True
+    if schema.kind is TypeKind.SCALAR:
+        return type(value) in _SCALARS[schema.scalar]
+    if schema.kind is TypeKind.LIST:
+        return type(value) is list and _items_fit(value, schema)
+    if type(value) is not dict:
+        return False
+    fields, element = schema.fields, schema.element
+    for name, member in value.items():
+        inner = fields.get(name) or element
+        if inner is None:
+            return False
+        if inner.kind is TypeKind.SCALAR:
+            if member is not None and type(member) not in _SCALARS[inner.scalar]:
+                return False
+        elif not _fits(member, inner):
+            return False
+    return True
+
+
+def _items_fit(items: list[Any], schema: TypeSchema) -> bool:
+    if schema.list_type == "map" and not schema.key_defaults:
+        keys = schema.keys
+        if not all(type(item) is dict and any(key in item for key in keys) for item in items):
+            return False
+    elif schema.list_type != "atomic" and not all(
+        type(item) is dict if schema.list_type == "map" else type(item) not in _NO_VALUES
+        for item in items
+    ):
+        return False
+    element = schema.element
+    return element is None or all(_fits(item, element) for item in items)
+
+
+_NO_VALUES = frozenset({dict, list, type(None)})
+
+
+def validate(value: Any, schema: TypeSchema, *, duplicates: bool = False) -> None:
     """Check that an object fits its type and that no list has two items with one key.
+
+    Args:
+        value: the object.
+        schema: its type.
+        duplicates: let lists have two items with one key.
 
     Raises:
         TypedError: listing every problem; of unknown members, the first of each object.
     """
+    if duplicates and _fits(value, schema):
+        return
     problems: list[tuple[str, str]] = []
     _validate(value, schema, "", problems)
+    if duplicates and problems:
+        problems = [one for one in problems if not one[1].startswith(_DUPLICATE)]
     if problems:
         raise TypedError(problems)
 
@@ -157,7 +220,7 @@ def _validate_list(
                 return
             if step in seen:
                 key = fieldpath.step_text(step)
-                problems.append((path, f"duplicate entries for key {key}"))
+                problems.append((path, f"{_DUPLICATE}{key}"))
             seen.add(step)
         if element is not None:
             _validate(item, element, path + fieldpath.step_text(step), problems)

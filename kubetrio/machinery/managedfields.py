@@ -67,6 +67,8 @@ class Write(NamedTuple):
         rules: conversions, and the fields that this (sub)resource may set.
         empty: what an object of this kind is before anything is set; see
             ``schema.patchmeta.empty_object``.
+        fits: whether objects fit the type whatever they are, since their decoder sees to it.
+        settled: whether the same holds of what is stored.
     """
 
     schema: TypeSchema
@@ -76,6 +78,8 @@ class Write(NamedTuple):
     subresource: str = ""
     rules: Rules = ONE_VERSION
     empty: Mapping[str, Any] = MappingProxyType({})
+    fits: bool = True
+    settled: bool = True
 
     @property
     def api_version(self) -> str:
@@ -264,6 +268,10 @@ def _update(
     """Owners after an update; none if the objects make no sense in their type."""
     manager = write.owner(UPDATE, name)
     try:
+        if not write.fits:
+            validate(new.value, write.schema, duplicates=True)
+        if not write.settled:
+            validate(old.value, write.schema, duplicates=True)
         before = reconcile(owners, old, write.rules)
         out = track_update(before, manager, old, new, rules=write.rules, now=write.now)
     except TypedError:
@@ -316,12 +324,22 @@ def on_apply(live: Json | None, config: Json, write: Write, *, force: bool) -> A
         ApiError: 400 of another kind or with ``managedFields``; 409 on conflicts; 500, as
             kube-apiserver has it, if an object does not fit its type.
     """
-    _check_config(config, write)
+    given = _kind_of(config)
+    if given != write.kind:
+        raise bad_request(f"invalid object type: {given.group}/{given.version}, Kind={given.kind}")
     try:
         owners = decode(_entries(live)) if live else {}
     except InvalidManagedFields as error:
         raise ApiError(500, "", f"failed to decode managed fields: {error}") from error
     there = write.typed(write.empty if live is None else live)
+    unfit = None if write.fits else _misfit(there, write)
+    if unfit is not None and not owners:
+        doing = "failed to create manager for existing fields: failed to convert new object"
+        raise _unfit(doing, there.value, write, f" to smd typed: {unfit}") from unfit
+    _check_config(config, write)
+    if unfit is not None:
+        doing = "failed to create typed live object"
+        raise _unfit(doing, there.value, write, f": {unfit}") from unfit
     if not owners:
         owners = _update(owners, write.typed(write.empty), there, write, BEFORE_FIRST_APPLY)
     wanted = Typed(config, write.schema, write.api_version)
@@ -331,7 +349,8 @@ def on_apply(live: Json | None, config: Json, write: Write, *, force: bool) -> A
     except ConversionError as error:
         raise ApiError(500, "", str(error)) from error
     except TypedError as error:
-        raise _unfit("live", there.value, write, error) from error
+        doing = "failed to create typed live object"
+        raise _unfit(doing, there.value, write, f": {error}") from error
     after = merged.owners
     obj = merged.typed.value
     if merged.typed is not there and manager in after:
@@ -348,16 +367,23 @@ def on_apply(live: Json | None, config: Json, write: Write, *, force: bool) -> A
     )
 
 
+def _misfit(typed: Typed, write: Write) -> TypedError | None:
+    """What is wrong with a stored object by its type as it is today."""
+    try:
+        validate(typed.value, write.schema, duplicates=True)
+    except TypedError as error:
+        return error
+    return None
+
+
 def _check_config(config: Json, write: Write) -> None:
-    given = _kind_of(config)
-    if given != write.kind:
-        raise bad_request(f"invalid object type: {given.group}/{given.version}, Kind={given.kind}")
     if _entries(config) is not None:
         raise bad_request("metadata.managedFields must be nil")
     try:
         validate(config, write.schema)
     except TypedError as error:
-        raise _unfit("patch", config, write, error) from error
+        doing = "failed to create typed patch object"
+        raise _unfit(doing, config, write, f": {error}") from error
 
 
 def _kind_of(config: Json) -> GroupVersionKind:
@@ -369,13 +395,13 @@ def _kind_of(config: Json) -> GroupVersionKind:
     return GroupVersionKind(*parsed, kind if isinstance(kind, str) else "")
 
 
-def _unfit(which: str, obj: Json, write: Write, error: TypedError) -> ApiError:
+def _unfit(doing: str, obj: Json, write: Write, why: str) -> ApiError:
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     said = (metadata.get("namespace"), metadata.get("name"))
     where = "/".join(text if isinstance(text, str) else "" for text in said)
     kind = f"{write.kind.group}/{write.kind.version}, Kind={write.kind.kind}"
-    return ApiError(500, "", f"failed to create typed {which} object ({where}; {kind}): {error}")
+    return ApiError(500, "", f"{doing} ({where}; {kind}){why}")
 
 
 def _apply(

@@ -211,6 +211,8 @@ class FieldManager:
             subresource=self.subresource,
             rules=self._rules(),
             empty=resource.type.zero,
+            fits=resource.builtin,
+            settled=resource.settle is None,
         )
 
     def created(self, obj: Object) -> None:

@@ -2,6 +2,8 @@
 
 import pytest
 from apply_types import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kubetrio.machinery.applyvalues import TypedError, field_set, step_of, validate
 from kubetrio.machinery.fieldset import FieldSet
@@ -172,3 +174,30 @@ def test_what_does_not_fit_is_named(value, message):
 def test_null_fits_everywhere():
     """Null is a value of every type but an item's."""
     validate({"data": None, "items": None, "count": None, "any": None, "list": [None]}, ROOT)
+
+
+NAMES = st.sampled_from(
+    ["name", "v", "port", "protocol", "data", "items", "ports", "set", "any", "count", "spec"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.just("x") | st.just(1.5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(NAMES, VALUES, max_size=4))
+def test_the_quick_look_finds_what_the_careful_one_finds(value):
+    """All but items with one key, which may be where they are let."""
+    problems = ()
+    try:
+        validate(value, ROOT)
+    except TypedError as error:
+        problems = tuple(one for one in error.problems if not one[1].startswith("duplicate"))
+    found = ()
+    try:
+        validate(value, ROOT, duplicates=True)
+    except TypedError as error:
+        found = error.problems
+    assert found == problems

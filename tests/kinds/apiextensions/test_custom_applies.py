@@ -23,6 +23,7 @@ SPEC: Object = {
         "nullable": {"type": "string", "nullable": True},
         "health": {"type": "object", "properties": {"heal": {"type": "boolean"}}},
         "sort": {"type": "object", "properties": {"q": {"type": "string", "default": "w"}}},
+        "when": {"type": "string", "format": "date-time"},
         "set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
         "keeps": {
             "type": "object",
@@ -151,3 +152,48 @@ async def test_owners_of_objects_inside_are_checked(client: Client) -> None:
         f"{where}.manager: Too long: may not be more than 128 bytes",
     ):
         assert text in caught.value.message
+
+
+async def test_a_value_that_does_not_fit_its_type_has_no_owners(client: Client) -> None:
+    """A list passes for a text with a format; nobody can apply to such an object."""
+    made = await client.create(beast({"when": []}))
+    assert made["spec"] == {"when": []}
+    assert owned(made) == {}
+    with pytest.raises(ApiError) as caught:
+        await client.apply(beast({"sort": {}}), field_manager="m")
+    assert caught.value.code == 500
+    assert caught.value.message == (
+        "failed to create manager for existing fields: failed to convert new object "
+        f"(default/b; {GROUP}/v1, Kind=Beast) to smd typed: "
+        ".spec.when: expected any scalar, got &{[]}"
+    )
+
+
+async def test_a_schema_that_changed_under_objects(client: Client) -> None:
+    """What it does not know any more is lost; a changed type ends ownership, and applies."""
+    spec = {"sort": {"q": "1"}, "health": {"heal": True}, "set": ["a"]}
+    await client.create(beast(spec), field_manager="m")
+    kind = client.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    definition = await client.get(kind, DEFINITION["metadata"]["name"])
+    properties = {"sort": {"type": "object", "properties": {"q": {"type": "integer"}}}}
+    properties["set"] = SPEC["properties"]["set"]
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"] = properties
+    await client.update(definition)
+    with trio.fail_after(10):
+        while True:
+            found = await client.get(client.kind(f"{GROUP}/v1", "Beast"), "b", "default")
+            if "health" not in found["spec"]:
+                break
+            await trio.sleep(0.01)
+    with pytest.raises(ApiError) as caught:
+        await client.apply(beast({"set": ["a"]}), field_manager="m")
+    assert caught.value.message == (
+        f"failed to create typed live object (default/b; {GROUP}/v1, Kind=Beast): "
+        ".spec.sort.q: expected numeric (int or float), got string"
+    )
+    found["spec"]["set"] = ["b"]
+    found["spec"]["sort"]["q"] = 1
+    changed = await client.update(found)
+    assert changed["spec"] == {"sort": {"q": 1}, "set": ["b"]}
+    assert owned(changed) == {}
