@@ -1,9 +1,11 @@
-"""Empty lists, maps and bytes that a client gave where Go prints nothing for them.
+"""What a client gave that Go prints in another way: empty members, and rewritten quantities.
+
+Of empty lists, maps and bytes nothing is printed; a quantity is printed in its canonical form.
 
 An object as it is decoded does not have them, as what is stored does not.  kube-apiserver has them
-until it stores the object: to Go an empty list is another value than none, and who compares or
-prints values of Go sees it.  So decoders note them beside the object (`Empties`), and the few that
-tell the two apart put them back into a copy.
+until it stores the object: to Go an empty list is another value than none, and a quantity knows
+how it was written; who compares or prints values of Go sees it.  So decoders note them beside the
+object (`Empties`), and the few that tell them apart put them back into a copy.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 from kubetrio.machinery.typeschema import TypeKind, TypeSchema
 from kubetrio.schema.structural_shapes import SCHEMA_PROPS, Shape, ShapeKind, Struct, struct
+from kubetrio.schema.structural_values import canonical_quantity, quantity_as_given
 from kubetrio.wire.report import Empties
 
 Json = dict[str, Any]
@@ -36,7 +39,10 @@ def found_in(target: Struct, raw: Json) -> Empties | None:
         field = fields.get(name)
         if field is None or value is None:
             continue
-        if not value:
+        if field.shape.kind is ShapeKind.QUANTITY:
+            if text := _rewritten(value):
+                out[name] = text
+        elif not value:
             if field.omit and not field.pointer and field.shape.kind in NILABLE:
                 out[name] = value
         elif type(value) in (dict, list) and (inner := _found(field.shape, value)):
@@ -52,7 +58,11 @@ def _found(shape: Shape, value: Any) -> Empties | None:
     if shape.struct is not None:
         return found_in(shape.struct, value) if type(value) is dict else None
     element = shape.element
-    if element is None or (element.struct is None and element.element is None):
+    if element is None or type(value) not in (dict, list):
+        return None
+    if element.kind is ShapeKind.QUANTITY:
+        return _rewritten_in(value)
+    if element.struct is None and element.element is None:
         return None
     steps: Iterable[tuple[Any, Any]] = (
         value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
@@ -61,12 +71,26 @@ def _found(shape: Shape, value: Any) -> Empties | None:
     return {step: inner for step, inner in found if inner} or None
 
 
+def _rewritten(value: Any) -> str:
+    """A quantity as it was given, if it is printed in another way; else nothing."""
+    try:
+        text = quantity_as_given(value)
+        return "" if text == canonical_quantity(value) else text
+    except ValueError:
+        return ""
+
+
+def _rewritten_in(values: Json) -> Empties | None:
+    steps = values.items() if type(values) is dict else ()
+    return {name: text for name, value in steps if (text := _rewritten(value))} or None
+
+
 def known_in(target: Struct, empties: Empties) -> Empties | None:
     """Those of the empty members, which may be of another version, that a type has."""
     out: Empties = {}
     for name, inner in empties.items():
         field = target.fields.get(name) if type(name) is str else None
-        if field is None:
+        if field is None or (type(inner) is str and inner):
             continue
         if not inner:
             if field.shape.kind in NILABLE:
@@ -84,6 +108,8 @@ def _known(shape: Shape, empties: Empties) -> Empties | None:
     if shape.element is None:
         return None
     element = shape.element
+    if element.kind is ShapeKind.QUANTITY:
+        return None
     kept = ((step, _known(element, inner)) for step, inner in empties.items() if inner)
     return {step: inner for step, inner in kept if inner} or None
 
@@ -104,6 +130,8 @@ def put_back(obj: Any, empties: Empties | None) -> Any:
             if not inner:
                 if there is None:
                     out[name] = inner
+            elif type(inner) is str:
+                out[name] = inner
             elif there is not None:
                 out[name] = put_back(there, inner)
         return out
@@ -136,7 +164,7 @@ def _in_wholes(empties: Empties, schema: TypeSchema | None, *, whole: bool) -> E
         return empties
     out: Empties = {}
     for step, inner in empties.items():
-        if not inner:
+        if not inner or type(inner) is str:
             continue
         below = schema.member(step) if type(step) is str else schema.element
         kept = _in_wholes(inner, below, whole=whole)

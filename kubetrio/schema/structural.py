@@ -60,8 +60,8 @@ class Decoder:
     Args:
         type_name: full name of the type.
         shape: what it looks like.
-        convert: the compiled closure; it gives up on empty members that are not printed.
-        dropping: the one that drops them.
+        convert: the compiled closure; it gives up on what is lost in printing, as `Report` has it.
+        dropping: the one that drops it.
     """
 
     type_name: str
@@ -111,9 +111,8 @@ class Decoder:
             else:
                 report.empties = empties.found_in(struct(self.type_name), raw)
                 return done
-        clean = Walk(repeated, report.strict).clean(self.shape, raw)
-        done = self.dropping(clean)
-        report.empties = empties.found_in(struct(self.type_name), clean)
+        done = self.dropping(Walk(repeated, report.strict).clean(self.shape, raw))
+        report.empties = empties.found_in(struct(self.type_name), raw)
         return done
 
     def restore(self, merged: Json, report: Report) -> Json:
@@ -136,9 +135,8 @@ class Decoder:
                     raise ValueError
                 done: Json = self.convert(merged)
             except ValueError:  # something to report
-                clean = Restore(report.strict).clean(self.shape, merged)
-                done = self.dropping(clean)
-                report.empties = empties.found_in(struct(self.type_name), clean)
+                done = self.dropping(Restore(report.strict).clean(self.shape, merged))
+                report.empties = empties.found_in(struct(self.type_name), merged)
         except RecursionError:
             raise GoJsonError(TOO_DEEP) from None
         return self._printable(done)
@@ -286,6 +284,8 @@ def _converter(shape: Shape, dropping: bool) -> tuple[type | None, Convert | Non
         return list, _list_converter(shape.element, dropping)
     if kind is ShapeKind.MAP and shape.element is not None:
         return dict, _map_converter(shape.element, dropping)
+    if kind is ShapeKind.QUANTITY and not dropping:
+        return None, values.quantity_if_canonical
     if kind in _CONVERTERS:
         return _CONVERTERS[kind]
     return None, _schema_converter(kind, dropping)

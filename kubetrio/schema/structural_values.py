@@ -85,18 +85,38 @@ def _quantity_text(text: str) -> str:
     return str(quantity.parse(text))
 
 
+def quantity_as_given(value: Any) -> str:
+    """A ``Quantity``, from a string or a number, as it was written.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if type(value) is str:
+        return value.strip()
+    if type(value) in _NUMBERS:
+        return number_text(value)
+    raise ValueError(quantity.FORMAT_ERROR)
+
+
+def quantity_if_canonical(value: Any) -> str:
+    """A ``Quantity`` that is given in its canonical form.
+
+    Raises:
+        ValueError: it is written in another way, or is none.
+    """
+    text = canonical_quantity(value)
+    if text != value and text != quantity_as_given(value):
+        raise ValueError("not canonical")
+    return text
+
+
 def canonical_quantity(value: Any) -> str:
     """A ``Quantity``, from a string or a number, in its canonical form.
 
     Raises:
         ValueError: anything else, or not a quantity.
     """
-    if type(value) is str:
-        text = value.strip()
-    elif type(value) in _NUMBERS:
-        text = number_text(value)
-    else:
-        raise ValueError(quantity.FORMAT_ERROR)
+    text = quantity_as_given(value)
     if len(text) <= _CACHED_TEXT:
         return _quantity_text(text)
     return str(quantity.parse(text))

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Empties = dict[str | int, Any]
-"""Members that were given and are empty, and that Go does not print, by the steps that lead there.
+"""What was given and is not printed as such, by the steps that lead there.
 
-A value is the empty list, map or text that was given, or is an `Empties` that has something in it.
+A value is the empty list, map or text that was given and is left out; the text of a quantity that
+is printed in another form; or an `Empties` that has something in it.
 Steps are names of members and places in lists.
 """
 

@@ -173,3 +173,16 @@ async def test_entries_of_a_client_are_checked(
         assert answer.status == 422
         assert f"metadata.managedFields[0].{member}: " in answer.json()["message"]
         assert cause in answer.json()["message"]
+
+
+async def test_a_quantity_in_another_form_takes_a_list_that_is_owned_as_a_whole(
+    client: Client,
+) -> None:
+    """To Go it is another value, though it is stored as the same."""
+    path = "/api/v1/namespaces/default/limitranges"
+    for name, text, owner in (("a", "1Gi", "init"), ("b", "1024Mi", "two")):
+        limit = {"type": "Pod", "max": {"memory": text}}
+        obj: Object = {"metadata": {"name": name}, "spec": {"limits": [limit]}}
+        await send(client, "POST", f"{path}?fieldManager=init", obj)
+        answer = await send(client, "PUT", f"{path}/{name}?fieldManager=two", obj)
+        assert owners(answer) == {owner: {"f:spec": {"f:limits": {}}}}

@@ -120,3 +120,20 @@ def test_what_is_below_a_place() -> None:
     assert below(empties, "metadata", "managedFields") == []
     assert below(empties, "spec", "x") is None
     assert below(None, "metadata") is None
+
+
+def test_quantities_that_are_printed_in_another_form_are_noted() -> None:
+    """As they were given; ownership of what is compared as a whole sees them, messages do not."""
+    raw = {"spec": {"limits": [{"type": "Container", "max": {"cpu": "0.5", "memory": "1Gi"}}]}}
+    found, empties = decoded(f"{CORE}LimitRange", raw)
+    assert found["spec"]["limits"][0]["max"] == {"cpu": "500m", "memory": "1Gi"}
+    assert empties == {"spec": {"limits": {0: {"max": {"cpu": "0.5"}}}}}
+    wholes = in_wholes(empties, patchmeta.for_type(f"{CORE}LimitRange"))
+    assert put_back(found, wholes)["spec"]["limits"][0]["max"]["cpu"] == "0.5"
+    assert known_in(struct(f"{CORE}LimitRange"), empties or {}) is None
+
+
+@pytest.mark.parametrize("given", ["1", "100m", "1Gi", 2, " 1 "])
+def test_quantities_in_their_canonical_form_are_not(given: Any) -> None:
+    """Numbers are read as their text, and spaces around it do not count."""
+    assert decoded(f"{CORE}ResourceRequirements", {"limits": {"cpu": given}})[1] is None
