@@ -59,6 +59,22 @@ def exposed(path: Path) -> str | None:
     return f"chmod {'700' if path.is_dir() else '600'} {shlex.quote(str(path))}"
 
 
+def owner_of(path: Path) -> str:
+    """Who else owns a file or directory, empty where it is this user or nobody can tell."""
+    try:
+        uid = path.stat().st_uid
+    except OSError:
+        return ""
+    if os.name != "posix" or uid == os.geteuid():
+        return ""
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
 @contextlib.contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
     """Keep others out of a directory who ask the same, where the system can."""

@@ -28,7 +28,7 @@ from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.composition import known_names, open_core, rehearse
 from kubetrio.config import Config
 from kubetrio.env import Env
-from kubetrio.files import exposed
+from kubetrio.files import exposed, owner_of
 from kubetrio.groups import ungrouped
 from kubetrio.http.heap import give_back
 from kubetrio.http.shortage import MemoryLimit
@@ -197,6 +197,9 @@ def _warn_of_exposed(config: Config) -> None:
         mend = exposed(path)
         if mend is not None:
             log.warning("others can use what holds secrets", path=str(path), mend=mend)
+    other = owner_of(config.data_dir)
+    if other:
+        log.warning("the data directory is another user's", path=str(config.data_dir), owner=other)
 
 
 def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> Proxies:

@@ -249,6 +249,22 @@ async def test_bad_credentials_are_counted(config: Config) -> None:
 # ---------------------------------------------------------------- the disk
 
 
+async def test_a_data_directory_of_another_user_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What a server that root starts once leaves is not for the user who starts it next."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may give files away")
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    config = Config(data_dir=data, serving=Serving(secure_port=0))
+    os.chown(data, 12345, -1)
+    async with open_server(config):
+        pass
+    (said,) = (r for r in caplog.records if "another user" in r.getMessage())
+    assert said.kubetrio_fields["owner"] == "12345"
+
+
 async def test_files_that_others_can_use_are_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

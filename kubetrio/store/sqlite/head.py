@@ -17,6 +17,7 @@ from typing import NamedTuple
 from kubetrio.store.model import Revision
 
 FILE_NAME = "kubetrio.head"
+STOPPED_NAME = "kubetrio.stopped"
 MODE = 0o600
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -55,6 +56,27 @@ def left_behind(directory: Path) -> Noted | None:
         return Noted(int(revision), synced == "synced", boot)
     except (OSError, ValueError):
         return None
+
+
+def stopped_at(directory: Path) -> Revision:
+    """The revision at which a server last ended in order; 0 if none did.
+
+    A database that is gone since, or empty, is no new one.
+    """
+    try:
+        return int((directory / STOPPED_NAME).read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def note_stop(directory: Path, revision: Revision) -> None:
+    """Note that a server ends in order."""
+    with suppress(OSError):  # a full disk; then nothing is noted
+        fd = os.open(directory / STOPPED_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, MODE)
+        try:
+            os.pwrite(fd, b"%020d\n" % revision, 0)
+        finally:
+            os.close(fd)
 
 
 class Head:

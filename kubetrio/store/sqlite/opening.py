@@ -15,7 +15,7 @@ from kubetrio.env import Env
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.errors import DatabaseUnusable
-from kubetrio.store.sqlite.head import Head, left_behind
+from kubetrio.store.sqlite.head import Head, left_behind, stopped_at
 from kubetrio.store.sqlite.journaling import JournalingWriter
 from kubetrio.store.sqlite.reader import Reader, SharedReader
 from kubetrio.store.sqlite.recovery import open_writer
@@ -84,9 +84,12 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     make = partial(kind, cache_kib=cache_kib)
     now_ms, journals = int(env.now() * 1000), config.journal_bytes > 0
     found = None if config.accept_data_loss else left_behind(directory)
+    stopped = 0 if config.accept_data_loss else stopped_at(directory)
     while True:
         try:
-            writer = open_writer(path, make, now_ms=now_ms, noted=found, journals=journals)
+            writer = open_writer(
+                path, make, now_ms=now_ms, noted=found, stopped=stopped, journals=journals
+            )
             break
         except DatabaseUnusable as error:
             no_room = isinstance(error.__cause__, apsw.FullError | apsw.IOError)

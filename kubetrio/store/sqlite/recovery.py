@@ -41,6 +41,7 @@ def open_writer(
     *,
     now_ms: int,
     noted: Noted | None = None,
+    stopped: Revision = 0,
     journals: bool = False,
 ) -> W:
     """Open or create the database, checking it whole after an unclean stop.
@@ -54,6 +55,8 @@ def open_writer(
         now_ms: wall clock.
         noted: what the run before left when it did not end in order; None also to take the file
             as it is.
+        stopped: revision at which a run before ended in order, 0 if none did or what it left does
+            not count.
         journals: whether a journal is begun then.
 
     Raises:
@@ -68,7 +71,13 @@ def open_writer(
             raise DatabaseUnusable(
                 f"{log} is the log of a database that is not there: move it away with its database"
             )
-        _refuse_loss(path, 0, noted)
+        _refuse_loss(path, 0, noted, journals=journals)
+        if stopped:
+            raise DatabaseUnusable(
+                f"{path} {'is empty' if path.exists() else 'is not there'}, and a server stopped "
+                f"here in order at revision {stopped}: bring that file or a backup back, or begin "
+                "a new cluster with --accept-data-loss"
+            )
         path.unlink(missing_ok=True)
         try:
             create(path, now_ms)
@@ -110,10 +119,10 @@ def _catch_up(path: Path, writer: Writer, noted: Noted | None, *, stays: bool) -
     place = beside(path)
     journaled = read(place)
     if journaled is None or not journaled.records:
-        _refuse_loss(path, writer.revision, noted)
+        _refuse_loss(path, writer.revision, noted, journals=stays)
     else:
         with writer.replaying(journaled):
-            _refuse_loss(path, writer.revision, noted)
+            _refuse_loss(path, writer.revision, noted, journals=stays)
         with path.with_name(path.name + "-wal").open("rb") as log:
             sync.fdatasync(log.fileno())
         LOG.info("The journal is in the database", revision=writer.revision)
@@ -122,12 +131,13 @@ def _catch_up(path: Path, writer: Writer, noted: Noted | None, *, stays: bool) -
             place.unlink()
 
 
-def _refuse_loss(path: Path, revision: Revision, noted: Noted | None) -> None:
+def _refuse_loss(path: Path, revision: Revision, noted: Noted | None, *, journals: bool) -> None:
     """Refuse a file that lacks what was answered."""
     if noted is None or not noted.holds or noted.revision <= revision:
         return
+    gone = f"{beside(path)}" if journals else f"{path}-wal"
     raise DatabaseUnusable(
         f"{path} ends at revision {revision}, and revision {noted.revision} was answered before "
-        f"the server was killed: {noted.revision - revision} revisions are lost, with {path}-wal. "
+        f"the server was killed: {noted.revision - revision} revisions are lost, with {gone}. "
         "Bring that file or a backup back, or go on without them with --accept-data-loss"
     )

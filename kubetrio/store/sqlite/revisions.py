@@ -39,7 +39,7 @@ from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.commits import Commits
 from kubetrio.store.sqlite.errors import StoreBroken
-from kubetrio.store.sqlite.head import Head
+from kubetrio.store.sqlite.head import Head, note_stop
 from kubetrio.store.sqlite.leases import Leases
 from kubetrio.store.sqlite.prober import Prober
 from kubetrio.store.sqlite.reader import Reader
@@ -442,6 +442,8 @@ class SqliteStore:
             self._writer.abandon()
         self._space.closed()
         self._head.close(clean=clean)
+        if clean:
+            note_stop(self._path.parent, self._revision)
 
 
 def _size_of(value: Stamped) -> int:

@@ -1,5 +1,6 @@
 """What was answered and is not in the file any more: it is missed, never forgotten in silence."""
 
+import re
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from kubetrio.store.sqlite import head
 from kubetrio.store.sqlite.database import FILE_NAME
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.head import Head, Noted, left_behind
+from kubetrio.store.sqlite.journal import beside
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 
@@ -158,3 +160,30 @@ def test_notes_of_systems_without_a_boot_id_hold_when_synced_only() -> None:
     """Nothing is guessed."""
     assert Noted(1, True, "").holds
     assert not Noted(1, False, "").holds
+
+
+@pytest.mark.parametrize("left", [None, b""])
+async def test_a_database_that_is_gone_after_an_orderly_stop_is_missed(
+    tmp_path: Path, left: bytes | None
+) -> None:
+    """A new cluster begins where that is asked for, and not in silence."""
+    async with open_store(tmp_path, FULL, seeded(1)) as store:
+        await store.create("k", VALUE)
+    (tmp_path / FILE_NAME).unlink()
+    if left is not None:
+        (tmp_path / FILE_NAME).write_bytes(left)
+    for _ in range(2):
+        with pytest.raises(DatabaseUnusable, match="at revision 1: bring that file"):
+            await revision(tmp_path)
+    assert await revision(tmp_path, ACCEPT) == 0
+    assert await revision(tmp_path) == 0
+
+
+async def test_the_loss_of_a_journal_is_told_by_its_name(tmp_path: Path) -> None:
+    """And not by that of the write-ahead log, which is there."""
+    journaling = StoreConfig(journal_bytes=1 << 20)
+    await crash(tmp_path, journaling)
+    place = beside(tmp_path / FILE_NAME)
+    place.unlink()
+    with pytest.raises(DatabaseUnusable, match=re.escape(f"are lost, with {place}. ")):
+        await revision(tmp_path, journaling)
