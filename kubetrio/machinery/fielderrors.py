@@ -2,7 +2,7 @@
 
 Each constructor makes the :class:`~kubetrio.machinery.status.Cause` of one error type of
 apimachinery's ``util/validation/field``; the ``Invalid value: ...`` part of a message is written
-here and nowhere else.
+here and nowhere else.  Of very many causes the first are made, see `telling`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubetrio.machinery import gotext
-from kubetrio.machinery.status import Cause
+from kubetrio.machinery.status import MORE, Cause
+from kubetrio.machinery.telling import cause, told_enough
 
 # Go's JSON encoder escapes these so that its output can be put into HTML.
 _HTML = str.maketrans(
@@ -106,7 +107,9 @@ def invalid(path: str, value: Any, detail: str) -> Cause:
         value: the value refused, see :func:`format_value`.
         detail: what is wrong with it; may be empty.
     """
-    return Cause("FieldValueInvalid", _body(f"Invalid value: {format_value(value)}", detail), path)
+    if told_enough():
+        return MORE
+    return cause("FieldValueInvalid", _body(f"Invalid value: {format_value(value)}", detail), path)
 
 
 def invalid_pointer(path: str, value: Any, detail: str) -> Cause:
@@ -117,7 +120,9 @@ def invalid_pointer(path: str, value: Any, detail: str) -> Cause:
         value: the value refused.
         detail: what is wrong with it; may be empty.
     """
-    return Cause("FieldValueInvalid", _body(f"Invalid value: {_json_text(value)}", detail), path)
+    if told_enough():
+        return MORE
+    return cause("FieldValueInvalid", _body(f"Invalid value: {_json_text(value)}", detail), path)
 
 
 def type_invalid(path: str, value: Any, detail: str) -> Cause:
@@ -128,8 +133,10 @@ def type_invalid(path: str, value: Any, detail: str) -> Cause:
         value: the value refused, or the name of its type.
         detail: what was expected.
     """
+    if told_enough():
+        return MORE
     message = _body(f"Invalid value: {format_value(value)}", detail)
-    return Cause("FieldValueTypeInvalid", message, path)
+    return cause("FieldValueTypeInvalid", message, path)
 
 
 def required(path: str, detail: str = "") -> Cause:
@@ -139,7 +146,9 @@ def required(path: str, detail: str = "") -> Cause:
         path: path of the field.
         detail: when it is required; may be empty.
     """
-    return Cause("FieldValueRequired", _body("Required value", detail), path)
+    if told_enough():
+        return MORE
+    return cause("FieldValueRequired", _body("Required value", detail), path)
 
 
 def not_supported(path: str, value: Any, supported: Sequence[str], *, named: bool = True) -> Cause:
@@ -151,12 +160,14 @@ def not_supported(path: str, value: Any, supported: Sequence[str], *, named: boo
         supported: the values to print, in the order to print them.
         named: whether Go has a type for the enumeration (see `Named`), where the value is a text.
     """
+    if told_enough():
+        return MORE
     if named and isinstance(value, str):
         value = Named(value)
     quoted = ", ".join(map(quote, supported))
     detail = f"supported values: {quoted}" if supported else ""
     message = _body(f"Unsupported value: {format_value(value)}", detail)
-    return Cause("FieldValueNotSupported", message, path)
+    return cause("FieldValueNotSupported", message, path)
 
 
 def duplicate(path: str, value: Any, detail: str = "") -> Cause:
@@ -167,8 +178,10 @@ def duplicate(path: str, value: Any, detail: str = "") -> Cause:
         value: the value.
         detail: what makes values unique; may be empty.
     """
+    if told_enough():
+        return MORE
     message = _body(f"Duplicate value: {format_value(value)}", detail)
-    return Cause("FieldValueDuplicate", message, path)
+    return cause("FieldValueDuplicate", message, path)
 
 
 def forbidden(path: str, detail: str) -> Cause:
@@ -178,7 +191,9 @@ def forbidden(path: str, detail: str) -> Cause:
         path: path of the field.
         detail: why it is not allowed.
     """
-    return Cause("FieldValueForbidden", _body("Forbidden", detail), path)
+    if told_enough():
+        return MORE
+    return cause("FieldValueForbidden", _body("Forbidden", detail), path)
 
 
 def too_long(path: str, maximum: int, *, unit: str = "byte") -> Cause:
@@ -189,10 +204,12 @@ def too_long(path: str, maximum: int, *, unit: str = "byte") -> Cause:
         maximum: the limit, in units; a negative number of bytes is not told.
         unit: ``byte`` or ``character``.
     """
+    if told_enough():
+        return MORE
     detail = f"may not be more than {maximum} {_plural(maximum, unit)}"
     if maximum < 0 and unit == "byte":
         detail = "value is too long"
-    return Cause("FieldValueTooLong", f"Too long: {detail}", path)
+    return cause("FieldValueTooLong", f"Too long: {detail}", path)
 
 
 def too_many(path: str, actual: int, maximum: int) -> Cause:
@@ -203,11 +220,13 @@ def too_many(path: str, actual: int, maximum: int) -> Cause:
         actual: number of items in it; negative leaves it out of the message.
         maximum: the limit; a negative one is not told.
     """
+    if told_enough():
+        return MORE
     label = f"Too many: {actual}" if actual >= 0 else "Too many"
     detail = f"must have at most {maximum} {_plural(maximum, 'item')}"
     if maximum < 0:
         detail = "has too many items"
-    return Cause("FieldValueTooMany", f"{label}: {detail}", path)
+    return cause("FieldValueTooMany", f"{label}: {detail}", path)
 
 
 def _plural(count: int, noun: str) -> str:
@@ -221,7 +240,9 @@ def not_found(path: str, value: Any) -> Cause:
         path: path of the reference.
         value: what it names.
     """
-    return Cause("FieldValueNotFound", f"Not found: {format_value(value)}", path)
+    if told_enough():
+        return MORE
+    return cause("FieldValueNotFound", f"Not found: {format_value(value)}", path)
 
 
 def internal(path: str, detail: str) -> Cause:
@@ -231,4 +252,6 @@ def internal(path: str, detail: str) -> Cause:
         path: path of the field.
         detail: the error's text.
     """
-    return Cause("InternalError", _body("Internal error", detail), path)
+    if told_enough():
+        return MORE
+    return cause("InternalError", _body("Internal error", detail), path)

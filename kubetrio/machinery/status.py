@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.names import GroupKind, GroupResource
@@ -40,6 +40,32 @@ class Cause:
         if self.field:
             out["field"] = self.field
         return out
+
+
+MOST_CAUSES: Final = 1_000
+"""Told of one object."""
+MOST_TOLD_CHARS: Final = 128 * 1024
+"""Of all of them together, but for the last."""
+MORE: Final = Cause("FieldValueInvalid", "too many errors")
+"""In the place of each cause that is not told; alone, where those before it turned out good."""
+
+
+def told(causes: Sequence[Cause]) -> Sequence[Cause]:
+    """The causes that are told: the first, until there are too many or they say too much."""
+    if len(causes) < _FEW:
+        return causes
+    left = MOST_TOLD_CHARS
+    found: list[Cause] = []
+    for cause in causes:
+        if left <= 0 or len(found) == MOST_CAUSES:
+            break
+        if cause is not MORE:
+            found.append(cause)
+            left -= len(cause.message) + len(cause.field)
+    return found or [MORE]
+
+
+_FEW = 10  # causes that no object has too many of
 
 
 REASONS: Mapping[int, str] = {
@@ -249,7 +275,11 @@ def forbidden(resource: GroupResource, name: str, why: str) -> ApiError:
 
 
 def invalid(kind: GroupKind, name: str, causes: Sequence[Cause]) -> ApiError:
-    """422 with field causes; several are listed in brackets, as an aggregate."""
+    """422 with field causes; several are listed in brackets, as an aggregate.
+
+    Of very many the first are told.
+    """
+    causes = told(causes)
     joined = aggregate(map(str, causes))
     message = f"{kind} {quote(name)} is invalid"
     if joined:

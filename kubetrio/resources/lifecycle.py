@@ -29,6 +29,7 @@ from kubetrio.machinery.status import (
     invalid,
     not_found,
 )
+from kubetrio.machinery.telling import Telling
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, identity, objects
 from kubetrio.resources.creating import check_may_create
@@ -335,7 +336,8 @@ class Lifecycle:
     ) -> list[str]:
         """Refuse an object that is not valid, unless causes are None; what there is to warn of."""
         if causes is not None:
-            causes += self._validate_create(target, obj, empties)
+            with Telling():
+                causes += self._validate_create(target, obj, empties)
             self._check(target, causes, obj["metadata"].get("name") or "")
         return warnings(target.resource.hub, obj, None)
 
@@ -348,7 +350,8 @@ class Lifecycle:
         options: WriteOptions,
     ) -> list[str]:
         if causes is not None:
-            causes += self._validate_update(target, new, old, options.empties)
+            with Telling():
+                causes += self._validate_update(target, new, old, options.empties)
             if (spared := target.resource.rules.validation.spared) and (texts := spared()):
                 options.warn(texts)
             self._check(target, causes, target.name)

@@ -7,6 +7,7 @@ from typing import Final
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.machinery.status import Cause
+from kubetrio.machinery.telling import untell
 
 NOWHERE = "<nil>"
 """The path of what has no place of its own."""
@@ -43,7 +44,9 @@ class Out(list[Cause]):
 
     def forget(self, length: int) -> None:
         """What came after the first causes is not wrong."""
-        self._text -= sum(len(cause.message) for cause in self[length:])
+        gone = self[length:]
+        self._text -= sum(len(cause.message) for cause in gone)
+        untell(gone)
         del self[length:]
 
     @property

@@ -17,7 +17,8 @@ from kubetrio.kinds.apiextensions.values import Checker, Old
 from kubetrio.machinery.effort import Exhausted
 from kubetrio.machinery.fielderrors import forbidden
 from kubetrio.machinery.jsonvalues import same_json
-from kubetrio.machinery.status import Cause
+from kubetrio.machinery.status import MORE, Cause
+from kubetrio.machinery.telling import untell
 from kubetrio.schema.rules import Causes, Json, Validation
 
 _BLOCKING = frozenset(
@@ -99,6 +100,7 @@ class ObjectChecks:
         check_embedded(self._version.node, new, "", found)
         before: Causes = []
         check_lists(checker, old, "", before, found.effort)
+        untell(before)
         if not before:
             check_lists(checker, new, "", found, found.effort)
         self._rules(new, old, found)
@@ -154,4 +156,4 @@ def _same_but_metadata(new: Json, old: Json) -> bool:
 
 
 def _blocked(found: Sequence[Cause]) -> bool:
-    return any(cause.reason in _BLOCKING for cause in found)
+    return any(cause is MORE or cause.reason in _BLOCKING for cause in found)

@@ -15,7 +15,7 @@ from kubetrio.machinery.fielderrors import duplicate, invalid, required
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.names_validation import dns1035_label, path_segment
 from kubetrio.machinery.objectmeta import validate_object_meta
-from kubetrio.machinery.status import Cause
+from kubetrio.machinery.status import MORE, Cause
 from kubetrio.schema.structural import Report
 
 Causes = list[Cause]
@@ -154,4 +154,6 @@ def _check_metadata(value: Any, path: str, out: Causes) -> None:
         name_check=path_segment,
         standard_finalizers=False,
     )
-    out += [replace(cause, field=path + cause.field.removeprefix("metadata")) for cause in found]
+    for cause in found:
+        where = path + cause.field.removeprefix("metadata")
+        out.append(cause if cause is MORE else replace(cause, field=where))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,8 +23,8 @@ from kubetrio.kinds.apiextensions.valueformats import FORMATS
 from kubetrio.kinds.apiextensions.valuenumbers import FRACTIONS, is_whole, number_checks
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import (
+    format_value,
     invalid,
-    not_supported,
     quote,
     required,
     too_long,
@@ -34,6 +33,8 @@ from kubetrio.machinery.fielderrors import (
 )
 from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.machinery.goregexp.syntax import RegexpError
+from kubetrio.machinery.status import MORE
+from kubetrio.machinery.telling import cause, told_enough, untell
 from kubetrio.wire.gojson import Float, float_text
 from kubetrio.wire.jsonwire import encode
 
@@ -374,6 +375,7 @@ class Checker:
             out.effort.spend(_ALTERNATIVE)
             inner = Out(out.prefix, out.effort)
             self._not.check(value, name, old, inner)
+            untell(inner)
             if not inner:
                 out.plain(f"{quote(name)} must not validate the schema (not)")
         return count
@@ -388,9 +390,10 @@ class Checker:
             inner = Out(out.prefix, effort)
             count = one.check(value, name, old, inner)
             if not inner:
+                if best is not None:
+                    untell(best[1])
                 return count
-            if best is None or count > best[0]:
-                best = count, inner
+            best = _better(best, (count, inner))
         out.plain(f"{quote(name)} must validate at least one schema (anyOf)")
         count, causes = best or (0, Out(effort=out.effort))
         out.merge(causes)
@@ -406,9 +409,13 @@ class Checker:
             if not inner:
                 good += 1
                 first = first or count
+            elif not good:
+                best = _better(best, (count, inner))
+            else:
+                untell(inner)
+            if good and best is not None:
+                untell(best[1])
                 best = None
-            elif not good and (best is None or count > best[0]):
-                best = count, inner
         if good == 1:
             return first
         found = f"Found {good} valid alternatives" if good else "Found none valid"
@@ -488,6 +495,15 @@ def _ratcheted(schema: Checker, value: Any, name: str, old: Old | None, out: Out
     return count
 
 
+def _better(best: tuple[int, Out] | None, other: tuple[int, Out]) -> tuple[int, Out]:
+    """Of two alternatives the one of which more was checked; the causes of the other go."""
+    if best is None:
+        return other
+    kept, gone = (other, best) if other[0] > best[0] else (best, other)
+    untell(gone[1])
+    return kept
+
+
 class _Limits(NamedTuple):
     """Bounds of sizes, None where there are none."""
 
@@ -526,9 +542,13 @@ class _Enum:
         if _hashable(value) not in self._allowed:
             if out.full:  # of what is said of each value, the list may be most of the schema
                 return
-            cause = not_supported(out.path(name), value, (), named=False)
-            message = f"{cause.message}: supported values: {self._supported}"
-            out.append(replace(cause, message=message))
+            if told_enough():
+                out.append(MORE)
+                return
+            message = (
+                f"Unsupported value: {format_value(value)}: supported values: {self._supported}"
+            )
+            out.append(cause("FieldValueNotSupported", message, out.path(name)))
 
 
 def _hashable(value: Any) -> Any:
