@@ -260,6 +260,55 @@ def _one_more(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
         yield sample
 
 
+def _nested(count: int, depth: int) -> Object:
+    """Properties in objects in objects, with the words that generated definitions have."""
+    words = "A field with a description of some length, as it is generated from comments in Go."
+    leaf = {"type": "string", "description": words}
+    if not depth:
+        return {"type": "object", "description": words, "properties": _named(count, leaf)}
+    inner = _nested(count, depth - 1)
+    return {"type": "object", "properties": {**_named(count, leaf), **_named(count, inner, "o")}}
+
+
+def _named(count: int, part: Object, prefix: str = "f") -> Object:
+    return {f"{prefix}{number}": part for number in range(count)}
+
+
+@contextlib.contextmanager
+def _large(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    with subject.running() as run:
+        numbers = itertools.count()
+
+        def sample() -> Sample:
+            calm = calm_probe(lab, run)
+            name = f"large{next(numbers)}"
+            body = definition(name, name.capitalize(), {"spec": _nested(9, 3)})
+            size = len(json.dumps(body)) >> 10
+            obj = {
+                "apiVersion": f"{GROUP}/v1",
+                "kind": name.capitalize(),
+                "metadata": {"name": "first"},
+                "spec": {"f1": "x", "o1": {"f2": "y", "o3": {"f3": "z"}}},
+            }
+            spec = ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=120)
+
+            def add() -> tuple[float, float]:
+                took = define(run.endpoint, body)
+                began = perf_counter()
+                run.endpoint.call("POST", collection(run, name), obj)
+                first = perf_counter() - began
+                sleep(SETTLE_S)
+                return took, first
+
+            during, (took, first) = probe.during(spec, add)
+            note = (
+                f"{size} KiB established after {took * 1e3:.0f} ms, first object {first * 1e3:.0f}"
+            )
+            return pause_sample(calm, during, note)
+
+        yield sample
+
+
 ROWS = (
     Row(
         name="custom-get-16",
@@ -291,6 +340,13 @@ ROWS = (
         unit="ms",
         open=_established,
         target=Target("value", "<", 50),
+    ),
+    Row(
+        name="custom-large-pause",
+        title="pause of a GET while a definition of a megabyte and its first object come",
+        unit="ms",
+        open=_large,
+        target=Target("value", "<", 20),
     ),
     Row(
         name="custom-1000-start",

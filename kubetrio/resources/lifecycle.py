@@ -417,7 +417,10 @@ class Lifecycle:
                     target, change, options, create_missing=create_missing
                 )
             options.weigh(len(current.value))
-            stored = objects.read(target.resource, current.value)
+            if len(current.value) > objects.LARGE_BYTES:
+                stored = await options.work(objects.read, target.resource, current.value)
+            else:
+                stored = objects.read(target.resource, current.value)
             old = await in_hub(target.resource, stored, options.work)
             new = await change(old)
             pinned = identity.insists(

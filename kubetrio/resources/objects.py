@@ -37,6 +37,8 @@ META_ORDER = (
     "finalizers",
     "managedFields",
 )
+LARGE_BYTES = 64 * 1024
+"""Stored objects above this size are not parsed on the event loop when they are changed."""
 MOST_BYTES = 4 * 1024 * 1024
 """Of a stored object: what a body of 3 MiB may say, and a third more that the server adds."""
 MARK = b'"resourceVersion":"'

@@ -7,24 +7,19 @@ KEP-2876; k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from kubetrio.cel.times import COMPILATION, EVALUATION
 from kubetrio.env import monotonic
 from kubetrio.kinds.apiextensions.causes import NOWHERE
 from kubetrio.kinds.apiextensions.celvalues import converter
+from kubetrio.kinds.apiextensions.jsonkeys import by_keys, keys_of, steps_of, type_name
+from kubetrio.kinds.apiextensions.schemaparts import making, parts_of
 from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
-from kubetrio.kinds.apiextensions.values import (
-    Checker,
-    Old,
-    by_keys,
-    keys_of,
-    steps_of,
-    type_name,
-)
+from kubetrio.kinds.apiextensions.values import Checker, Old
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import duplicate, forbidden, invalid, required
 from kubetrio.machinery.status import Cause
@@ -84,27 +79,32 @@ class Place:
         schema: what is there.
         whole: whether it is a resource, the root or inside of another.
         rules: the rules there, by the identity of the schema.
+        ruled: identities of the parts of the schema that have rules, at any depth.
     """
 
     __slots__ = ("converts", "items", "keys", "others", "properties", "rules", "schema")
 
     def __init__(
-        self, schema: Mapping[str, Any], rules: Mapping[int, Sequence[Rule]], *, whole: bool = False
+        self,
+        schema: Mapping[str, Any],
+        rules: Mapping[int, Iterable[Rule]],
+        ruled: Container[int],
+        *,
+        whole: bool = False,
     ) -> None:
         self.schema = schema
         self.rules = rules.get(id(schema), ())
-        properties = schema.get("properties") or {}
-        below = {name: Place(inner, rules) for name, inner in properties.items()}
-        self.properties = {name: place for name, place in below.items() if place}
+        self.properties = {
+            name: Place(inner, rules, ruled)
+            for name, inner in (schema.get("properties") or {}).items()
+            if id(inner) in ruled
+        }
         self.others, self.items = (
-            Place(inner, rules) if isinstance(inner, Mapping) else None
+            Place(inner, rules, ruled) if isinstance(inner, dict) and id(inner) in ruled else None
             for inner in (schema.get("additionalProperties"), schema.get("items"))
         )
         self.keys = schema.get("x-kubernetes-list-map-keys") or ()
         self.converts = converter(schema, whole=whole)
-
-    def __bool__(self) -> bool:
-        return bool(self.rules or self.properties or self.others or self.items)
 
 
 def compiled(root: Mapping[str, Any], *, whole: bool = True, broken: bool = False) -> Place | None:
@@ -124,26 +124,66 @@ def compiled(root: Mapping[str, Any], *, whole: bool = True, broken: bool = Fals
     from kubetrio.cel.places import Place as Typed
     from kubetrio.cel.schemas import SchemaTypes
 
-    types = SchemaTypes(root, whole=whole)
-    if not types.places:
+    making().look_up()  # a handful of rules takes milliseconds
+    ruled: set[int] = set()
+    if not _find_rules(root, ruled):
         return None
+    types = SchemaTypes(root, whole=whole)
     typed = [
         Typed(place.kind, optional_old=any(rule.get("optionalOldSelf") for rule in place.rules))
         for place in types.places
     ]
-    begun = monotonic()
     compiling = Compiling(types.messages, typed)
-    found: dict[int, list[Rule]] = {}
-    for at, place in enumerate(types.places):
-        for said in place.rules:
-            try:
-                found.setdefault(id(place.schema), []).append(_rule(compiling, at, place, said))
-            except CompileError as error:
-                if broken:
-                    rule = Rule(said, None, error=str(error))
-                    found.setdefault(id(place.schema), []).append(rule)
-    COMPILATION.observe(monotonic() - begun)
-    return Place(root, found, whole=whole)
+
+    def made(at: int, said: Mapping[str, Any]) -> Rule | None:
+        try:
+            return _rule(compiling, at, types.places[at], said)
+        except CompileError as error:
+            return Rule(said, None, error=str(error)) if broken else None
+
+    found = {
+        id(place.schema): RulesOfPlace(place.rules, partial(made, at))
+        for at, place in enumerate(types.places)
+    }
+    return Place(root, found, ruled, whole=whole)
+
+
+class RulesOfPlace:
+    """The rules of a place, compiled when its first value is looked at.
+
+    Args:
+        said: as the schema has them.
+        make: compiles one of them; None for one that is left out.
+    """
+
+    __slots__ = ("_made", "_make", "_said")
+
+    def __init__(
+        self,
+        said: Sequence[Mapping[str, Any]],
+        make: Callable[[Mapping[str, Any]], Rule | None],
+    ) -> None:
+        self._said = said
+        self._make = make
+        self._made: Sequence[Rule] | None = None
+
+    def __iter__(self) -> Iterator[Rule]:
+        if self._made is None:
+            making().look_up()
+            begun = monotonic()
+            self._made = tuple(rule for rule in map(self._make, self._said) if rule is not None)
+            COMPILATION.observe(monotonic() - begun)
+        return iter(self._made)
+
+
+def _find_rules(schema: Mapping[str, Any], ruled: set[int]) -> bool:
+    """Note the parts of a schema that have rules, at any depth; whether it has some."""
+    found = bool(schema.get("x-kubernetes-validations"))
+    for inner in parts_of(schema):
+        found |= _find_rules(inner, ruled)
+    if found:
+        ruled.add(id(schema))
+    return found
 
 
 def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:

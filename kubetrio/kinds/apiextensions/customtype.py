@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kubetrio.kinds.apiextensions import structure
+from kubetrio.kinds.apiextensions.schemaparts import RULES, Marks, marks_of, parts_of
 from kubetrio.kinds.apiextensions.structure import METADATA, Node
 from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.machinery.jsonvalues import copy_json, is_deeper
@@ -66,14 +67,19 @@ class Version:
         self.status = status
 
     @cached_property
+    def marks(self) -> Marks | None:
+        """What is in the parts of the schema, None for a small one."""
+        return marks_of(self.schema or {})
+
+    @cached_property
     def node(self) -> Node:
         """The schema, for pruning and defaults."""
-        return Node(self.schema or {}, root=True)
+        return Node(self.schema or {}, root=True, marks=self.marks)
 
     @cached_property
     def checker(self) -> Checker:
         """The schema, for validation."""
-        return Checker(self.schema or {})
+        return Checker(self.schema or {}, marks=self.marks)
 
     @cached_property
     def rules(self) -> Place | None:
@@ -82,11 +88,14 @@ class Version:
         Raises:
             Missing: there are some, and no engine.
         """
-        if self.schema is None or not _has_rules(self.schema):
+        marks, schema = self.marks, self.schema
+        if schema is None:
+            return None
+        if not (_has_rules(schema) if marks is None else marks.has(schema, RULES)):
             return None
         from kubetrio.kinds.apiextensions.celrules import compiled
 
-        return compiled(self.schema)
+        return compiled(schema)
 
     def fill_in(self, obj: Json) -> None:
         """Fill in defaults, in place.
@@ -241,12 +250,8 @@ def _settled(shared: Shared, obj: Json, room: int) -> tuple[Json, int]:
     return (obj, room) if version is None else version.settled_within(obj, room)
 
 
-def _has_rules(schema: Any) -> bool:
-    if type(schema) is dict:
-        if schema.get("x-kubernetes-validations"):
-            return True
-        return any(_has_rules(inner) for inner in schema.values() if type(inner) in (dict, list))
-    return type(schema) is list and any(map(_has_rules, schema))
+def _has_rules(schema: Mapping[str, Any]) -> bool:
+    return bool(schema.get("x-kubernetes-validations")) or any(map(_has_rules, parts_of(schema)))
 
 
 class CustomType(OpenType):

@@ -30,7 +30,7 @@ from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.objects import read
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
-from kubetrio.resources.writes import DeleteOptions, Target
+from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema.kind import Kind, WaitingConvert
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType, Range, Store
@@ -47,6 +47,8 @@ AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 OURS: Final = f'"{AUTOMANAGED}":"true"'.encode()  # in what is stored
 GROUP_PRIORITY: Final = 1000
 VERSION_PRIORITY: Final = 100
+INLINE_BYTES: Final = 16 * 1024
+"""Definitions up to this size are read as soon as they are written."""
 LOOKED_AT: Final = 20  # objects between turns for others
 SETTLE_AGAIN_S: Final = 10.0
 SETTLE_MOST_S: Final = 600.0
@@ -99,6 +101,9 @@ class Definitions(Controller):
         super().__init__("customresourcedefinitions", [self._informer])
         self._served: dict[str, Served] = {}
         self._loaded = False
+        self._names: dict[str, Object] = {}  # of definitions, and their groups
+        self._large: set[str] = set()  # names of definitions
+        self._judged: dict[str, tuple[Object, Said | None]] = {}  # specs, and what is said of them
         self._delays: dict[str, float] = {}  # until what is stored is looked at again
         self._dispatcher = informers.dispatcher
         # Definitions that wait for their objects to go, and what ends hearing of these.
@@ -128,21 +133,52 @@ class Definitions(Controller):
         self.queue.add(LEFT_OVER)
 
     def _changed(self, item: Item) -> None:
-        definition = item.object
-        name = definition["metadata"]["name"]
+        name = item.key.rpartition("/")[2]
         self.queue.add(name)
+        if len(item.value) > INLINE_BYTES:
+            return  # it is read, and served, beside the event loop
+        definition = item.object
+        self._note_names(name, definition)
         if self._loaded:
             self._serve(name, definition)
 
     def _deleted(self, item: Item) -> None:
-        definition = item.object
-        name, group = definition["metadata"]["name"], definition["spec"]["group"]
+        name = item.key.rpartition("/")[2]
         self._stop(name)
         self.queue.add(name)
-        # Its names are free now.
-        for other in self._informer.lister.list():
-            if other["spec"]["group"] == group:
+        self._judged.pop(name, None)
+        self._large.discard(name)
+        names = self._names.pop(name, None)
+        if names is not None:  # they are free now
+            for other in self._group(names["spec"]["group"]):
                 self.queue.add(other["metadata"]["name"])
+
+    def _note_names(self, name: str, definition: Object) -> None:
+        """Remember the names of a definition, which others of its group may not have."""
+        spec, status = definition["spec"], definition.get("status") or {}
+        self._names[name] = {
+            "metadata": {"name": name},
+            "spec": {"group": spec["group"]},
+            "status": {"acceptedNames": status.get("acceptedNames")},
+        }
+
+    def _group(self, group: str) -> list[Object]:
+        """The names of all definitions of a group."""
+        return [other for other in self._names.values() if other["spec"]["group"] == group]
+
+    async def _read(self, key: str) -> Object | None:
+        """A definition as it is now; a large one is parsed beside the event loop."""
+        item = self._informer.indexer.get(self._kind.key("", key))
+        if item is None:
+            return None
+        if len(item.value) <= INLINE_BYTES:
+            self._large.discard(key)
+            return item.object
+        self._large.add(key)
+        definition = await self._env.run_bodies(lambda: item.object)
+        self._note_names(key, definition)
+        self._serve(key, definition)
+        return definition
 
     def _made(self, definition: Object) -> list[Kind]:
         """The kinds of a definition, if they are to be served."""
@@ -201,7 +237,7 @@ class Definitions(Controller):
         if key == LEFT_OVER:
             await self._drop_left_over()
             return
-        definition = self._informer.lister.get(key)
+        definition = await self._read(key)
         await self._register(key, definition)
         if definition is None:
             self._delays.pop(key, None)
@@ -209,19 +245,31 @@ class Definitions(Controller):
                 end()
             return
         await self._name(key, definition)
-        definition = self._informer.lister.get(key) or definition
+        definition = await self._read(key) or definition
         if is_true(definition, "NamesAccepted") and not is_true(definition, "Established"):
             said = conditions.established(definition)
+            if key in self._large:  # its objects are served when clients see the condition
+                now = format_time(self._env.now())
+                self._serve(key, with_condition(definition, "Established", said, now))
             await self._say(key, "Established", said, definition)
         for kind, say in (
             ("KubernetesAPIApprovalPolicyConformant", conditions.approval(definition)),
-            ("NonStructuralSchema", conditions.non_structural(definition)),
+            ("NonStructuralSchema", await self._non_structural(key, definition)),
         ):
             await self._say(key, kind, say, definition)
         if "deletionTimestamp" in definition["metadata"]:
             await self._clean(key, definition)
         else:
             await self._settle(key)
+
+    async def _non_structural(self, key: str, definition: Object) -> Said | None:
+        """What the condition says of the schemas; they are judged once, beside the event loop."""
+        judged = self._judged.get(key)
+        if judged is not None and judged[0] == definition["spec"]:
+            return judged[1]
+        said = await self._env.run_bodies(conditions.non_structural, definition)
+        self._judged[key] = (definition["spec"], said)
+        return said
 
     async def _settle(self, key: str) -> None:
         """Find out whether what is stored is as it would be written today.
@@ -258,10 +306,7 @@ class Definitions(Controller):
         status = definition.get("status") or {}
         if spec["names"] == status.get("acceptedNames"):
             return
-        group = [
-            other for other in self._informer.lister.list()
-            if other["spec"]["group"] == spec["group"]
-        ]  # fmt: skip
+        group = self._group(spec["group"])
         names = conditions.accept_names(definition, group)
         now = format_time(self._env.now())
 
@@ -291,7 +336,11 @@ class Definitions(Controller):
 
     async def _patch_status(self, key: str, make: Callable[[Object], Object]) -> None:
         target = Target(self._kind, "", key, "status")
-        await self._operations.patch(target, make, OWN)
+        await self._operations.patch(target, make, self._who(key))
+
+    def _who(self, key: str) -> WriteOptions:
+        """Who writes a definition; the work over a large one is done beside the event loop."""
+        return OWN._replace(work=self._env.run_bodies) if key in self._large else OWN
 
     # --- deletion ---
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kubetrio.kinds.apiextensions.jsonkeys import canonical, steps_of
 from kubetrio.kinds.apiextensions.structure import METADATA, Node
-from kubetrio.kinds.apiextensions.values import Checker, canonical, steps_of
+from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import duplicate, invalid, required
 from kubetrio.machinery.names import GroupVersion

@@ -8,8 +8,10 @@ objectmeta).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from kubetrio.kinds.apiextensions.schemaparts import DEFAULTS, EMBEDS, LazyParts, Marks
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.machinery.gonumbers import is_int64
@@ -35,6 +37,7 @@ class Node:
     Args:
         schema: ``JSONSchemaProps`` as JSON; it must not change.
         root: whether it is the schema of a whole resource.
+        marks: of the resource's schema, when it is large.
 
     Attributes:
         defaults: whether anything here or below has a default.
@@ -62,7 +65,9 @@ class Node:
     defaults: bool
     embeds: bool
 
-    def __init__(self, schema: Mapping[str, Any], *, root: bool = False) -> None:
+    def __init__(
+        self, schema: Mapping[str, Any], *, root: bool = False, marks: Marks | None = None
+    ) -> None:
         get = schema.get
         self.schema = schema
         self.embedded = bool(get("x-kubernetes-embedded-resource"))
@@ -70,15 +75,29 @@ class Node:
         self.nullable = bool(get("nullable"))
         self.default = get("default")
         self.size = 0 if self.default is None else len(encode([self.default]))
-        self.properties = {name: Node(inner) for name, inner in (get("properties") or {}).items()}
-        self.fills = [(name, it) for name, it in self.properties.items() if it.default is not None]
+        make = partial(Node, marks=marks)
+        schemas = get("properties") or {}
+        self.properties: dict[str, Node] = (
+            {name: make(inner) for name, inner in schemas.items()}
+            if marks is None
+            else LazyParts(schemas, make, marks)
+        )
+        self.fills = [
+            (name, self.properties.get(name) or make(inner))
+            for name, inner in schemas.items()
+            if inner.get("default") is not None
+        ]
         others, items = get("additionalProperties"), get("items")
         self.has_others = others is not None
-        self.others = Node(others) if isinstance(others, Mapping) else None
-        self.items = Node(items) if isinstance(items, Mapping) else None
-        below = [*self.properties.values(), *filter(None, (self.others, self.items))]
-        self.defaults = self.default is not None or any(one.defaults for one in below)
-        self.embeds = (self.embedded and not root) or any(one.embeds for one in below)
+        self.others = make(others) if isinstance(others, Mapping) else None
+        self.items = make(items) if isinstance(items, Mapping) else None
+        if marks is None:
+            below = [*self.properties.values(), *filter(None, (self.others, self.items))]
+            self.defaults = self.default is not None or any(one.defaults for one in below)
+            self.embeds = (self.embedded and not root) or any(one.embeds for one in below)
+        else:
+            self.defaults = marks.has(schema, DEFAULTS)
+            self.embeds = marks.has(schema, EMBEDS)
         if root:
             self.embedded = True
 

@@ -12,18 +12,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import partial
 from typing import Any, NamedTuple
 
 from kubetrio.kinds.apiextensions.causes import Out
+from kubetrio.kinds.apiextensions.jsonkeys import (
+    by_keys,
+    deep_equal,
+    keys_of,
+    steps_of,
+    type_name,
+)
 from kubetrio.kinds.apiextensions.patterns import Matcher
+from kubetrio.kinds.apiextensions.schemaparts import LISTS, LazyParts, Marks, making
 from kubetrio.kinds.apiextensions.structure import META_FIELDS
 from kubetrio.kinds.apiextensions.validation.formats import is_known
+from kubetrio.kinds.apiextensions.valueenums import Enum
 from kubetrio.kinds.apiextensions.valueformats import FORMATS
 from kubetrio.kinds.apiextensions.valuenumbers import FRACTIONS, is_whole, number_checks
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.fielderrors import (
-    format_value,
     invalid,
     quote,
     required,
@@ -31,35 +39,17 @@ from kubetrio.machinery.fielderrors import (
     too_many,
     type_invalid,
 )
-from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.machinery.goregexp.syntax import RegexpError
-from kubetrio.machinery.status import MORE
-from kubetrio.machinery.telling import cause, told_enough, untell
-from kubetrio.wire.gojson import Float, float_text
-from kubetrio.wire.jsonwire import encode
+from kubetrio.machinery.telling import untell
+from kubetrio.wire.gojson import Float
 
 Json = dict[str, Any]
 _NUMBERS = frozenset({int, float, Float})
 _CONTAINERS = frozenset({dict, list})
 _ALTERNATIVE = 3  # steps
+_MADE = 20  # steps that it takes to make a checker
 _GOOD_TEXT = 7
 """What is looked at of a text of which only a length is asked, as `Checker.check` counts it."""
-_NAMES: Mapping[type, str] = {
-    str: "string",
-    bool: "boolean",
-    float: "number",
-    Float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
-
-
-def type_name(value: Any) -> str:
-    """The JSON type of a value as kube-openapi names it."""
-    if type(value) is int:
-        return "integer" if is_int64(value) else "number"
-    return _NAMES[type(value)]
 
 
 class Old:
@@ -136,84 +126,26 @@ class Old:
         return bool(old == new)
 
 
-def steps_of(value: Any) -> int:
-    """How many steps it takes to look at all of a JSON value, by its size."""
-    return len(encode([value])) >> 3 if type(value) in _CONTAINERS else 1
-
-
-def canonical(value: Any) -> bytes:
-    """A JSON value as text, the same for equal values: members are sorted."""
-    return encode([sorted_json(value)])
-
-
-def sorted_json(value: Any) -> Any:
-    """A JSON value with the members of objects sorted, as Go prints maps."""
-    if type(value) is dict:
-        return {key: sorted_json(value[key]) for key in sorted(value)}
-    return [sorted_json(item) for item in value] if type(value) is list else value
-
-
-def deep_equal(one: Any, two: Any) -> bool:
-    """Whether two JSON values are the same, numbers of other types told apart."""
-    return bool(one == two) and canonical(one) == canonical(two)
-
-
-def keys_of(keys: Sequence[str], item: Any) -> tuple[Any, ...] | None:
-    """The values of the keys of an item, None of what is no object."""
-    if type(item) is not dict:
-        return None
-    found = (item.get(name, _MISSING) for name in keys)
-    return tuple(_key(one) for one in found)
-
-
-def _key(value: Any) -> Any:
-    if type(value) in _CONTAINERS:
-        return canonical(value)
-    # 1.0 is another key than 1, as it is another value to Go, until it is stored.
-    return ("float64", value) if type(value) in FRACTIONS else value
-
-
-def by_keys(keys: Sequence[str], items: list[Any]) -> dict[Any, Any]:
-    """The items of a list by their keys, of items with the same keys the first."""
-    found: dict[Any, Any] = {}
-    for item in items:
-        if (mine := keys_of(keys, item)) is not None:
-            found.setdefault(mine, item)
-    return found
-
-
-_MISSING = object()
-
-
-def _mismatch(pattern: Matcher, value: str, effort: Effort) -> str:
-    """What is wrong with a text by a pattern, empty for nothing."""
-    try:
-        return "" if pattern(value, effort) else f"should match '{pattern.pattern}'"
-    except RegexpError as error:
-        return f"cannot be compared with '{pattern.pattern}': {error}"
-
-
 class Checker:
     """Checks values against one place in a schema.
 
     Args:
         schema: ``JSONSchemaProps`` as JSON.
         loose: whether ``x-kubernetes-int-or-string`` says nothing, as it does for defaults.
+        marks: of the resource's schema, when it is large.
 
     Attributes:
         text: the least and the most characters of a text, where nothing else is asked of it.
     """
 
     __slots__ = (
-        "_all",
-        "_any",
         "_enum",
         "_format",
         "_is_format",
+        "_junctors",
         "_limits",
-        "_not",
+        "_loose",
         "_number",
-        "_one",
         "_pattern",
         "_plain",
         "items",
@@ -231,7 +163,9 @@ class Checker:
     lists: bool
     text: tuple[int, int] | None
 
-    def __init__(self, schema: Mapping[str, Any], *, loose: bool = False) -> None:
+    def __init__(
+        self, schema: Mapping[str, Any], *, loose: bool = False, marks: Marks | None = None
+    ) -> None:
         get = schema.get
         self.schema = schema
         kind = get("type") or ""
@@ -243,7 +177,7 @@ class Checker:
         self._format = name if name and is_known(kind, name) else ""
         self._is_format = FORMATS.get(self._format.replace("-", "")) if self._format else None
         allowed = get("enum")
-        self._enum = _Enum(allowed) if allowed else None
+        self._enum = Enum(allowed) if allowed else None
         self._number = number_checks(schema, self.types, self._format)
         self._limits = _Limits(
             *(get(key) for key in ("maxLength", "minLength", "maxItems", "minItems")),
@@ -251,29 +185,34 @@ class Checker:
         )
         pattern = get("pattern")
         self._pattern = Matcher(pattern) if pattern else None
-        self.properties = {
-            key: Checker(it, loose=loose) for key, it in (get("properties") or {}).items()
-        }
+        self._loose = loose
+        make = partial(Checker, loose=loose, marks=marks)
+        schemas = get("properties") or {}
+        self.properties: dict[str, Checker] = (
+            {name: make(inner) for name, inner in schemas.items()}
+            if marks is None
+            else LazyParts(schemas, make, marks)
+        )
         others, items = get("additionalProperties"), get("items")
-        self.others = Checker(others, loose=loose) if isinstance(others, Mapping) else None
-        self.items = Checker(items, loose=loose) if isinstance(items, Mapping) else None
+        self.others = make(others) if isinstance(others, Mapping) else None
+        self.items = make(items) if isinstance(items, Mapping) else None
         self.required: Sequence[str] = tuple(get("required") or ())
         self.keys: Sequence[str] = ()
         if get("x-kubernetes-list-type") == "map":
             self.keys = tuple(get("x-kubernetes-list-map-keys") or ())
-        self._any = [Checker(it, loose=loose) for it in get("anyOf") or ()]
-        self._one = [Checker(it, loose=loose) for it in get("oneOf") or ()]
-        self._all = [Checker(it, loose=loose) for it in get("allOf") or ()]
-        inner = get("not")
-        self._not = None if inner is None else Checker(inner, loose=loose)
-        self._plain = not (self._any or self._one or self._all or self._not)
+        self._plain = not any(get(name) for name in ("anyOf", "oneOf", "allOf"))
+        self._plain = self._plain and get("not") is None
+        self._junctors: _Junctors | None = None
         self.text = None
         if self.types == ("string",) and self._plain and not (name or pattern or allowed):
             shortest, longest = self._limits.min_length, self._limits.max_length
             self.text = (shortest or 0, sys.maxsize if longest is None else longest)
-        listed = get("x-kubernetes-list-type") in ("set", "map")
-        below = [*self.properties.values(), *filter(None, (self.others, self.items))]
-        self.lists = listed or any(one.lists for one in below)
+        if marks is None:
+            listed = get("x-kubernetes-list-type") in ("set", "map")
+            below = [*self.properties.values(), *filter(None, (self.others, self.items))]
+            self.lists = listed or any(one.lists for one in below)
+        else:
+            self.lists = marks.has(schema, LISTS)
 
     def child(self, name: str) -> Checker | None:
         """The schema of a member, None where there is none."""
@@ -302,7 +241,7 @@ class Checker:
                 self._enum.check(value, name, out)
             return count
         count += bool(self.types or self._format)
-        count += 2 if self._plain else self._junctors(value, name, old, out) + 1
+        count += 2 if self._plain else self._check_junctors(value, name, old, out) + 1
         kind = type(value)
         if kind is str:
             self._text(value, name, out)
@@ -355,75 +294,33 @@ class Checker:
 
     # --- junctors ---
 
-    def _junctors(self, value: Any, name: str, old: Old | None, out: Out) -> int:
+    def _check_junctors(self, value: Any, name: str, old: Old | None, out: Out) -> int:
         count = 1
-        if self._any:
-            count += self._any_of(value, name, old, out)
-        if self._one:
-            count += self._one_of(value, name, old, out)
-        if self._all:
+        found = self._junctors
+        if found is None:
+            found = self._junctors = _Junctors.of(self.schema, loose=self._loose)
+        if found.any:
+            count += _any_of(found.any, value, name, old, out)
+        if found.one:
+            count += _one_of(found.one, value, name, old, out)
+        if found.all:
             good = 0
-            out.effort.spend(len(self._all))
-            for one in self._all:
+            out.effort.spend(len(found.all))
+            for one in found.all:
                 before = len(out)
                 count += one.check(value, name, old, out)
                 good += len(out) == before
-            if good != len(self._all):
+            if good != len(found.all):
                 none = "" if good else ". None validated"
                 out.plain(f"{quote(name)} must validate all the schemas (allOf){none}")
-        if self._not is not None:
+        if found.no is not None:
             out.effort.spend(_ALTERNATIVE)
             inner = Out(out.prefix, out.effort)
-            self._not.check(value, name, old, inner)
+            found.no.check(value, name, old, inner)
             untell(inner)
             if not inner:
                 out.plain(f"{quote(name)} must not validate the schema (not)")
         return count
-
-    def _any_of(self, value: Any, name: str, old: Old | None, out: Out) -> int:
-        best: tuple[int, Out] | None = None
-        effort = out.effort
-        for one in self._any:
-            effort.left -= _ALTERNATIVE
-            if effort.left < 0:
-                effort.look_up()
-            inner = Out(out.prefix, effort)
-            count = one.check(value, name, old, inner)
-            if not inner:
-                if best is not None:
-                    untell(best[1])
-                return count
-            best = _better(best, (count, inner))
-        out.plain(f"{quote(name)} must validate at least one schema (anyOf)")
-        count, causes = best or (0, Out(effort=out.effort))
-        out.merge(causes)
-        return count
-
-    def _one_of(self, value: Any, name: str, old: Old | None, out: Out) -> int:
-        best: tuple[int, Out] | None = None
-        good, first = 0, 0
-        for one in self._one:
-            out.effort.spend(_ALTERNATIVE)
-            inner = Out(out.prefix, out.effort)
-            count = one.check(value, name, old, inner)
-            if not inner:
-                good += 1
-                first = first or count
-            elif not good:
-                best = _better(best, (count, inner))
-            else:
-                untell(inner)
-            if good and best is not None:
-                untell(best[1])
-                best = None
-        if good == 1:
-            return first
-        found = f"Found {good} valid alternatives" if good else "Found none valid"
-        out.plain(f"{quote(name)} must validate one and only one schema (oneOf). {found}")
-        if best is None:
-            return 0
-        out.merge(best[1])
-        return best[0]
 
     # --- values ---
 
@@ -486,6 +383,87 @@ class Checker:
         return count
 
 
+class _Junctors(NamedTuple):
+    """The schemas under the logical junctors of another, made when a value is first checked."""
+
+    any: Sequence[Checker]
+    one: Sequence[Checker]
+    all: Sequence[Checker]
+    no: Checker | None
+
+    @classmethod
+    def of(cls, schema: Mapping[str, Any], *, loose: bool) -> _Junctors:
+        """Those of a schema."""
+        effort = making()
+
+        def made(inner: Mapping[str, Any]) -> Checker:
+            effort.spend(_MADE)
+            return Checker(inner, loose=loose)
+
+        no = schema.get("not")
+        return cls(
+            list(map(made, schema.get("anyOf") or ())),
+            list(map(made, schema.get("oneOf") or ())),
+            list(map(made, schema.get("allOf") or ())),
+            None if no is None else made(no),
+        )
+
+
+def _any_of(choices: Sequence[Checker], value: Any, name: str, old: Old | None, out: Out) -> int:
+    best: tuple[int, Out] | None = None
+    effort = out.effort
+    for one in choices:
+        effort.left -= _ALTERNATIVE
+        if effort.left < 0:
+            effort.look_up()
+        inner = Out(out.prefix, effort)
+        count = one.check(value, name, old, inner)
+        if not inner:
+            if best is not None:
+                untell(best[1])
+            return count
+        best = _better(best, (count, inner))
+    out.plain(f"{quote(name)} must validate at least one schema (anyOf)")
+    count, causes = best or (0, Out(effort=out.effort))
+    out.merge(causes)
+    return count
+
+
+def _one_of(choices: Sequence[Checker], value: Any, name: str, old: Old | None, out: Out) -> int:
+    best: tuple[int, Out] | None = None
+    good, first = 0, 0
+    for one in choices:
+        out.effort.spend(_ALTERNATIVE)
+        inner = Out(out.prefix, out.effort)
+        count = one.check(value, name, old, inner)
+        if not inner:
+            good += 1
+            first = first or count
+        elif not good:
+            best = _better(best, (count, inner))
+        else:
+            untell(inner)
+        if good and best is not None:
+            untell(best[1])
+            best = None
+    if good == 1:
+        return first
+    found = f"Found {good} valid alternatives" if good else "Found none valid"
+    out.plain(f"{quote(name)} must validate one and only one schema (oneOf). {found}")
+    if best is None:
+        return 0
+    out.merge(best[1])
+    return best[0]
+
+
+def _mismatch(pattern: Matcher, value: str, effort: Effort) -> str:
+    """What is wrong with a text by a pattern, empty for nothing."""
+    try:
+        return "" if pattern(value, effort) else f"should match '{pattern.pattern}'"
+    except RegexpError as error:
+        return f"cannot be compared with '{pattern.pattern}': {error}"
+
+
 def _ratcheted(schema: Checker, value: Any, name: str, old: Old | None, out: Out) -> int:
     """Check a part; what was wrong before and did not change is let be."""
     before = len(out)
@@ -518,41 +496,3 @@ class _Limits(NamedTuple):
 def _type_error(wanted: str, given: str, name: str, out: Out) -> None:
     detail = f"{name} in body must be of type {wanted}: {quote(given)}"
     out.append(type_invalid(out.path(name), given, detail))
-
-
-def _shown(item: Any) -> str:
-    return float_text(item) if type(item) in FRACTIONS else encode([item]).decode()[1:-1]
-
-
-class _Enum:
-    """The values that are allowed."""
-
-    def __init__(self, values: Sequence[Any]) -> None:
-        self._allowed = frozenset(map(_hashable, values))
-        self._values = values
-
-    @cached_property
-    def _supported(self) -> str:
-        shown = [item if type(item) is str else _shown(item) for item in self._values]
-        return ", ".join(map(quote, shown))
-
-    def check(self, value: Any, name: str, out: Out) -> None:
-        if type(value) in _CONTAINERS:
-            out.effort.spend(steps_of(value))
-        if _hashable(value) not in self._allowed:
-            if out.full:  # of what is said of each value, the list may be most of the schema
-                return
-            if told_enough():
-                out.append(MORE)
-                return
-            message = (
-                f"Unsupported value: {format_value(value)}: supported values: {self._supported}"
-            )
-            out.append(cause("FieldValueNotSupported", message, out.path(name)))
-
-
-def _hashable(value: Any) -> Any:
-    """What is equal for equal values, whichever type numbers have, and for no others."""
-    if type(value) is str:
-        return value
-    return (value,) if type(value) in _NUMBERS else canonical(value)

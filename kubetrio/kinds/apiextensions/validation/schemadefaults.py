@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubetrio.kinds.apiextensions.causes import Out
+from kubetrio.kinds.apiextensions.jsonkeys import sorted_json, steps_of
 from kubetrio.kinds.apiextensions.listtypes import check_embedded
 from kubetrio.kinds.apiextensions.structure import (
     META_FIELDS,
@@ -19,7 +20,7 @@ from kubetrio.kinds.apiextensions.structure import (
     prune_part,
 )
 from kubetrio.kinds.apiextensions.validation.structuralschemas import EMBEDDED, children
-from kubetrio.kinds.apiextensions.values import Checker, sorted_json, steps_of
+from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.kinds.common.checks import Causes
 from kubetrio.machinery.effort import Effort, Exhausted
 from kubetrio.machinery.fielderrors import forbidden, invalid

@@ -1,0 +1,76 @@
+"""Values that a schema lists, of which there may be a hundred thousand.
+
+Source: k8s.io/kube-openapi/pkg/validation/validate (validator.go, enum).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from kubetrio.kinds.apiextensions.causes import Out
+from kubetrio.kinds.apiextensions.jsonkeys import canonical, steps_of
+from kubetrio.kinds.apiextensions.schemaparts import making
+from kubetrio.kinds.apiextensions.valuenumbers import FRACTIONS
+from kubetrio.machinery.fielderrors import format_value, quote
+from kubetrio.machinery.status import MORE
+from kubetrio.machinery.telling import cause, told_enough
+from kubetrio.wire.gojson import Float, float_text
+from kubetrio.wire.jsonwire import encode
+
+_NUMBERS = frozenset({int, float, Float})
+_CONTAINERS = frozenset({dict, list})
+
+
+class Enum:
+    """The values that are allowed.
+
+    Args:
+        values: JSON values.
+    """
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    @cached_property
+    def _allowed(self) -> frozenset[Any]:
+        making().spend(len(self._values) >> 2)
+        return frozenset(map(_hashable, self._values))
+
+    @cached_property
+    def _supported(self) -> str:
+        shown = [item if type(item) is str else _shown(item) for item in self._values]
+        return ", ".join(map(quote, shown))
+
+    def check(self, value: Any, name: str, out: Out) -> None:
+        """Check a value.
+
+        Args:
+            value: a JSON value.
+            name: its path.
+            out: receives causes.
+        """
+        if type(value) in _CONTAINERS:
+            out.effort.spend(steps_of(value))
+        if _hashable(value) not in self._allowed:
+            if out.full:  # of what is said of each value, the list may be most of the schema
+                return
+            if told_enough():
+                out.append(MORE)
+                return
+            message = (
+                f"Unsupported value: {format_value(value)}: supported values: {self._supported}"
+            )
+            out.append(cause("FieldValueNotSupported", message, out.path(name)))
+
+
+def _shown(item: Any) -> str:
+    return float_text(item) if type(item) in FRACTIONS else encode([item]).decode()[1:-1]
+
+
+def _hashable(value: Any) -> Any:
+    """What is equal for equal values, whichever type numbers have, and for no others."""
+    if type(value) is str:
+        return value
+    return (value,) if type(value) in _NUMBERS else canonical(value)

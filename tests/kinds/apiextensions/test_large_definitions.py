@@ -1,0 +1,204 @@
+"""Large definitions: what is made of them is made in parts, and beside the event loop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, TypeVarTuple
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubetrio.config import Config, Serving
+from kubetrio.env import Env
+from kubetrio.kinds.apiextensions import schemaparts
+from kubetrio.kinds.apiextensions.causes import Out
+from kubetrio.kinds.apiextensions.customtype import Shared, Version
+from kubetrio.kinds.apiextensions.listtypes import check_lists
+from kubetrio.kinds.apiextensions.schemaparts import LazyParts, Marks, marks_of
+from kubetrio.kinds.apiextensions.structure import Node, drop_nulls, fill_in, prune
+from kubetrio.kinds.apiextensions.values import Checker
+from kubetrio.machinery.effort import Looking
+from kubetrio.machinery.names import GroupResource
+from kubetrio.server import open_server
+
+Json = dict[str, Any]
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
+TEXT: Json = {"type": "string", "maxLength": 3}
+
+
+class _Elsewhere(Exception):
+    """Work is to be done somewhere else."""
+
+
+def leave() -> None:
+    raise _Elsewhere
+
+
+def wide(count: int, part: Json | None = None) -> Json:
+    """A schema with so many properties."""
+    return {"type": "object", "properties": {f"p{at}": part or TEXT for at in range(count)}}
+
+
+def version(schema: Json) -> Version:
+    return Version(schema, Shared(resource=GroupResource("g", "beasts")))
+
+
+leaves = st.sampled_from([
+    TEXT,
+    {"type": "string", "default": "d"},
+    {"type": "integer", "anyOf": [{"minimum": 3}, {"maximum": 1}]},
+    {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+    {"type": "string", "nullable": True, "default": None},
+    {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+])  # fmt: skip
+schemas = st.recursive(
+    leaves,
+    lambda inner: (
+        st.dictionaries(st.sampled_from("abcd"), inner).map(
+            lambda properties: {"type": "object", "properties": properties, "required": ["a"]}
+        )
+        | inner.map(lambda items: {"type": "array", "items": items})
+        | inner.map(lambda others: {"type": "object", "additionalProperties": others})
+    ),
+    max_leaves=8,
+)
+values = st.recursive(
+    st.sampled_from(["x", "long text", 1, 2, 5, None, True]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abcdz"), inner),
+    max_leaves=8,
+)
+
+
+@given(schemas, st.dictionaries(st.sampled_from("abcdz"), values))
+def test_parts_made_when_needed_are_as_those_made_at_once(part: Json, obj: Json) -> None:
+    schema = {"type": "object", "properties": dict.fromkeys("abc", part)}
+    whole = marks_of({"type": "object", "properties": {"x": schema, **wide(300)["properties"]}})
+    assert whole is not None
+    results = []
+    for marks in (None, whole):
+        node, checker = Node(schema, marks=marks), Checker(schema, marks=marks)
+        value, out = json.loads(json.dumps(obj)), Out()
+        pruned = prune(node, value)
+        drop_nulls(node, value)
+        fill_in(node, value)
+        checker.check(value, "", None, out)
+        check_lists(checker, value, "", out)
+        results.append((pruned, value, list(out), node.defaults, node.embeds, checker.lists))
+    assert results[0] == results[1]
+
+
+def test_small_schemas_have_no_marks() -> None:
+    assert marks_of(wide(10)) is None
+
+
+def test_an_object_has_what_is_made_for_it_made() -> None:
+    made = version(wide(1000))
+    made.checker.check({"p1": "x", "p7": "y"}, "", None, Out())
+    assert set(made.checker.properties) == {"p1", "p7"}
+
+
+def test_the_pass_over_a_large_schema_leaves_the_loop() -> None:
+    made = version(wide(5000))
+    with Looking(leave), pytest.raises(_Elsewhere):
+        _ = made.node
+    assert made.node.child("p1") is not None
+
+
+def test_many_parts_at_once_leave_the_loop() -> None:
+    marks = Marks({})
+    parts = LazyParts(wide(1000)["properties"], partial(Checker, marks=marks), marks)
+    names = iter(range(1000))
+    with Looking(leave), pytest.raises(_Elsewhere):
+        all(parts.get(f"p{at}") for at in names)
+    assert len(parts) < schemaparts.AT_ONCE
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "string", "enum": [f"v{at}" for at in range(100_000)]},
+        {"type": "string", "anyOf": [{"pattern": f"^a{at}$"} for at in range(3_000)]},
+        {"type": "string", "x-kubernetes-validations": [{"rule": "self != 'x'"}]},
+    ],
+    ids=["enum", "anyOf", "rules"],
+)
+def test_what_takes_long_to_make_leaves_the_loop(part: Json) -> None:
+    made = version(wide(1, part))
+
+    def first() -> None:
+        made.checker.check({"p0": "v1"}, "", None, Out())
+        _ = made.rules
+
+    with Looking(leave), pytest.raises(_Elsewhere):
+        first()
+    made.checker.check({"p0": "v1"}, "", None, Out())
+
+
+class Beside:
+    """Runs work at once, and remembers what it was."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.judged = trio.Event()
+
+    async def __call__(self, fn: Callable[[*Args], T], *args: *Args) -> T:
+        self.names.append(getattr(fn, "__qualname__", repr(fn)))
+        await trio.lowlevel.checkpoint()
+        if self.names[-1] == "non_structural":
+            self.judged.set()
+        return fn(*args)
+
+
+async def test_a_large_definition_is_read_and_judged_beside_the_loop(tmp_path: Path) -> None:
+    beside = Beside()
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=0))
+    async with open_server(config, env=replace(Env(), bodies=beside)) as server:
+        client = server.client()
+        for plural, count in (("smalls", 3), ("larges", 2000)):
+            beside.names.clear()
+            beside.judged = trio.Event()
+            schema = {"type": "object", "properties": {"spec": wide(count)}}
+            kind = plural.title()[:-1]
+            made = await client.create({
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": f"{plural}.zoo.example.com"},
+                "spec": {
+                    "group": "zoo.example.com",
+                    "scope": "Namespaced",
+                    "names": {"plural": plural, "kind": kind},
+                    "versions": [{
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {"openAPIV3Schema": schema},
+                    }],
+                },
+            })  # fmt: skip
+            resource = client.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+            with trio.fail_after(10):
+                while True:
+                    if "Established" in str(made.get("status")):
+                        break
+                    await trio.sleep(0.01)
+                    made = await client.get(resource, made["metadata"]["name"])
+            with trio.fail_after(10):
+                await beside.judged.wait()
+            parsed = [name for name in beside.names if "_read" in name]
+            assert bool(parsed) is (plural == "larges")
+            obj = {
+                "apiVersion": "zoo.example.com/v1",
+                "kind": kind,
+                "metadata": {"name": "a", "namespace": "default"},
+                "spec": {"p1": "x", "unknown": 1},
+            }
+            with trio.fail_after(10):
+                stored = await client.create(obj)
+            assert stored["spec"] == {"p1": "x"}
