@@ -235,9 +235,9 @@ async def test_large_bodies_of_all_writes_are_worked_over_there() -> None:
         thread.server = server
         assert await large_writes(server) == [201, 200, 200, 200, 200, 200, 200]
     assert {
-        "decode_object", "_created", "_check_new", "prepare", "_finish_new",
+        "decode_object", "_created", "_check_new", "prepare", "_written",
         "_defaulted",
-        "replaced", "patched", "applied", "_prepare_update", "_check_changed", "_finish_changed",
+        "replaced", "patched", "applied", "_prepare_update", "_check_changed", "_changed",
         "_delete_options",
     } <= set(thread.called)  # fmt: skip
     assert all(sum(seats) == 1 for seats in thread.seats)
@@ -270,7 +270,7 @@ async def test_small_patches_of_large_objects_are_worked_over_there() -> None:
         "patched",
         "_prepare_update",
         "_check_changed",
-        "_finish_changed",
+        "_changed",
     } <= set(thread.called)
 
 
