@@ -560,5 +560,5 @@ def test_answers_of_webhooks_that_cannot_be_used(answer: Object, why: str) -> No
     """In kube-apiserver's words."""
     said = {"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", **answer}
     with pytest.raises(BadAnswer) as caught:
-        converted_in(orjson.dumps(said), "u", "v1")
+        converted_in(said, "u", "v1")
     assert str(caught.value).startswith(why)
