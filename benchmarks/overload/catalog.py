@@ -103,6 +103,21 @@ ATTACKS = (
         run=floods.headers,
     ),
     Attack(
+        name="strangers",
+        title="the costliest requests of a search, 250 connections without credentials",
+        run=floods.strangers,
+    ),
+    Attack(
+        name="watch-selectors",
+        title="watches with different selectors of 12 KB, 500 connections of one user",
+        run=floods.watch_selectors,
+    ),
+    Attack(
+        name="watch-refused",
+        title="watches that are refused, 500 connections",
+        run=floods.watch_refused,
+    ),
+    Attack(
         name="forbidden",
         title="requests that are refused (403), 64 connections of a user without rights",
         run=floods.forbidden,

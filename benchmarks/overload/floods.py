@@ -92,6 +92,49 @@ def headers(aim: Aim) -> Steps:
     yield from _rounds(aim, 8, itertools.cycle(asked))
 
 
+def strangers(aim: Aim) -> Steps:
+    """The costliest requests of a search (fuzz/costliest_requests.py), on 250 connections.
+
+    Nobody shows credentials.
+    """
+    path = "/api/v1/namespaces/default/configmaps"
+    asked = (
+        aim.head("GET", f"{path}?timeout={'>' * LONG}"),
+        aim.head("GET", f"{path}/{'>' * LONG}"),
+        aim.head("GET", f"{path}?labelSelector={'%41' * (LONG // 3)}"),
+        aim.head("GET", f"{path}?labelSelector={'!a,' * (LONG // 3)}"),
+        aim.head("GET", f"{path}?watch={'%41' * (LONG // 3)}"),
+        aim.head("GET", f"{path}?{'&%77atch=;' * (LONG // 10)}"),
+        aim.head("GET", "/version", "", f"Impersonate-Group: {'&' * LONG}"),
+        aim.head("GET", path, "", *(f"X-Header-{number}: a" for number in range(900))),
+    )
+    yield from _rounds(aim, aim.scaled(250), itertools.cycle(asked))
+
+
+def watch_selectors(aim: Aim) -> Steps:
+    """Watches whose selectors of 12 KB are all different: most are refused, few may stay."""
+    path = "/api/v1/configmaps?watch=1&labelSelector="
+
+    def asked() -> Iterator[bytes]:
+        for number in itertools.count():
+            negative = ",".join(f"!k{number}-{place}" for place in range(1_000))
+            yield aim.head("GET", f"{path}{negative}", aim.holder)
+
+    yield from _rounds(aim, aim.scaled(500), asked())
+
+
+def watch_refused(aim: Aim) -> Steps:
+    """Watches that are refused, by 403, 400 and 410, on 500 connections."""
+    path = "/api/v1/namespaces/default/secrets?watch=1"
+    asked = (
+        aim.head("GET", path, aim.stranger),
+        aim.head("GET", f"{path}&labelSelector=!!", aim.holder),
+        aim.head("GET", f"{path}&fieldSelector=nothing=1", aim.holder),
+        aim.head("GET", f"{path}&resourceVersion=x", aim.holder),
+    )
+    yield from _rounds(aim, aim.scaled(500), itertools.cycle(asked))
+
+
 def forbidden(aim: Aim) -> Steps:
     """What authorization refuses, on 64 connections."""
     path = "/api/v1/namespaces/kube-system/secrets"
