@@ -275,12 +275,14 @@ class Lifecycle:
         if options.dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            await _drop_unknown(resource, obj, options)
+            if _holds_unknown(options):
+                await options.work(resource.hub.type.drop_unknown, obj)
             shown = await new_value(resource, obj, unversioned, options.work)
             return Written(shown, created=True)
         if identity.names_version(meta):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-        await _drop_unknown(resource, obj, options)
+        if _holds_unknown(options):
+            await options.work(resource.hub.type.drop_unknown, obj)
         value = await new_value(resource, obj, stamp, options.work)
         check_size(value)
         ttl_s = self.time_to_live_s(resource.stored)
@@ -498,7 +500,8 @@ class Lifecycle:
             attributes.obj, attributes.old = options.shown(new), options.shown(old)
         await self._admission.validate(attributes)
         remove = deletion.finished(new, resource)
-        await _drop_unknown(resource, new, options)
+        if _holds_unknown(options):
+            await options.work(resource.hub.type.drop_unknown, new)
         value = await changed_value(
             resource,
             new,
@@ -626,10 +629,9 @@ def _checked(resource: Kind, obj: Object) -> tuple[Kind, Object]:
     return hub, obj
 
 
-async def _drop_unknown(resource: Kind, obj: Object, options: WriteOptions) -> None:
-    """Drop what an apply put into an object and its type does not know; changes it."""
-    if options.sent is not None and options.sent.merged:
-        await options.work(resource.hub.type.drop_unknown, obj)
+def _holds_unknown(options: WriteOptions) -> bool:
+    """Return whether an apply put members into the object that its type does not know."""
+    return options.sent is not None and options.sent.merged
 
 
 def _attributes(

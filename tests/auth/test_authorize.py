@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kubetrio.auth.authorize import (
+    TOLD_CHARS,
     Chain,
     Masters,
     forbidden,
@@ -120,3 +121,13 @@ def test_what_the_server_may_do_at_kubelets(
     )
     assert chain.authorize(asked).decision is decision
     assert chain.authorize(replace(asked, user=ALICE)).decision is Decision.NO_OPINION
+
+
+@pytest.mark.parametrize("member", ["path", "name", "namespace", "resource", "api_group"])
+def test_what_a_stranger_sent_is_told_back_in_part(member: str) -> None:
+    asked = Attributes(
+        user=UserInfo("eve"), verb="get", resource="pods", resource_request=member != "path"
+    )
+    refused = forbidden(replace(asked, **{member: ">" * 100_000}))
+    assert len(refused.message) < 10 * TOLD_CHARS
+    assert len(str(refused.details)) < 2 * TOLD_CHARS
