@@ -17,6 +17,8 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kubetrio.pem import certificates, printed
+
 if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import (
@@ -34,7 +36,8 @@ SLACK_S = 300.0
 
 _DNS_NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?")
 _NUMBERS = re.compile(r"[0-9.]+")  # an address that is none
-_PEM = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+
+NO_CERTIFICATES = "data does not contain any valid RSA or ECDSA certificates"
 
 KUBELET_CLIENT = "kube-apiserver-kubelet-client"
 """Common name of what a server shows to kubelets; nobody is that user at a server."""
@@ -200,20 +203,84 @@ def bundle(pem: str, now: float) -> str:
     Raises:
         ValueError: a certificate is damaged.
     """
-    found = dict.fromkeys(ssl.PEM_cert_to_DER_cert(text) for text in _PEM.findall(pem))
+    found = dict.fromkeys(certificates(pem.encode()))
     lasting = (der for der in found if _end_of_authority(der) > now - SLACK_S)
-    return "".join(map(ssl.DER_cert_to_PEM_cert, lasting))
+    return b"".join(map(printed, lasting)).decode()
 
 
 def _end_of_authority(der: bytes) -> float:
     """When an authority ends, seconds since the epoch; infinity for other certificates."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        context.load_verify_locations(cadata=der)
-    except ssl.SSLError as error:
-        raise ValueError(f"a certificate is damaged ({error.reason})") from error
+    _add(context, der)
     (cert,) = context.get_ca_certs() or ({},)
     return ssl.cert_time_to_seconds(str(cert["notAfter"])) if cert else float("inf")
+
+
+def _add(context: ssl.SSLContext, der: bytes) -> None:
+    """Have a context believe one more certificate.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    if _length(der) != len(der):  # OpenSSL passes over what is behind a certificate
+        raise ValueError("a certificate is damaged")
+    try:
+        # As a block: of DER, `ssl` takes an older error of this thread for one of this call.
+        context.load_verify_locations(cadata=printed(der).decode())
+    except ssl.SSLError as error:
+        raise ValueError(f"a certificate is damaged ({error.reason})") from error
+
+
+def _length(der: bytes) -> int:
+    """How long a DER value is by its own word (X.690, 8.1.3); -1 where it does not say."""
+    if len(der) < 2:
+        return -1
+    size, octets = der[1], 0
+    if size & 0x80:
+        octets = size & 0x7F
+        size = int.from_bytes(der[2 : 2 + octets])
+    return 2 + octets + size
+
+
+def authorities(pem: bytes) -> list[bytes]:
+    """The certificates of a PEM text, DER, as kube-apiserver takes a file of authorities.
+
+    Args:
+        pem: certificates and whatever is between them.
+
+    Raises:
+        ValueError: there is none, or one is damaged.
+    """
+    found = certificates(pem)
+    if not found:
+        raise ValueError(NO_CERTIFICATES)
+    scratch = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for der in found:
+        _add(scratch, der)
+    return found
+
+
+def believe(context: ssl.SSLContext, pem: bytes) -> None:
+    """Have a context verify others by the authorities of a PEM text, and by those alone.
+
+    As for Go's ``CertPool``, one that is good suffices; damaged ones are passed over.
+
+    Args:
+        context: of a client or a server.
+        pem: certificates and whatever is between them.
+
+    Raises:
+        OSError: there is none.
+    """
+    good = 0
+    for der in certificates(pem):
+        with contextlib.suppress(ValueError):
+            _add(context, der)
+            good += 1
+    if not good:
+        raise OSError(NO_CERTIFICATES)
+    # Each of them counts, not only those that signed themselves.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
 
 
 def verifies(authorities: bytes, cert: Path, key: Path) -> bool:
@@ -231,7 +298,7 @@ def verifies(authorities: bytes, cert: Path, key: Path) -> bool:
     server.load_cert_chain(cert, key)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
-    client.load_verify_locations(cadata=authorities.decode("ascii", "ignore"))
+    believe(client, authorities)
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = client.wrap_bio(back, there)
     theirs = server.wrap_bio(there, back, server_side=True)
@@ -253,6 +320,9 @@ def names_in(pem: bytes) -> tuple[str, frozenset[str]]:
     """
     from cryptography import x509
 
-    cert = x509.load_pem_x509_certificate(pem)
+    found = certificates(pem)
+    if not found:
+        raise ValueError(NO_CERTIFICATES)
+    cert = x509.load_der_x509_certificate(found[0])
     common = cert.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     return (str(common[-1].value) if common else ""), names_of(cert)

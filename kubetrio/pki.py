@@ -28,7 +28,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-import re
 import socket
 import ssl
 from collections.abc import Sequence
@@ -37,8 +36,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubetrio.certificates import AUTHORITIES, host_name, names_of, renewal, sign, subject_of
+from kubetrio.certificates import (
+    AUTHORITIES,
+    authorities,
+    host_name,
+    names_of,
+    renewal,
+    sign,
+    subject_of,
+)
 from kubetrio.files import FULL, NO_DESCRIPTORS, exclusive, write_atomic
+from kubetrio.pem import certificates, pem_blocks, private_keys
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -209,19 +217,17 @@ def load_user_supplied(tls_cert_file: Path, tls_private_key_file: Path, flag: st
     key = _read(
         tls_private_key_file, f"correct {flag or '--tls-private-key-file'} or the file's mode"
     )
-    if b"-----BEGIN CERTIFICATE-----" not in cert:
+    if not certificates(cert):
         raise PkiError(f"{tls_cert_file} holds no PEM certificate; convert it to PEM")
     if b"ENCRYPTED" in key:
         raise PkiError(f"{tls_private_key_file} is encrypted; store the key without a passphrase")
-    if not re.search(rb"-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----", key):
+    if not private_keys(key):
         raise PkiError(f"{tls_private_key_file} holds no PEM private key; convert it to PEM")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_verify_locations(cadata=cert.decode("ascii", "ignore"))
-    except ssl.SSLError as error:
-        raise PkiError(
-            f"{tls_cert_file} holds a damaged certificate ({_why(error)}); copy it again"
-        ) from error
+        authorities(cert)
+    except ValueError as error:
+        raise PkiError(f"{tls_cert_file}: {error}; copy it again") from error
     try:
         context.load_cert_chain(tls_cert_file, tls_private_key_file)
     except ssl.SSLError as error:
@@ -348,13 +354,13 @@ class _Issuer:
         else:
             public = self._new_key("sa.key").public_key()
         if not pub_path.exists():
-            pem = public.public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
-            self._write("sa.pub", pem)
+            text = public.public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
+            self._write("sa.pub", text)
             return
         data = _read(pub_path, "make it readable")
         try:
-            fits = form.load_pem_public_key(data) == public
-        except ValueError:
+            fits = form.load_der_public_key(next(pem_blocks(data)).content) == public
+        except (ValueError, StopIteration):
             fits = False
         if not fits:
             raise PkiError(
@@ -421,19 +427,21 @@ def _alternative_names(hosts: Sequence[str]) -> frozenset[str]:
 def _load_cert(path: Path, step: str) -> x509.Certificate:
     from cryptography import x509
 
+    found = certificates(_read(path, step))
     try:
-        return x509.load_pem_x509_certificate(_read(path, step))
-    except ValueError as error:
+        return x509.load_der_x509_certificate(found[0])
+    except (ValueError, IndexError) as error:
         raise _DamagedError(f"{path} holds no usable certificate; {step}") from error
 
 
 def _load_key(path: Path, step: str) -> PrivateKeyTypes:
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.hazmat.primitives.serialization import load_der_private_key
 
+    found = private_keys(_read(path, step))
     try:
-        return load_pem_private_key(_read(path, step), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        return load_der_private_key(found[0], password=None)
+    except (ValueError, TypeError, IndexError, UnsupportedAlgorithm) as error:
         raise _DamagedError(f"{path} holds no usable unencrypted private key; {step}") from error
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +32,7 @@ from kubetrio.files import exposed, owner_of
 from kubetrio.groups import ungrouped
 from kubetrio.http.heap import give_back
 from kubetrio.http.shortage import MemoryLimit
-from kubetrio.http.tls import Security, certificates
+from kubetrio.http.tls import Security
 from kubetrio.kinds.common.trust import RootBundle
 from kubetrio.listening import Listeners, opened
 from kubetrio.logs import Log
@@ -202,7 +202,9 @@ def _warn_of_exposed(config: Config) -> None:
         log.warning("the data directory is another user's", path=str(config.data_dir), owner=other)
 
 
-def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> Proxies:
+def _proxies(
+    config: Config, made: pki.Pki, clients: Sequence[bytes], proxies: Sequence[bytes]
+) -> Proxies:
     """How authenticating proxies name users.
 
     Where nothing is said, it is how this server names them to aggregated ones by a certificate of
@@ -216,7 +218,7 @@ def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> P
         given = config.aggregation.client_cert_file is not None
         own = made.front_proxy_ca.cert
         return Proxies() if given or not own.exists() else own_front_proxy(own.read_text())
-    both = certificates(clients) & certificates(proxies)
+    both = set(clients).intersection(proxies)
     if both and not chosen.requestheader_allowed_names:
         raise StartError(
             "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
@@ -224,7 +226,7 @@ def _proxies(config: Config, made: pki.Pki, clients: bytes, proxies: bytes) -> P
             "cannot set authenticating proxy headers for arbitrary users"
         )
     return Proxies(
-        ca=proxies.decode(errors="replace"),
+        ca=tlsfiles.text_of(proxies),
         usernames=chosen.requestheader_username_headers,
         uids=chosen.requestheader_uid_headers,
         groups=chosen.requestheader_group_headers,
@@ -353,7 +355,7 @@ def _own_files(config: Config, env: Env) -> tuple[pki.Pki, TokenIssuer, Security
         tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
         clients, proxies = tls.authorities
         trusted = Trusted(
-            clients.decode(errors="replace"),
+            tlsfiles.text_of(clients),
             _proxies(config, made, clients, proxies),
             root=RootBundle(tlsfiles.root_bundle(config, made).decode(errors="replace")),
             signing=tlsfiles.signing_pair(config, made),

@@ -6,8 +6,8 @@ Source: kube-apiserver's flags of secure serving and its dynamic certificate con
 from __future__ import annotations
 
 import ipaddress
-import re
 import ssl
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -19,19 +19,17 @@ from kubetrio.api.pipeline import Pipeline
 from kubetrio.assembly import StartError
 from kubetrio.bootstrap.authorities import Trusted
 from kubetrio.bootstrap.objects import service_ip
-from kubetrio.certificates import names_in, verifies
+from kubetrio.certificates import authorities, names_in, verifies
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.http.servernames import Names, NameTable
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.kinds.common.trust import SigningPair
 from kubetrio.logs import Log
+from kubetrio.pem import certificates, printed
 
 log = Log("kubetrio.server")
 RENEW_INTERVAL_S = 3600.0
-CERTIFICATE = re.compile(
-    rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\r?\n?", re.DOTALL
-)
 
 
 def own_certificates(config: Config, env: Env) -> pki.Pki:
@@ -75,6 +73,19 @@ def serving_pair(config: Config, made: pki.Pki) -> pki.KeyPair:
     return made.serving if cert is None or key is None else pki.load_user_supplied(cert, key)
 
 
+def text_of(ders: Iterable[bytes]) -> str:
+    """Certificates as PEM.
+
+    Args:
+        ders: in DER.
+    """
+    return b"".join(map(printed, ders)).decode()
+
+
+def _certificates_of(pair: pki.KeyPair) -> bytes:
+    return text_of(certificates(pair.cert.read_bytes())).encode()
+
+
 def root_bundle(config: Config, made: pki.Pki) -> bytes:
     """Authorities that verify what clients are shown, PEM.  Blocking.
 
@@ -88,7 +99,7 @@ def root_bundle(config: Config, made: pki.Pki) -> bytes:
     own, serving = made.ca.cert.read_bytes(), serving_pair(config, made)
     if serving == made.serving or verifies(own, serving.cert, serving.key):
         return own
-    return b"".join(CERTIFICATE.findall(serving.cert.read_bytes()))
+    return _certificates_of(serving)
 
 
 def signing_pair(config: Config, made: pki.Pki) -> SigningPair | None:
@@ -136,7 +147,7 @@ def shown(config: Config, made: pki.Pki) -> Shown:
     own = made.ca.cert.read_bytes()
     if pair == made.serving or verifies(own, pair.cert, pair.key):
         return Shown(own, wanted)
-    return Shown(b"".join(CERTIFICATE.findall(pair.cert.read_bytes())), wanted)
+    return Shown(_certificates_of(pair), wanted)
 
 
 def _found(config: Config, serving: pki.KeyPair, name: str) -> int:
@@ -187,8 +198,8 @@ def look_at_given(config: Config) -> None:
     ):
         if path is not None:
             try:
-                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(path)
-            except OSError as error:
+                authorities(path.read_bytes())
+            except (OSError, ValueError) as error:
                 raise StartError(f"cannot use {flag} {path}: {_why(error)}") from error
 
 
@@ -200,8 +211,8 @@ def _load_named(config: Config) -> None:
             raise StartError(f"failed to load SNI cert and key: {error}") from error
 
 
-def _why(error: OSError) -> str:
-    why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+def _why(error: OSError | ValueError) -> str:
+    why = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", "")
     return str(why or error)
 
 
@@ -253,8 +264,8 @@ def _blamed(config: Config, client_ca: Path, front_proxy_ca: Path | None) -> str
     """The file of authorities that cannot be used; the others were looked at before."""
     if front_proxy_ca is not None:
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(front_proxy_ca)
-        except OSError:
+            authorities(front_proxy_ca.read_bytes())
+        except (OSError, ValueError):
             return f"--requestheader-client-ca-file {front_proxy_ca}"
     flag = "" if config.auth.client_ca_file is None else "--client-ca-file "
     return f"{flag}{client_ca}"
@@ -276,9 +287,9 @@ def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted, made: 
         if at == 0:
             trusted.root.set(root_bundle(config, made).decode(errors="replace"))
 
-    def authorities() -> None:
+    def believed() -> None:
         tls.reload_authorities()
-        client, proxies = (pem.decode(errors="replace") for pem in tls.authorities)
+        client, proxies = map(text_of, tls.authorities)
         named = trusted.proxies
         # Without authorities of proxies, this server's own is published.
         trusted.set(client, named._replace(ca=proxies) if chosen.front_proxy_ca else named)
@@ -292,7 +303,7 @@ def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted, made: 
         ("--requestheader-client-ca-file", chosen.front_proxy_ca),
     ):
         if path is not None:
-            reloader.watch(name, (path,), authorities)
+            reloader.watch(name, (path,), believed)
     proxy = config.aggregation
     if proxy.client_cert_file is not None and proxy.client_key_file is not None:
         proxy_files = (proxy.client_cert_file, proxy.client_key_file)

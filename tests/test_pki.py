@@ -341,7 +341,7 @@ _PEM = "-----BEGIN {0}-----\nAAAA\n-----END {0}-----\n"
         ("key", None, "cannot read .*key: No such file"),
         ("cert", "text", "cert holds no PEM certificate"),
         ("key", "text", "key holds no PEM private key"),
-        ("cert", _PEM.format("CERTIFICATE"), "cert holds a damaged certificate"),
+        ("cert", _PEM.format("CERTIFICATE"), "cert: a certificate is damaged"),
         ("key", _PEM.format("PRIVATE KEY"), "key holds an unusable key"),
         ("key", _PEM.format("ENCRYPTED PRIVATE KEY"), "key is encrypted"),
         ("key", "other", "key in .*key does not belong to the certificate in .*cert"),

@@ -181,6 +181,33 @@ def _pinned_name(selector: str) -> str:
     return "" if path_segment(name) else name
 
 
+LISTS = frozenset(
+    {b"connection", b"expect", b"sec-websocket-protocol", b"te", b"trailer", b"transfer-encoding"}
+)
+"""Headers of which all lines count.  They are about the connection; none says who asks for what."""
+
+
+def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """The value of each header.
+
+    Of several with a name the first counts, an empty one too, as ``Header.Get`` of Go's net/http
+    has it: two that are read as one would be neither of them.  Those of `LISTS` are one list.
+
+    Args:
+        headers: lower-case names and values, in order.
+    """
+    found: dict[bytes, bytes] = {}
+    several: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        if name not in found:
+            found[name] = value
+        elif name in LISTS:
+            several.setdefault(name, [found[name]]).append(value)
+    for name, values in several.items():
+        found[name] = b", ".join(values)
+    return found
+
+
 ReadBody = Callable[[int], Awaitable[bytes]]
 
 
@@ -205,7 +232,7 @@ class Request:
         method: HTTP method.
         raw_path: path as sent, without the query.
         raw_query: text behind the question mark.
-        headers: lower-case name to value; repeated headers joined by a comma.
+        headers: lower-case name to value, as `by_name` has them.
         raw_headers: all headers in order, for those that may repeat.
         read_body: reads the whole body, at most so many bytes, else raises 413.
         peer: address of the client.
@@ -311,11 +338,8 @@ class Request:
         Args:
             headers: in order, with lower-case names.
         """
-        joined: dict[bytes, bytes] = {}
-        for name, value in headers:
-            joined[name] = joined[name] + b", " + value if name in joined else value
         # What was sent may be shared with other requests of the connection.
-        self.headers, self.raw_headers = joined, headers
+        self.headers, self.raw_headers = by_name(headers), headers
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add ``Warning`` headers (RFC 7234) to the answer, each text once.

@@ -7,11 +7,12 @@ hold; docs "Configure Service Accounts for Pods" (issuer discovery).
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubetrio.pem import pem_blocks, private_keys
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import (
@@ -32,8 +33,6 @@ CURVES: Mapping[str, tuple[str, str]] = {
 
 RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 """What an RSA key may have signed with; the first is what it does sign with."""
-
-_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s.*?-----END \1-----", re.DOTALL)
 
 
 class KeyFileError(ValueError):
@@ -118,9 +117,9 @@ def _readers() -> tuple[Callable[[bytes], Any], ...]:
     from cryptography.hazmat.primitives import serialization as form
 
     return (
-        lambda block: form.load_pem_private_key(block, password=None).public_key(),
-        form.load_pem_public_key,
-        lambda block: x509.load_pem_x509_certificate(block).public_key(),
+        lambda der: form.load_der_private_key(der, password=None).public_key(),
+        form.load_der_public_key,
+        lambda der: x509.load_der_x509_certificate(der).public_key(),
     )
 
 
@@ -139,10 +138,10 @@ def public_keys(data: bytes) -> list[VerifyingKey]:
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     found = []
-    for match in _BLOCK.finditer(data):
+    for block in pem_blocks(data):
         for read in _readers():
             try:
-                key = read(match[0] + b"\n")
+                key = read(block.content)
             except (ValueError, TypeError, UnsupportedAlgorithm):
                 continue
             if isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
@@ -164,11 +163,11 @@ def private_key(data: bytes) -> Private:
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-    for match in _BLOCK.finditer(data):
+    for der in private_keys(data):
         try:
-            key = load_pem_private_key(match[0] + b"\n", password=None)
+            key = load_der_private_key(der, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             continue
         if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):

@@ -31,6 +31,7 @@ from kubetrio.backend.dial import (
     port_number,
 )
 from kubetrio.backend.guard import Guard
+from kubetrio.certificates import believe
 from kubetrio.config.kinds import ADDRESS_TYPES
 from kubetrio.env import Env
 from kubetrio.logs import Log
@@ -192,7 +193,7 @@ class Backends:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         else:
-            context.load_verify_locations(authority)
+            believe(context, authority.read_bytes())
         if trust in KUBELETS:
             given, key = self.config.certificate, self.config.key
             if given is not None:

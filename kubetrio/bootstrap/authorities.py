@@ -11,7 +11,6 @@ kube-apiserver's cluster authentication trust controller.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
@@ -19,13 +18,14 @@ from typing import Any, NamedTuple, NoReturn
 import orjson
 import trio
 
-from kubetrio.certificates import FRONT_PROXY_CLIENT, bundle
+from kubetrio.certificates import FRONT_PROXY_CLIENT, NO_CERTIFICATES, bundle
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.kinds.common.trust import RootBundle, SigningPair
 from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
+from kubetrio.pem import certificates, printed
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
@@ -36,7 +36,6 @@ from kubetrio.store.model import Event, EventType
 Object = dict[str, Any]
 
 log = Log("kubetrio.bootstrap")
-CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
 INTERVAL_S = 60.0
 AGAIN_S = 5.0
@@ -154,11 +153,11 @@ def _of_proxies(data: Mapping[str, str], trusted: Trusted) -> str:
     Earlier releases published the authority of clients there: what it signs for a client is no
     proxy, so it is taken out, unless it is named as one of proxies.
     """
-    clients = set(CERTIFICATE.findall(trusted.client_ca))
-    theirs = CERTIFICATE.findall(data.get(PROXY_CA, ""))
+    clients = set(certificates(trusted.client_ca.encode()))
+    theirs = certificates(data.get(PROXY_CA, "").encode())
     if not clients.intersection(theirs):
         return data.get(PROXY_CA, "")
-    return "\n".join(one for one in theirs if one not in clients)
+    return b"".join(printed(one) for one in theirs if one not in clients).decode()
 
 
 def _texts(name: str, value: str) -> list[str]:
@@ -174,8 +173,8 @@ def _texts(name: str, value: str) -> list[str]:
 
 
 def _authorities(theirs: str, ours: str, now: float) -> str:
-    if theirs and "-----BEGIN CERTIFICATE-----" not in theirs:
-        raise ValueError("data does not contain any valid RSA or ECDSA certificates")
+    if theirs and not certificates(theirs.encode()):
+        raise ValueError(NO_CERTIFICATES)
     return bundle(f"{theirs}\n{ours}", now)
 
 

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from kubetrio.api.pipeline import Handle
-from kubetrio.api.request import Request
+from kubetrio.api.request import Request, by_name
 from kubetrio.api.response import AnyResponse, StreamResponse, TunnelResponse
 from kubetrio.client.streams import Lines, joined, lines_of
 from kubetrio.machinery.identity import MASTERS, UserInfo
@@ -430,7 +430,7 @@ class Client:
             method=method,
             raw_path=path,
             raw_query=urlencode({key: value for key, value in query.items() if value}),
-            headers=dict(raw),
+            headers=by_name(raw),
             raw_headers=raw,
             read_body=read_body,
             certificate=self._user,

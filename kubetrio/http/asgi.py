@@ -10,7 +10,7 @@ import trio
 from quart import Response as QuartResponse
 from werkzeug.datastructures import Headers
 
-from kubetrio.api.request import Request
+from kubetrio.api.request import Request, by_name
 from kubetrio.api.response import (
     AnyResponse,
     ClientGone,
@@ -48,9 +48,7 @@ def request_from_scope(scope: Any, method: str = "GET", body: Body | None = None
     raw_headers = [
         (bytes(name).lower(), bytes(value).strip(BLANKS)) for name, value in scope["headers"]
     ]
-    headers: dict[bytes, bytes] = {}
-    for name, value in raw_headers:
-        headers[name] = headers[name] + b", " + value if name in headers else value
+    headers = by_name(raw_headers)
     raw_path, _ = split_target(bytes(scope.get("raw_path") or scope["path"].encode()))
     state: dict[str, Any] = scope.get("state") or {}
     shown = state.get(CERTIFICATE)

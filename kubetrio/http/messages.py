@@ -15,6 +15,7 @@ from typing import NamedTuple
 import httptools
 
 from kubetrio.api.outlines import SHORT_CHARS
+from kubetrio.api.request import LISTS, by_name
 from kubetrio.api.response import TEXT, Headers
 from kubetrio.http.requestline import RequestLines
 from kubetrio.machinery.remember import counted_map
@@ -190,7 +191,7 @@ class Parser:
         self._unknown = False  # whether that method is one that llhttp does not know
         self._method = ""  # that one, once it is complete
         self._alike: Alike | None = None
-        self._repeated_fields: set[bytes] = set()
+        self._repeated_list = False  # whether a field of `LISTS` came again
         self._lines = RequestLines()
         self.in_head = False
         self.queue: list[Message] = []
@@ -348,7 +349,7 @@ class Parser:
     def on_message_begin(self) -> None:
         """Called by llhttp."""
         self._current = Message()
-        self._repeated_fields.clear()
+        self._repeated_list = False
         self._lines.seen = False
         self._between = False
         self.in_head = self._in_fields = True
@@ -379,15 +380,15 @@ class Parser:
         if name in headers:
             if name == b"host":
                 raise Refused(400, "too many Host headers")
-            self._repeated_fields.add(name)
+            self._repeated_list = self._repeated_list or name in LISTS
         else:
             headers[name] = value
 
     def on_headers_complete(self) -> None:
         """Called by llhttp: the message can be served, its body may still come."""
         message, parser = self._current, self._parser
-        if self._repeated_fields:
-            self._join_repeated(message)
+        if self._repeated_list:
+            message.headers = by_name(message.raw_headers)
         if not (self._lines.seen or self._find_line()):
             raise Refused(400)
         self._lines.head_ended()
@@ -404,16 +405,6 @@ class Parser:
             self._alike = None  # nothing comes after it, whatever it is like
         self._check(message)
         self.queue.append(message)
-
-    def _join_repeated(self, message: Message) -> None:
-        """Make one value of each field that came several times, in time linear in their sizes."""
-        values: dict[bytes, list[bytes]] = {name: [] for name in self._repeated_fields}
-        for name, value in message.raw_headers:
-            if name in values:
-                values[name].append(value)
-        for name, several in values.items():
-            message.headers[name] = b", ".join(several)
-        self._repeated_fields.clear()
 
     @staticmethod
     def _check(message: Message) -> None:

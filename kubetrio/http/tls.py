@@ -10,13 +10,13 @@ is shown; ``NewDynamicServingCertificateController`` for what happens without a 
 
 from __future__ import annotations
 
-import re
 import ssl
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kubetrio.certificates import authorities
 from kubetrio.config.sni import NamedPair
 from kubetrio.config.suites import CURVES, INSECURE, SUITES, VERSIONS
 from kubetrio.http import openssl
@@ -24,6 +24,7 @@ from kubetrio.http.clientcas import name_authorities
 from kubetrio.http.servernames import NameTable
 from kubetrio.http.shown import Trust
 from kubetrio.logs import Log
+from kubetrio.pem import printed
 
 log = Log("kubetrio.http")
 
@@ -44,7 +45,6 @@ _NUMBERS = dict(
         strict=True,
     )
 )
-_PEM = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Security:
     Attributes:
         config: the same.
         trust: whom client certificates count of, now.
-        authorities: of clients and of proxies, as they were last read, PEM.
+        authorities: of clients and of proxies, as they were last read: DER.
 
     Raises:
         OSError: a file cannot be read, or its content not be used (`ssl.SSLError`).
@@ -146,22 +146,15 @@ class Security:
     def _told(self) -> None:
         self._table = self._named()
         client, proxies = self.authorities
-        self.trust.set(certificates(client), certificates(proxies))
+        self.trust.set(frozenset(client), frozenset(proxies))
 
     def _named(self) -> NameTable | None:
         config = self.config
         return NameTable.of(config.certificate, config.named) if config.named else None
 
-    def _read_authorities(self) -> tuple[bytes, bytes]:
+    def _read_authorities(self) -> tuple[list[bytes], list[bytes]]:
         """Both files, if all of what is in them is good."""
-        files = (self.config.client_ca, self.config.front_proxy_ca)
-        client, proxies = (b"" if path is None else path.read_bytes() for path in files)
-        for path, pem in zip(files, (client, proxies), strict=True):
-            if path is not None:
-                scratch = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-                scratch.load_verify_locations(cadata=_text(pem))
-                certificates(pem)
-        return client, proxies
+        return _authorities(self.config.client_ca), _authorities(self.config.front_proxy_ca)
 
     def _made(self, pair: NamedPair) -> ssl.SSLContext:
         context = tls_context(self.config, pair)
@@ -172,11 +165,10 @@ class Security:
 
     def _believe(self, context: ssl.SSLContext) -> None:
         """Have a context ask for client certificates of the authorities, and verify them."""
-        believed = [pem for pem in self.authorities if pem]
+        believed = [der for found in self.authorities for der in found]
         if not believed:
             return
-        for pem in believed:
-            context.load_verify_locations(cadata=_text(pem))
+        context.load_verify_locations(cadata=b"".join(map(printed, believed)).decode())
         context.verify_mode = ssl.CERT_OPTIONAL
         # Constraints of host names are not for the names of users, as in Go.
         context.hostname_checks_common_name = False
@@ -201,18 +193,18 @@ def _local(sock: ssl.SSLObject) -> str:
     return str(name()[0]) if name is not None else ""
 
 
-def _text(pem: bytes) -> str:
-    return pem.decode("ascii", "ignore")  # what is around certificates may be anything
-
-
-def certificates(pem: bytes) -> frozenset[bytes]:
-    """The certificates of a PEM text, DER.
+def _authorities(path: Path | None) -> list[bytes]:
+    """The authorities of a file, DER.
 
     Raises:
-        ValueError: one is no base64.
+        OSError: it cannot be read, or used.
     """
-    found = _PEM.findall(pem)
-    return frozenset(ssl.PEM_cert_to_DER_cert(each.decode("ascii", "replace")) for each in found)
+    if path is None:
+        return []
+    try:
+        return authorities(path.read_bytes())
+    except ValueError as error:
+        raise OSError(str(error)) from error
 
 
 def tls_context(config: TlsConfig, pair: NamedPair) -> ssl.SSLContext:

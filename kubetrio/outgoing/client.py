@@ -21,6 +21,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import trio
 
+from kubetrio.certificates import believe
 from kubetrio.env import Env
 from kubetrio.outgoing.counts import ERROR, CallCounts
 from kubetrio.outgoing.target import Target
@@ -224,9 +225,11 @@ async def _body(response: httpx2.Response, most: int) -> bytes:
 
 def _context(target: Target) -> ssl.SSLContext:
     """How the target is trusted, and what it is shown."""
-    context = ssl.create_default_context(
-        cadata=None if target.ca is None else target.ca.decode("ascii", "replace")
-    )
+    if target.ca is None:
+        context = ssl.create_default_context()
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        believe(context, target.ca)
     if target.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

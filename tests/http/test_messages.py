@@ -66,10 +66,13 @@ def test_blanks_around_values_are_no_part_of_them(before: bytes, behind: bytes) 
     assert message.raw_headers[1:] == [(b"a", b"b \tc"), (b"b", b"")]
 
 
-def test_repeated_headers_are_joined_and_kept() -> None:
-    """A repeated header is one value for look-ups and two for those that may repeat."""
-    message = only(parsed(request(b"A: 1", b"a: 2", b"Content-Length: 0")))
-    assert message.headers[b"a"] == b"1, 2"
+def test_of_repeated_headers_the_first_counts_and_all_are_kept() -> None:
+    """As in Go; those that are about the connection are one list."""
+    message = only(
+        parsed(request(b"A: 1", b"TE: a", b"a: 2", b"te: b", b"TE: c", b"Content-Length: 0"))
+    )
+    assert message.headers[b"a"] == b"1"
+    assert message.headers[b"te"] == b"a, b, c"
     assert message.raw_headers.count((b"a", b"1")) == 1
     assert message.raw_headers.count((b"a", b"2")) == 1
 

@@ -31,6 +31,7 @@ from kubetrio.http import openssl
 from kubetrio.http.shown import shown_by
 from kubetrio.http.tls import CIPHERS, Security, TlsConfig, warn_of_suites
 from kubetrio.machinery.identity import UNUSABLE
+from kubetrio.pem import printed
 from kubetrio.testing.server import listening
 
 NOW = dt.datetime.now(dt.UTC).replace(microsecond=0)
@@ -525,7 +526,7 @@ async def test_an_authority_that_goes_stops_open_connections(
 BAD = [b"", b"nonsense", b"-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n"]
 
 
-@pytest.mark.parametrize("bad", [*BAD, ROOT.pem + BAD[2]])
+@pytest.mark.parametrize("bad", [*BAD, ROOT.pem + printed(b"0")])
 def test_bad_authorities_leave_everything_as_it_is(tmp_path: Path, bad: bytes) -> None:
     """The error says so, and the old ones go on, also with a new serving certificate."""
     security = secured(tmp_path)

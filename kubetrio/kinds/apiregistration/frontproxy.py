@@ -27,6 +27,7 @@ from kubetrio.backend.dial import (
     join_host_port,
 )
 from kubetrio.backend.exchange import Exchange, encode_head
+from kubetrio.certificates import believe
 from kubetrio.env import Env
 from kubetrio.kinds.apiregistration.routes import Route
 from kubetrio.machinery.identity import MASTERS, UserInfo
@@ -269,7 +270,7 @@ class FrontProxy:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         elif ca:
-            context.load_verify_locations(cadata=ca.decode("ascii", "ignore"))
+            believe(context, ca)
         else:
             context.load_default_certs()
         own = self._identity()

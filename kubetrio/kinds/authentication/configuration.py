@@ -5,25 +5,24 @@ Source: the reference of ``apiserver.config.k8s.io/v1``; what a kube-apiserver a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from kubetrio.auth.claimexpressions import EngineMissing, Expression, ExpressionError
 from kubetrio.auth.claimmapping import Compiled
 from kubetrio.auth.jwtconfig import AuthenticationConfig, ClaimSource, Issuer, JwtAuthenticator
+from kubetrio.certificates import NO_CERTIFICATES
 from kubetrio.kinds.common.formats import domain_prefixed_path
 from kubetrio.kinds.common.gourl import GoURLError, parse_url
 from kubetrio.machinery.fielderrors import duplicate, invalid, required, too_many
 from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.status import Cause
+from kubetrio.pem import certificates
 
 MOST_ISSUERS = 64
 INVALID = "invalid authentication configuration: "
 MATCH_ANY = "MatchAny"
 EGRESS = ("controlplane", "cluster")
 _RESERVED = ("kubernetes.io", "k8s.io")
-_PEM = re.compile(rb"-----BEGIN CERTIFICATE-----\n.+?-----END CERTIFICATE-----", re.DOTALL)
-NO_CERTIFICATES = "data does not contain any valid RSA or ECDSA certificates"
 VERIFIED = (
     "claims.email_verified must be used in claimMappings.username.expression or "
     "claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when "
@@ -188,12 +187,12 @@ def authority_problem(pem: str) -> str:
     """
     from cryptography import x509
 
-    found = _PEM.findall(pem.encode().replace(b"\r\n", b"\n"))
+    found = certificates(pem.encode())
     if not found:
         return NO_CERTIFICATES
     try:
         for one in found:
-            x509.load_pem_x509_certificate(one)
+            x509.load_der_x509_certificate(one)
     except ValueError:
         return "x509: malformed certificate"
     return ""

@@ -8,12 +8,12 @@ Source: k8s.io/kubernetes/pkg/controller/certificates/authority (the permissive 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kubetrio.kinds.certificates.requests import Wanted
 from kubetrio.kinds.common.trust import SigningPair
+from kubetrio.pem import certificates, private_keys
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -26,7 +26,6 @@ BACKDATE = dt.timedelta(minutes=5)
 """How far in the past validity begins; also taken off the end of certificates that live long."""
 SHORT = dt.timedelta(hours=8)
 LEAST = dt.timedelta(minutes=10)
-_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\s.*?-----END CERTIFICATE-----", re.DOTALL)
 
 KEY_USAGES: Mapping[str, str] = {
     "signing": "digital_signature",
@@ -206,16 +205,19 @@ def _authority(
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-    certs = _CERTIFICATE.findall(pair.cert.read_bytes())
+    certs = certificates(pair.cert.read_bytes())
+    keys = private_keys(pair.key.read_bytes())
     if len(certs) != 1:
         raise CannotSign(
             f'error reading CA cert file "{pair.cert}": expected 1 certificate, found {len(certs)}'
         )
+    if not keys:
+        raise CannotSign(f"{pair.key} holds no unencrypted private key")
     try:
-        ca = x509.load_pem_x509_certificate(certs[0])
-        key = load_pem_private_key(pair.key.read_bytes(), password=None)
+        ca = x509.load_der_x509_certificate(certs[0])
+        key = load_der_private_key(keys[0], password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise CannotSign(f"{pair.cert} and {pair.key} are no authority: {error}") from None
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
@@ -239,10 +241,10 @@ def ends(certificate: bytes) -> dt.datetime | None:
     """When the first certificate of a PEM text ends, None if it cannot be read.  Blocking."""
     from cryptography import x509
 
-    found = _CERTIFICATE.search(certificate)
-    if found is None:
+    found = certificates(certificate)
+    if not found:
         return None
     try:
-        return x509.load_pem_x509_certificate(found[0]).not_valid_after_utc
+        return x509.load_der_x509_certificate(found[0]).not_valid_after_utc
     except ValueError:
         return None

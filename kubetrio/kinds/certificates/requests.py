@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubetrio.certificates import FRONT_PROXY_CLIENT, KUBELET_ADMINS
 from kubetrio.certificates import KUBELET_CLIENT as KUBELET_CLIENT_NAME
-from kubetrio.kinds.common.pem import pem_blocks
 from kubetrio.machinery.identity import MASTERS
+from kubetrio.pem import pem_blocks
 
 if TYPE_CHECKING:
     from cryptography import x509

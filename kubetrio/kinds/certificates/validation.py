@@ -22,7 +22,6 @@ from kubetrio.kinds.common.checks import (
     member,
 )
 from kubetrio.kinds.common.differences import difference
-from kubetrio.kinds.common.pem import PemBlock, pem_blocks
 from kubetrio.machinery.fielderrors import (
     duplicate,
     forbidden,
@@ -33,6 +32,7 @@ from kubetrio.machinery.fielderrors import (
     too_long,
 )
 from kubetrio.machinery.names_validation import byte_length, dns1123_label, dns1123_subdomain
+from kubetrio.pem import PemBlock, pem_blocks
 
 _USAGES = (
     "any",

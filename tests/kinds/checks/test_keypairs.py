@@ -19,7 +19,6 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from kubetrio.kinds.common.keypairs import pair_problem
-from kubetrio.kinds.common.pem import pem_blocks
 
 from .helpers import resource, warned
 
@@ -174,31 +173,6 @@ def test_a_certificate_ends_where_it_says() -> None:
     assert pair_problem(_pem(_der("ec") + b"x"), _private("ec")) == "x509: trailing data"
     cut = _der("ec")[:-1]
     assert pair_problem(_pem(cut), _private("ec")) == "x509: malformed certificate"
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (b"-----BEGIN A-----\nYQ==\n-----END A-----\n", [("A", False, b"a")]),
-        (b"-----BEGIN A-----\r\nYQ = =\r\n-----END A----- \t\r\n", [("A", False, b"a")]),
-        (b"-----BEGIN A-----\nYQ==\n-----END A-----", [("A", False, b"a")]),
-        (b"-----BEGIN A-----\n-----END A-----\n", [("A", False, b"")]),
-        (b"-----BEGIN A-----\nk: v\n\nYQ==\n-----END A-----\n", [("A", True, b"a")]),
-        (b"x-----BEGIN A-----\nYQ==\n-----END A-----\n", []),
-        (b"-----BEGIN A-----\nYQ==\n-----END B-----\n", []),
-        (b"-----BEGIN A-----\nYQ==\n-----END A-----x\n", []),
-        (b"-----BEGIN A-----\nYQ=\n-----END A-----\n", []),
-        (b"-----BEGIN A----\nYQ==\n-----END A-----\n", []),
-        (b"-----BEGIN A-----\nk: v\n-----END A-----\n", []),
-        (
-            b"-----BEGIN A-----\n?\n-----END A-----\nx\n-----BEGIN B-----\nYg==\n-----END B-----\n",
-            [("B", False, b"b")],
-        ),
-        (b"-----BEGIN A-----\n-----BEGIN B-----\nYg==\n-----END B-----\n", [("B", False, b"b")]),
-    ],
-)
-def test_blocks(text: bytes, found: list[tuple[str, bool, bytes]]) -> None:
-    assert [(block.kind, block.has_headers, block.content) for block in pem_blocks(text)] == found
 
 
 def test_a_secret_whose_pair_does_not_match_is_warned_of() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.certificates import authorities
 from kubetrio.kinds.apiextensions.validation.approval import check_approval
 from kubetrio.kinds.apiextensions.validation.formats import format_warnings, parts
 from kubetrio.kinds.apiextensions.validation.parts import (
@@ -259,10 +260,8 @@ def _has_defaults(schema: Mapping[str, Any]) -> bool:
 
 def valid_bundle(bundle: str) -> bool:
     """Whether a bundle of certificates, in base64, can be read."""
-    from cryptography import x509
-
     try:
-        x509.load_pem_x509_certificates(base64.b64decode(bundle))
+        authorities(base64.b64decode(bundle))
     except ValueError:
         return False
     return True
