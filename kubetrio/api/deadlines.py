@@ -25,7 +25,7 @@ def limit_of(text: str) -> float | None:
 
 def named_limit(raw_query: str) -> float | None:
     """The same of a query."""
-    if "timeout=" not in raw_query:
+    if "timeout=" not in raw_query and "%" not in raw_query:
         return None
     return limit_of(parse_query(raw_query).get("timeout", ""))
 

@@ -277,8 +277,12 @@ def audit(api: Api, request: Request) -> Answer | Awaitable[Answer]:
 
 
 def impersonate(api: Api, request: Request) -> Answer | Awaitable[Answer]:
-    """Act as somebody else, when the user may (docs: "User impersonation")."""
-    if ORDINARY.issuperset(request.headers):
+    """Act as somebody else, when the user may (docs: "User impersonation").
+
+    Whether one may can depend on what the request is about, and the audit log notes who asked, so
+    an outlined request is read first: it is its sender's until then, in flow control too.
+    """
+    if request.outlined or ORDINARY.issuperset(request.headers):
         return None
     wanted = wanted_user(request.raw_headers)
     return None if wanted is None else _become(api, request, wanted)
@@ -366,17 +370,31 @@ def authorize(api: Api, request: Request) -> Answer | Awaitable[Answer]:
 
 
 async def _read_whole(api: Api, request: Request) -> Answer:
-    """Read a long request, which has a seat now, and authorize it."""
-    unreadable = await outlines.read(api.off_loop, request)
+    """Read a long request, which has a seat now; then what waited for that, and authorize it."""
+    try:
+        unreadable = await outlines.read(api.off_loop, request)
+    except ApiError:
+        auditing.refused_early(api, request)
+        raise
     if unreadable is not None:
         return unreadable
-    if api.auditor is not None:
-        told = auditing.received(api, request)
-        refused = told if told is None or isinstance(told, Response) else await told
-        if refused is not None:
-            return refused
-    answer = authorize(api, request)
-    return answer if answer is None or isinstance(answer, ANSWERS) else await answer
+    if request.info.unfinished:
+        return unfinished_path(request.raw_path, request.raw_query)
+    for stage in _AFTER_READING:
+        answer = stage(api, request)
+        if answer is not None and not isinstance(answer, ANSWERS):
+            answer = await answer
+        if answer is not None:
+            return answer
+    return None
+
+
+def _tell(api: Api, request: Request) -> Answer | Awaitable[Answer]:
+    """Tell the audit log that a request came."""
+    return auditing.received(api, request)
+
+
+_AFTER_READING: tuple[Stage, ...] = (_tell, impersonate, authorize)
 
 
 async def _authorized(

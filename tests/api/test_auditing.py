@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kubetrio.api import verbs
+from kubetrio.api import outlines, verbs
 from kubetrio.config import Admission, Config, Requests, Serving, Storage
 from kubetrio.config.audit import Audit
 from kubetrio.machinery.identity import UserInfo
@@ -241,6 +241,25 @@ async def test_both_users_are_told_of_impersonation(
     assert first["user"] == last["user"]
     assert "impersonatedUser" not in first
     assert last["impersonatedUser"] == {"username": "bob", "groups": ["system:authenticated"]}
+
+
+async def test_who_asked_is_told_of_long_requests_too(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """The log has the sender as the user, as of short ones."""
+    async with audited(tmp_path) as (_, client, events):
+        for query, headers in (
+            ("x=1", {"impersonate-user": "bob"}),
+            (f"x={'a' * outlines.SHORT_CHARS}", {"impersonate-user": "bob"}),
+            (f"timeout=1&x={'a' * outlines.SHORT_CHARS}", {}),
+        ):
+            await client.request("GET", f"{CONFIGMAPS}?{query}", headers=headers)
+        found = events()
+    short, long, refused = found[0:2], found[2:4], found[4:]
+    for one, other in zip(short, long, strict=True):
+        for name in ("user", "impersonatedUser", "verb", "objectRef", "responseStatus", "stage"):
+            assert one.get(name) == other.get(name)
+    assert [event["responseStatus"]["code"] for event in refused] == [400]
 
 
 async def test_watches_have_a_beginning(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trio.testing import MockClock
 
 from kubetrio.api import outlines
 from kubetrio.api.request import Request, parse_query, resolve
@@ -78,3 +79,75 @@ async def test_what_a_stranger_may_not_see_is_not_parsed_for_them(server: InProc
     async with server.connect(certificate=STRANGER) as client:
         answer = await client.request("GET", f"{CONFIG_MAPS}?labelSelector={LONG}!!")
     assert answer.status == 403
+
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+PROXY = UserInfo("proxy", groups=(AUTHENTICATED,))
+POD = "/api/v1/namespaces/default/pods/a"
+FAR = f"api/v1/namespaces/{'n' * 63}/pods/{'a' * 253}"
+ENCODED = "/" + "".join(f"%{ord(char):02x}" for char in FAR)
+"""The outline ends where a subresource may begin."""
+RULES = [
+    {
+        "apiGroups": ["authentication.k8s.io"],
+        "resources": ["users"],
+        "verbs": ["impersonate:user-info"],
+    },
+    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["impersonate-on:user-info:list"]},
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["impersonate-on:user-info:get"]},
+    {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": ["one"],
+        "verbs": ["impersonate-on:user-info:list"],
+    },
+]  # fmt: skip
+
+
+async def grant(server: InProcess) -> None:
+    """Alice may do everything, and the proxy be her for a few things."""
+    every = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+    async with server.connect() as client:
+        for user, rules in (("proxy", RULES), ("alice", every)):
+            role = {"metadata": {"name": user}, "rules": rules}
+            binding = {
+                "metadata": {"name": user},
+                "subjects": [{"kind": "User", "name": user}],
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io",
+                    "kind": "ClusterRole",
+                    "name": user,
+                },
+            }
+            for kind, body in (("clusterroles", role), ("clusterrolebindings", binding)):
+                answer = await client.request("POST", f"{RBAC}/{kind}", json=body)
+                assert answer.status == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        (CONFIG_MAPS, "", 200),
+        (CONFIG_MAPS, "limit=1", 200),
+        (CONFIG_MAPS, "watch=1&timeoutSeconds=1", 403),
+        (f"{CONFIG_MAPS}/one", "", 403),
+        (POD, "", 404),
+        (f"{POD}/log", "", 403),
+        (ENCODED, "", 404),
+        (f"{ENCODED}%2f%6c%6f%67", "", 403),
+        ("/api/v1/namespaces/default/secrets", "", 403),
+        ("/api/v1/namespaces/default/secrets", "fieldSelector=metadata.name%3Done", 200),
+        ("/api/v1/namespaces/default/secrets", "fieldSelector=metadata.name%3Dtwo", 403),
+        ("/version", "", 403),
+        ("/api/v1/watch", "", 500),
+    ],
+)
+async def test_who_may_be_somebody_else_for_what_is_asked_about_all_of_a_request(
+    server: InProcess, path: str, query: str, status: int, autojump_clock: MockClock
+) -> None:
+    """A long query or path makes no other request of it."""
+    await grant(server)
+    async with server.connect(certificate=PROXY) as client:
+        for more in (query, f"{query}&unknown={LONG}", f"unknown={LONG}&{query}"):
+            answer = await client.request("GET", f"{path}?{more}", {"Impersonate-User": "alice"})
+            assert answer.status == status
