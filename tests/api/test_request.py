@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubetrio.api.request import MOST_PARAMETERS, Request, RequestInfo, parse_query, resolve, truthy
+from kubetrio.api.request import (
+    LISTS,
+    MOST_PARAMETERS,
+    Request,
+    RequestInfo,
+    by_name,
+    parse_query,
+    resolve,
+    truthy,
+)
 
 # A request a row, and below it: verb, prefix, group, version, namespace, resource, subresource,
 # name; a dash is empty.
@@ -154,11 +163,29 @@ def test_what_go_does_not_decode_is_not_there(raw: str, pairs: dict[str, str]) -
 def test_repeated_headers_and_parameters_are_all_there() -> None:
     """For those that may repeat."""
     headers = [(b"a", b"1"), (b"b", b"x"), (b"a", b"2")]
-    request = Request("GET", "/", "e=1&e=2&f=3", {b"a": b"1, 2", b"b": b"x"}, headers)
+    request = Request("GET", "/", "e=1&e=2&f=3", by_name(headers), headers)
     assert request.header_list(b"a") == ["1", "2"]
     assert request.query_list("e") == ["1", "2"]
+    assert request.header(b"a") == "1"
     assert request.header(b"b") == "x"
     assert request.header(b"none") == ""
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([b"authorization", b"accept", b"connection", b"te"]),
+            st.sampled_from([b"", b"a", b"b, c"]),
+        )
+    )
+)
+def test_a_header_has_one_value(headers: list[tuple[bytes, bytes]]) -> None:
+    """The first with its name, as in Go, unless it is a list about the connection."""
+    found = by_name(headers)
+    for name in {name for name, _ in headers}:
+        values = [value for key, value in headers if key == name]
+        assert found[name] == (b", ".join(values) if name in LISTS else values[0])
+    assert set(found) == {name for name, _ in headers}
 
 
 @given(

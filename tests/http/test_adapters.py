@@ -197,6 +197,21 @@ SCRIPT = [
         ("Impersonate-Group", "system:masters"),
     ),
     get(CONFIGMAPS + "/one", ("Impersonate-Group", "a")),
+    # of repeated ones the first counts
+    get("/version", ("Authorization", ""), ("Authorization", "Bearer x")),
+    get(CONFIGMAPS + "/one", ("Accept", "text/x"), ("Accept", "application/json")),
+    get(CONFIGMAPS + "/one", ("Accept", ""), ("Accept", "application/yaml")),
+    get(CONFIGMAPS + "/one", ("Impersonate-User", ""), ("Impersonate-User", "nobody")),
+    get("/openapi/v3/api/v1", ("Accept-Encoding", "br"), ("Accept-Encoding", "gzip")),
+    Ask(
+        "PATCH",
+        CONFIGMAPS + "/one",
+        (
+            ("Content-Type", "application/merge-patch+json"),
+            ("Content-Type", "application/json-patch+json"),
+        ),
+        b"{}",
+    ),
     get("/api/v1/secrets", ("X-Many", "a"), ("X-Many", "b"), ("X-Empty", "")),
     # streams
     *(post(CONFIGMAPS, configmap(f"large-{number:02}", 30_000)) for number in range(24)),
