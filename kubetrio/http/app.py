@@ -64,9 +64,13 @@ def make_app(handle: Handle) -> QuartTrio:
         strict_slashes=False,
     )
 
+    async def any_method(_: Exception) -> QuartResponse:
+        return await catch_all("")  # who serves which method is said by the pipeline
+
     async def refuse(refused: Refused) -> QuartResponse:
         return QuartResponse(refused.text(), refused.status, content_type=TEXT.decode())
 
     app.register_error_handler(Refused, refuse)
+    app.register_error_handler(405, any_method)
     add_websocket(app, handle)
     return app

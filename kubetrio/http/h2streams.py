@@ -14,6 +14,7 @@ Source: RFC 9113, 5.2.2 (windows), 8.7 (``REFUSED_STREAM``), 10.5 (denial of ser
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -193,6 +194,34 @@ class Answered:
         await trio.lowlevel.checkpoint()
 
 
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_PSEUDO = {
+    b":method": re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"),
+    b":path": re.compile(rb"\*|/.*", re.DOTALL),
+    b":scheme": re.compile(rb"[\x21-\x7e]+"),
+    b":authority": re.compile(rb"[\x21-\x7e]*"),
+}
+
+
+def _malformed(field: tuple[bytes, bytes]) -> bool:
+    """Whether a field makes its request malformed, as for Go and for our HTTP/1.1.
+
+    Source: RFC 9113, 8.2.1 and 8.3.1; RFC 9110, 5.5; ValidHeaderFieldValue of golang.org/x/net.
+    """
+    name, value = field
+    wanted = _PSEUDO.get(name)
+    if wanted is not None and not wanted.fullmatch(value):
+        return True
+    return _CONTROL.search(value) is not None
+
+
+def escaped(path: bytes) -> bytes:
+    """A path with its bytes beyond ASCII escaped, as they are in URLs that Go makes of such."""
+    if path.isascii():
+        return path
+    return b"".join(b"%%%02X" % byte if byte > 0x7F else b"%c" % byte for byte in path)
+
+
 class Streams(dict[int, Any]):
     """The streams of an HTTP/2 connection.
 
@@ -252,6 +281,12 @@ class BoundedProtocol(H2Protocol):
 
     async def _create_stream(self, request: h2.events.RequestReceived) -> None:
         stream_id, fields = request.stream_id or 0, request.headers or []
+        if any(map(_malformed, fields)):
+            self._reset(stream_id, h2.errors.ErrorCodes.PROTOCOL_ERROR)
+            return
+        request.headers = fields = [
+            (name, escaped(value)) if name == b":path" else (name, value) for name, value in fields
+        ]
         place = Place(self._load, stream_id, self._more)
         said = sum(len(name) + len(value) for name, value in fields)
         size = REQUEST_BYTES + len(fields) * FIELD_BYTES + said * FIELD_COPIES
@@ -275,9 +310,13 @@ class BoundedProtocol(H2Protocol):
         if buffer is not None:
             buffer.reset()
             return
+        self._reset(place.stream_id, h2.errors.ErrorCodes.REFUSED_STREAM)
+
+    def _reset(self, stream_id: int, code: h2.errors.ErrorCodes) -> None:
+        """End a stream that has not begun."""
         self._refused = True
         with suppress(h2.exceptions.ProtocolError):  # its client has ended it
-            self.connection.reset_stream(place.stream_id, h2.errors.ErrorCodes.REFUSED_STREAM)
+            self.connection.reset_stream(stream_id, code)
 
     def _received(self, size: int, stream_id: int) -> None:
         """Count what came of a body: its client may send more when it was read."""

@@ -128,6 +128,8 @@ SCRIPT = [
     Ask("HEAD", CONFIGMAPS),
     Ask("HEAD", "/nowhere"),
     Ask("OPTIONS", "/version"),
+    Ask("BREW", "/version"),
+    Ask("PROPFIND", CONFIGMAPS),
     Ask("OPTIONS", CONFIGMAPS),
     Ask("POST", "/version", (JSON,), b"{}"),
     Ask("DELETE", "/healthz"),

@@ -34,9 +34,12 @@ class Pipeline:
     begun: int = 0
     go: trio.Event = field(default_factory=trio.Event)
     bodies: list[int] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     async def handle(self, request: Request) -> AnyResponse:
         self.begun += 1
+        query = f"?{request.raw_query}" if request.raw_query else ""
+        self.asked.append(request.raw_path + query)
         if request.raw_path == "/watch":
             return StreamResponse(200, self.watch, long_running=True)
         if request.raw_path == "/wait":
@@ -118,6 +121,49 @@ async def test_requests_over_the_bound_are_refused_before_they_begin() -> None:
         assert set(client.reset.values()) == {ErrorCodes.REFUSED_STREAM}
         assert server.budget.refused == 50 - begun
         assert server.budget.held_bytes <= server.budget.most_bytes
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"audit-id": "a\x1b[31m"},
+        {"user-agent": "a\x7f"},
+        {":path": "watch"},
+        {":path": "https://h/watch"},
+        {":method": "G(T"},
+        {":method": "G\xe9T"},
+        {":authority": "h\xe9"},
+        {":scheme": "a b"},
+    ],
+)
+async def test_malformed_requests_end_and_others_go_on(fields: dict[str, str]) -> None:
+    """Nothing is made of them, and the streams beside them are served."""
+    async with serving() as server:
+        client = await server.connect()
+        client.connection.config.validate_outbound_headers = False
+        client.connection.config.normalize_outbound_headers = False
+        path = fields.pop(":path", "/wait")
+        waiting = await client.get("/wait")
+        bad = await client.get(path, fields)
+        good = await client.get("/small")
+        while good not in client.ended or bad not in client.reset:
+            await client.read()
+        assert client.reset == {bad: ErrorCodes.PROTOCOL_ERROR}
+        server.pipeline.go.set()
+        while waiting not in client.ended:
+            await client.read()
+        assert server.pipeline.begun == 2
+
+
+async def test_bytes_beyond_ascii_in_a_path_are_escaped() -> None:
+    """They are no reason to break the connection; Go makes such URLs of them."""
+    async with serving() as server:
+        client = await server.connect()
+        client.connection.config.header_encoding = None
+        stream = await client.get("/\xe9%41?\xe9")
+        while stream not in client.ended:
+            await client.read()
+        assert server.pipeline.asked == ["/%C3%A9%41?%C3%A9"]
 
 
 async def test_a_hundred_requests_at_a_time_are_served() -> None:
