@@ -15,6 +15,7 @@ Source: k8s.io/apiserver/pkg/storage/etcd3/store.go, which calls its transformer
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -479,8 +480,10 @@ class EncryptingStore:
         await self._store.compact(to)
 
     def statistics(self) -> StoreStatistics:
-        """Numbers of the engine."""
-        return self._store.statistics()
+        """Numbers of the engine, and of the listeners that are told here."""
+        engine = self._store.statistics()
+        failed = engine.failed_listeners + self._hooks.failures
+        return dataclasses.replace(engine, failed_listeners=failed)
 
 
 def _written(value: Stamped, stored: KeyValue) -> KeyValue:

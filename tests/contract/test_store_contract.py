@@ -489,6 +489,23 @@ async def test_commits_are_announced_before_they_are_answered(store: Store) -> N
     assert announced == list(logged)
 
 
+async def test_a_listener_that_fails_costs_nobody_else(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Writers are answered, other listeners told of each commit; log and statistics say it."""
+    heard: list[Revision] = []
+
+    def broken(_: Sequence[Event]) -> None:
+        raise ZeroDivisionError
+
+    store.on_commit(broken)
+    store.on_commit(lambda events: heard.extend(event.revision for event in events))
+    made = [await one(store, f"k{number}") for number in range(3)]
+    assert heard == made
+    assert store.statistics().failed_listeners == 3
+    assert caplog.text.count("a listener of the commit stream failed") == 3
+
+
 # ---------------------------------------------------------------------- compaction
 
 

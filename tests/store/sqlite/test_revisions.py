@@ -431,25 +431,6 @@ async def test_power_may_fail_at_any_time(tmp_path: Path, monkeypatch: pytest.Mo
                 assert other.revision >= store.revision
 
 
-async def test_a_failing_listener_is_loud_and_leaves_nobody_waiting(tmp_path: Path) -> None:
-    """What was committed is answered, and the failure ends the store."""
-
-    def broken(_: Sequence[Event]) -> None:
-        raise ZeroDivisionError
-
-    revisions: list[int] = []
-
-    async def use() -> None:
-        async with open_store(tmp_path, NORMAL, seeded(1)) as store:
-            store.on_commit(broken)
-            revisions.append((await store.create("k", value())).revision)
-
-    with pytest.raises(ExceptionGroup) as caught:
-        await use()
-    assert caught.group_contains(ZeroDivisionError)
-    assert revisions == [1]
-
-
 async def test_a_bug_in_a_write_is_loud_and_leaves_nobody_waiting(tmp_path: Path) -> None:
     """A key that is no text ends the store; those who wait are told, nothing is stored."""
     answers = Answers()
