@@ -541,7 +541,9 @@ class Lifecycle:
         strategy = hub.strategy
         isolated = isolate(new, old, target.subresource, strategy)
         hub.rules.prepare_update(isolated, old, context, target.subresource)
-        hub.rules.default(isolated)
+        if hub is target.resource.stored:
+            # What comes from another version has no defaults but those of what was sent.
+            hub.rules.default(isolated)
         given = relevant(empties, target.subresource, strategy)
         if given and strategy.generation_exact:
             given = hub.type.known(given)

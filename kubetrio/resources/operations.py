@@ -183,7 +183,9 @@ class Operations:
             if options.sent is not None:
                 options.sent.empties, options.sent.merged = report.empties, True
             configuration.check()
-            kind.rules.default(new)
+            if kind.builtin or not merged.kept:
+                # A custom resource that did not change gets no defaults of another version.
+                kind.rules.default(new)
             new = _with_annotations_read(new, kind, wanted)
             check_named(target, new)
             if merged.entries:

@@ -54,6 +54,7 @@ SCHEMAS: dict[str, Object] = {
     },
 }
 SCHEMAS["v3"] = SCHEMAS["v1"]
+SCHEMAS["v4"] = members(name=TEXT, keel={**TEXT, "default": "deep"})
 
 
 def version(name: str, *, storage: bool = False, **more: Any) -> Object:
@@ -94,6 +95,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
                         version("v1", storage=True, subresources={"status": {}}),
                         version("v2"),
                         version("v3"),
+                        version("v4"),
                     ],
                 },
             }
@@ -261,3 +263,10 @@ async def test_policies_see_the_version_of_the_request(client: Client) -> None:
     with pytest.raises(ApiError, match="few-sails"):
         await client.create(boat("v2", "b", {"sails": 10}))
     await client.create(boat("v1", "c", {}))
+
+
+async def test_an_apply_that_changes_nothing_fills_in_nothing(client: Client) -> None:
+    """A default that the stored version lacks is none of the object as it is read."""
+    await client.create(boat("v4", "b", {"name": "x"}))
+    applied = await client.apply(boat("v4", "b", {"name": "x"}), field_manager="one")
+    assert (applied["spec"], applied["metadata"]["generation"]) == ({"name": "x"}, 1)
