@@ -96,8 +96,10 @@ TEXTS = st.lists(PIECES, max_size=5).map(b"".join)
         # As Go has it, what follows an attempt begins a line, and headers may swallow the rest.
         (b"\n-----END -----BEGIN A-----\nYQ==\n-----END A-----\n", [("A", False, b"a")]),
         (
-            b"-----BEGIN A-----\nk: v\n-----END A-----:\n"
-            b"-----BEGIN B-----\nYg==\n-----END B-----\n",
+            (
+                b"-----BEGIN A-----\nk: v\n-----END A-----:\n"
+                b"-----BEGIN B-----\nYg==\n-----END B-----\n"
+            ),
             [],
         ),
         (b"-----BEGIN A-----\nYQ==\n-----END A-----\r", []),
