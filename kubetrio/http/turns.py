@@ -33,12 +33,15 @@ class _Lane:
         self.waiting: deque[trio.Event] = deque()
 
     def next_pass(self) -> bool:
-        """Let the next ones begin; whether all could."""
+        """Let the next ones begin; whether there is room for more, and so nobody waits.
+
+        Where the last ones filled the pass there is none, and only another pass makes some.
+        """
         begun = min(len(self.waiting), PER_PASS)
         for _ in range(begun):
             self.waiting.popleft().set()
         self.left = PER_PASS - begun
-        return not self.waiting
+        return self.left > 0
 
 
 class Turns:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 import trio
 import trio.testing
 
@@ -41,6 +42,22 @@ async def test_a_crowd_begins_a_few_at_a_time_in_order() -> None:
     # The first come first, but within a pass Trio chooses.
     assert sorted(order) == list(range(10 * PER_PASS))
     assert all(abs(at - number) < 2 * PER_PASS for at, number in enumerate(order))
+
+
+@pytest.mark.parametrize("path", ["/", *turns.HEALTH])
+@pytest.mark.parametrize("crowd", [PER_PASS, 2 * PER_PASS, 3 * PER_PASS, 2 * PER_PASS + 1])
+async def test_whoever_comes_behind_a_crowd_that_filled_its_last_pass_begins(
+    crowd: int, path: str
+) -> None:
+    taken = Turns()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(taken.run)
+        for _ in range(crowd):
+            nursery.start_soon(taken.take, path)
+        await trio.testing.wait_all_tasks_blocked()
+        with trio.fail_after(1):
+            await taken.take(path)
+        nursery.cancel_scope.cancel()
 
 
 async def test_health_checks_do_not_wait_for_others() -> None:
