@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
 from kubetrio.api import options, serializers
@@ -13,17 +14,19 @@ from kubetrio.api.offloop import INLINE_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors
 from kubetrio.machinery.names import GroupKind, GroupVersion, GroupVersionKind
-from kubetrio.machinery.status import bad_request, invalid
+from kubetrio.machinery.status import bad_request, invalid, too_many_values
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.objecttype import ObjectType
 from kubetrio.schema.structural_scheme import scheme_of
-from kubetrio.wire import gojson, jsonwire, negotiate, protowire
+from kubetrio.wire import gojson, jsonwire, negotiate, protowire, weights
 from kubetrio.wire.report import Report
 from kubetrio.wire.unstructured import decode_unstructured
 
 MAX_REVIEW_BYTES = 64 * 1024
 """Of what anybody may send who is known, rights or not (`Kind.open`)."""
+WEIGHED_BYTES = 128 * 1024
+"""Bodies up to this size are weighed in place, in less than a millisecond."""
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
@@ -58,8 +61,7 @@ async def decode_body(
     body = await request.read_body(max_bytes)
     request.body_bytes = len(body)
     if len(body) > INLINE_BYTES:
-        request.heavy = True
-        await off_loop.begin(request, len(body))
+        await _begin(request, body, media or "", off_loop)
     if verb in ("delete", "deletecollection"):
         # The media type of no body does not matter.
         if body:
@@ -90,6 +92,25 @@ async def decode_body(
     if custom is not None:
         _check_custom(resource, decoded)
     request.body, request.empties = decoded.value, decoded.empties
+
+
+async def _begin(request: Request, body: bytes, media: str, off_loop: OffLoop) -> None:
+    """Wait until the work over a large body may begin, which counts by its weight.
+
+    Raises:
+        ApiError: 413.
+    """
+    request.heavy = True
+    weigh = partial(weights.weight, change=request.info.verb in ("update", "patch"))
+    if len(body) <= WEIGHED_BYTES:
+        size = weigh(body, media)
+    else:
+        size = await off_loop.beside(request, weigh, body, media)
+        if size > weights.MOST_WEIGHT and await off_loop.beside(
+            request, weights.too_heavy, body, media
+        ):
+            raise too_many_values()
+    await off_loop.begin(request, size)
 
 
 def _prepare_type(body: bytes) -> None:

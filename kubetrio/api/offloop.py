@@ -12,7 +12,7 @@ Some small bodies are much work, since a schema says so: work that counts its st
 place, and done again in the thread when it turns out to take longer.  In the thread it ends soon
 after its request has, by its time limit or because its client left.
 
-What is made of a body takes up to thirty times its size, and is held while its request waits for
+What is made of a body takes up to thirty times its weight, and is held while its request waits for
 the next turn.  So few bodies are begun at a time: the others wait as they came.
 """
 

@@ -106,7 +106,7 @@ def order(step: str) -> tuple[Any, ...]:
         fields: Mapping[str, Any] = orjson.loads(rest)
         return (_RANKS[kind], *((name, *_scalar_order(fields[name])) for name in sorted(fields)))
     if kind == "v":
-        return (_RANKS[kind], _scalar_order(orjson.loads(rest)))
+        return (_RANKS[kind], *_scalar_order(orjson.loads(rest)))
     if kind == "i":
         return (_RANKS[kind], int(rest))
     return (_RANKS[kind], rest)

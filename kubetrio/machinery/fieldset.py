@@ -88,7 +88,7 @@ class FieldSet:
             return cls(_parse_root(fields))
         if len(text) > _CACHED_TEXT_LIMIT:
             return cls(_parse_root(fields))
-        return _parsed(text)
+        return _parsed(bytes(memoryview(text)))
 
     def to_fields_v1(self) -> dict[str, Any]:
         """The ``fieldsV1`` member: a new dict, with members in canonical order."""
@@ -99,7 +99,8 @@ class FieldSet:
 
     def kept(self) -> FieldSet:
         """This set, prepared to be written often."""
-        self._text = orjson.dumps(_write(self.root))
+        # In as many bytes as it has: what orjson 3.13 prints takes four kilobytes at least.
+        self._text = bytes(memoryview(orjson.dumps(_write(self.root))))
         return self
 
     def __bool__(self) -> bool:

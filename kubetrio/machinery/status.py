@@ -320,6 +320,11 @@ def entity_too_large(limit: int) -> ApiError:
     return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
+def too_many_values() -> ApiError:
+    """413: the body is within the limit, and made of so many values that it would take too much."""
+    return ApiError(413, "RequestEntityTooLarge", "Request entity too large: too many values")
+
+
 def too_large_to_store() -> ApiError:
     """500: an object is larger than the store takes.
 

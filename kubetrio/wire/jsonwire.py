@@ -323,6 +323,14 @@ def encode(obj: Any) -> bytes:
     return _escaped(out)
 
 
+def exact(text: bytes) -> bytes:
+    """A text to be kept, in as many bytes as it has.
+
+    What orjson 3.13 prints takes four kilobytes at least.
+    """
+    return bytes(memoryview(text))
+
+
 def encode_indented(obj: Any) -> bytes:
     """JSON as Go's ``MarshalIndent`` prints it with two spaces; otherwise as `encode`.
 

@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from kubetrio.wire import gojson
+from kubetrio.wire.weights import too_heavy
 from kubetrio.wire.yamlorder import sorted_keys
 from kubetrio.wire.yamlscalars import json_number, needs_quotes, number_text, resolve
 
@@ -26,6 +27,8 @@ MAX_DEPTH = 200
 """Nesting of collections; printing as JSON must stay within orjson's 254."""
 MAX_ALIASED_NODES = 100_000
 """How many nodes all aliases of a document may stand for."""
+MAX_NODES = 700_000
+"""Nodes of a document, keys and what aliases make counted."""
 MAX_DUPLICATES = 1000
 """How many repeated keys are told, the first ones; Go tells all."""
 MAX_TAG_DIRECTIVES = 5000
@@ -98,6 +101,8 @@ def _as_json(data: bytes) -> Document | None:
     ASCII, keys far from their colon, repeated keys, fractions, large numbers and deep nesting.
     """
     if not data.startswith(b"{") or _PRINTABLE(data) is None or _FAR_COLON(data) is not None:
+        return None
+    if too_heavy(data, "application/json"):
         return None
     value = gojson.parse_plain(data)
     return None if value is None or not _reads_alike(value, MAX_DEPTH) else Document(value)
@@ -223,6 +228,8 @@ class _Builder:
     def take(self, event: Any) -> bool:
         """Take the next event; True at the end of the document."""
         kind = type(event)  # a chain of `match` takes as long as the parser
+        if self._nodes > MAX_NODES:
+            raise YamlError("yaml: document has too many nodes")
         if kind is yaml.ScalarEvent:
             self._nodes += 1
             self._scalar(event)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.wire.gojson import Float
-from kubetrio.wire.jsonwire import encode
+from kubetrio.wire.jsonwire import encode, exact
 
 _CONTAINERS = frozenset({dict, list})
 _NAMES: Mapping[type, str] = {
@@ -38,7 +38,7 @@ def steps_of(value: Any) -> int:
 
 def canonical(value: Any) -> bytes:
     """A JSON value as text, the same for equal values: members are sorted."""
-    return encode([sorted_json(value)])
+    return exact(encode([sorted_json(value)]))
 
 
 def sorted_json(value: Any) -> Any:

@@ -5,6 +5,7 @@ Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype and objectm
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -64,16 +65,21 @@ def _check_lists(schema: Checker, value: Any, path: str, out: Causes, effort: Ef
                 _check_lists(schema.items, item, f"{path}[{index}]", out, effort)
 
 
-def _repeated(values: list[Any]) -> list[int]:
+def _repeated(values: Iterable[Any]) -> list[int]:
     """Indexes of the second of equal values."""
-    seen: dict[Any, int] = {}
+    seen: dict[type, set[Any]] = {}
+    twice: dict[type, set[Any]] = {}
     found = []
     for index, value in enumerate(values):
-        compound = type(value) in (dict, list)
-        key = (bytes, canonical(value)) if compound else (type(value), value)
-        times = seen.get(key, 0)
-        seen[key] = times + 1
-        if times == 1:
+        kind = type(value)
+        key = canonical(value) if kind is dict or kind is list else value
+        mine = seen.get(kind)
+        if mine is None:
+            mine = seen[kind] = set()
+        if key not in mine:
+            mine.add(key)
+        elif key not in (told := twice.setdefault(kind, set())):
+            told.add(key)
             found.append(index)
     return found
 
@@ -84,11 +90,11 @@ def _check_map(schema: Checker, values: list[Any], path: str, out: Causes) -> No
             detail = "must be an object for an array of list-type map"
             out.append(invalid(f"{path}[{index}]", item, detail))
             return
-    keys = [
-        {name: item[name] for name in schema.keys if name in item} if item else {}
-        for item in values
-    ]
-    out += [duplicate(f"{path}[{at}]", keys[at]) for at in _repeated(keys)]
+
+    def keys(item: dict[str, Any] | None) -> dict[str, Any]:
+        return {name: item[name] for name in schema.keys if name in item} if item else {}
+
+    out += [duplicate(f"{path}[{at}]", keys(values[at])) for at in _repeated(map(keys, values))]
 
 
 def check_embedded(node: Node, value: Any, path: str, out: Causes, *, root: bool = True) -> None:

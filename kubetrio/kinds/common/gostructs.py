@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -131,6 +132,7 @@ def _members(target: Struct, value: Mapping[str, Any]) -> Json:
     return out
 
 
+@cache  # there are so many fields
 def _go_name(owner: str, name: str) -> str:
     renamed = _RENAMED.get(f"{owner}.{name}")
     if renamed is not None:
