@@ -10,7 +10,7 @@ from typing import Any
 
 from kubetrio.api import options, serializers
 from kubetrio.api.encoders import accept, object_offer, offered
-from kubetrio.api.offloop import INLINE_BYTES, OffLoop
+from kubetrio.api.offloop import INLINE_BYTES, WEIGHED_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors
 from kubetrio.machinery.names import GroupKind, GroupVersion, GroupVersionKind
@@ -25,8 +25,6 @@ from kubetrio.wire.unstructured import decode_unstructured
 
 MAX_REVIEW_BYTES = 64 * 1024
 """Of what anybody may send who is known, rights or not (`Kind.open`)."""
-WEIGHED_BYTES = 128 * 1024
-"""Bodies up to this size are weighed in place, in less than a millisecond."""
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar, TypeVarTuple
 
 import trio
@@ -29,12 +30,15 @@ from kubetrio.api.request import Request
 from kubetrio.env import RunBlocking, end_if_cancelled
 from kubetrio.machinery.effort import Looking
 from kubetrio.machinery.status import timeout
+from kubetrio.wire.weights import weight
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
 INLINE_BYTES = 16 * 1024
 """Bodies up to this size are worked over in place: at the worst some 20 ms."""
+WEIGHED_BYTES = 128 * 1024
+"""Bodies and objects up to this size are weighed in place, in less than a millisecond."""
 INLINE_OBJECT_BYTES = 64 * 1024
 """And so are changes of stored objects up to this size."""
 TOO_LATE = "request did not complete within the allotted timeout"
@@ -94,6 +98,17 @@ class OffLoop:
                     del self._unbegun[user]
                 self._begin_more()  # a smaller one may have waited behind it
             raise
+
+    async def begin_anew(self, request: Request, size: int) -> None:
+        """Wait for more room than a request has: it gives back its own first.
+
+        Args:
+            request: the request, begun or not.
+            size: that it is to have.
+        """
+        if self._begun.get(request, 0) < size:
+            self.end(request)
+            await self.begin(request, size)
 
     def end(self, request: Request) -> None:
         """The request is answered; nothing, if it never began."""
@@ -211,11 +226,18 @@ class ForOne:
         """See `OffLoop.run`."""
         return await self._off_loop.run(self._request, fn, *args)
 
-    def weigh(self, size: int) -> None:
-        """A small request for a large object is heavy too.
+    async def weigh(self, value: bytes) -> None:
+        """A small request for a large object is heavy too, and waits as one with a large body.
 
         Args:
-            size: bytes of the stored object.
+            value: the stored object.
         """
-        if size > INLINE_OBJECT_BYTES:
-            self._request.heavy = True
+        if len(value) <= INLINE_OBJECT_BYTES:
+            return
+        self._request.heavy = True
+        weigh = partial(weight, media="application/json", change=True)
+        if len(value) <= WEIGHED_BYTES:
+            size = weigh(value)
+        else:
+            size = await self._off_loop.beside(self._request, weigh, value)
+        await self._off_loop.begin_anew(self._request, size)

@@ -418,8 +418,8 @@ class Lifecycle:
                 return await self._create_on_update(
                     target, change, options, create_missing=create_missing
                 )
-            options.weigh(len(current.value))
             if len(current.value) > objects.LARGE_BYTES:
+                await options.weigh(current.value)
                 stored = await options.work(objects.read, target.resource, current.value)
             else:
                 stored = objects.read(target.resource, current.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, TypeVarTuple
@@ -57,7 +57,7 @@ async def at_once(fn: Callable[[*Args], T], *args: *Args) -> T:
     return fn(*args)
 
 
-def unweighed(size: int) -> None:
+async def unweighed(value: bytes) -> None:
     """Nobody asks."""
 
 
@@ -87,7 +87,7 @@ class WriteOptions(NamedTuple):
         client: whose rights count for what the write does beside its verb; None for the server's
             own writers, which are not asked.
         work: calls functions that work over the object, elsewhere if that takes long.
-        weigh: told how many bytes the object has that is there already.
+        weigh: told of the object that is there already; waits until there is room for the work.
         said: the members of ``CreateOptions`` and the like as the client gave them.
         of_collection: whether a deletion means whatever there is, and not the object by its name.
         annotations: takes what admission tells the audit log, None where nobody asks.
@@ -104,7 +104,7 @@ class WriteOptions(NamedTuple):
     own: bool = False
     client: Client | None = None
     work: Work = at_once
-    weigh: Callable[[int], None] = unweighed
+    weigh: Callable[[bytes], Awaitable[None]] = unweighed
     said: Mapping[str, Any] = NOTHING_SAID
     of_collection: bool = False
     annotations: dict[str, str] | None = None

@@ -294,3 +294,33 @@ async def test_reviews_that_anybody_may_send_are_small(
         if limited:
             assert answer.json()["message"] == "Request entity too large: limit is 65536"
             assert answer.json()["reason"] == "RequestEntityTooLarge"
+
+
+async def test_small_changes_of_large_objects_wait_for_each_other() -> None:
+    """Each makes the object twice, however few bytes were sent."""
+    off_loop, begun = OffLoop(Thread()), []
+    value = b'{"a":1,' * (BEGUN_BYTES // (7 * 56))
+    assert len(value) > INLINE_OBJECT_BYTES
+
+    async def change(request: Request) -> None:
+        if request.user.name == "a":
+            await off_loop.begin(request, INLINE_BYTES)  # its own body, which is small
+        await off_loop.of(request).weigh(value)
+        await off_loop.of(request).weigh(value)
+        begun.append(request)
+
+    requests = [request_of(user) for user in "aaabbb"]
+    async with trio.open_nursery() as nursery:
+        for request in requests:
+            nursery.start_soon(change, request)
+        for count in range(1, len(requests)):
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(begun) <= 3 * count
+            for request in [*begun]:
+                off_loop.end(request)
+    assert len(begun) == len(requests)
+    for request in requests:
+        off_loop.end(request)
+    small = request_of("c")
+    await off_loop.of(small).weigh(b"{}")
+    assert not small.heavy
