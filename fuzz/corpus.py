@@ -7,8 +7,9 @@ into another object in the same place.
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,15 +18,73 @@ from typing import Any
 import yaml
 
 from kubetrio.kinds.builtin import registry
+from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin
-from kubetrio.schema.kind import Kind
+from kubetrio.schema.kind import Kind, Subresource
 
 Object = dict[str, Any]
 Schema = dict[str, Any]
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 MORE = Path(__file__).resolve().parent / "bases.yaml"
+DEFINITIONS = Path(__file__).resolve().parent / "custom.yaml"
+AREAS = Path(__file__).resolve().parent / "areas.yaml"
+POLICIES = Path(__file__).resolve().parent / "policies.yaml"
+CUSTOM = Path(__file__).resolve().parent / "custom_objects.yaml"
+METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+VERBS = frozenset(
+    {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+)
 VALUES = 40  # of one field: enough to choose from
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Custom:
+    """A custom resource in one version, with what sequences of requests ask of a kind."""
+
+    group: str
+    version: str
+    resource: str
+    kind: str
+    namespaced: bool
+    subresources: Mapping[str, Subresource]
+    schema: Schema
+    verbs: frozenset[str] = VERBS
+
+    @property
+    def api_version(self) -> str:
+        """Group and version."""
+        return f"{self.group}/{self.version}"
+
+
+def customs(definition: Object) -> Iterator[Custom]:
+    """The resources that a definition has served."""
+    spec = definition["spec"]
+    for version in spec["versions"]:
+        if not version["served"]:
+            continue
+        schema = copy.deepcopy(version["schema"]["openAPIV3Schema"])
+        schema.setdefault("properties", {})["metadata"] = {"$ref": METADATA}
+        identity = GroupVersionKind(spec["group"], version["name"], spec["names"]["kind"])
+        yield Custom(
+            group=spec["group"],
+            version=version["name"],
+            resource=spec["names"]["plural"],
+            kind=spec["names"]["kind"],
+            namespaced=spec["scope"] == "Namespaced",
+            schema=schema,
+            subresources={
+                name: Subresource(
+                    name=name, kind=identity, verbs=frozenset({"get", "update", "patch"})
+                )
+                for name in version.get("subresources", {})
+            },
+        )
+
+
+def root(resource: Kind | Custom) -> Schema:
+    """The schema of a resource's objects."""
+    return resource.schema if isinstance(resource, Custom) else {"$ref": resource.schema_name}
 
 
 @dataclass(kw_only=True)
@@ -35,12 +94,16 @@ class Corpus:
     Args:
         manifests: objects that go together, in the order in which they can be made.
         bases: objects by the resource they are of.
+        definitions: definitions of custom resources.
+        custom: objects by the custom resource they are of.
         values: by type and field, as they were met.
         words: values of strings by the name of their field.
     """
 
     manifests: list[tuple[Kind, Object]] = field(default_factory=list)
     bases: dict[Kind, list[Object]] = field(default_factory=dict)
+    definitions: list[Object] = field(default_factory=list)
+    custom: dict[Custom, list[Object]] = field(default_factory=dict)
     values: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
     words: dict[str, list[str]] = field(default_factory=dict)
 
@@ -74,7 +137,19 @@ def corpus() -> Corpus:
             continue
         out.bases.setdefault(resource, []).append(each)
         _remember(out, each, {"$ref": resource.schema_name})
+    _add_custom(out)
     return out
+
+
+def _add_custom(out: Corpus) -> None:
+    out.definitions = list(_documents(DEFINITIONS))
+    made = [each for definition in out.definitions for each in customs(definition)]
+    for each in _documents(CUSTOM):
+        (resource,) = (
+            r for r in made if (r.api_version, r.kind) == (each["apiVersion"], each["kind"])
+        )
+        out.custom.setdefault(resource, []).append(each)
+        _remember(out, each, resource.schema)
 
 
 def _manifests() -> Iterator[Object]:
@@ -84,6 +159,14 @@ def _manifests() -> Iterator[Object]:
 
 def _more() -> Iterator[Object]:
     yield from _documents(MORE)
+    yield from _documents(AREAS)
+    yield from bound_policies()
+
+
+@cache
+def bound_policies() -> list[Object]:
+    """Admission policies that are bound and put to use."""
+    return list(_documents(POLICIES))
 
 
 def _documents(path: Path) -> Iterator[Object]:
@@ -104,7 +187,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _samples() -> Iterator[Object]:
-    for path in sorted((TESTS / "resources" / "validation" / "cases").glob("*.json")):
+    for path in sorted((TESTS / "kinds" / "checks" / "cases").rglob("*.json")):
         yield from _objects(json.loads(path.read_text()))
     for room in ("kinds/printers", "kinds/defaults"):
         yield from _objects(json.loads((TESTS / room / "samples.json").read_text()))

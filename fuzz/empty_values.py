@@ -22,8 +22,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from fuzz.comparing import Findings, Remote
 from fuzz.corpus import Object, Schema, corpus, resolved
-from fuzz.mutated_requests import REMOTE_NAMESPACE, Findings, Remote
+from fuzz.mutated_requests import REMOTE_NAMESPACE
 from fuzz.mutations import dumps
 from fuzz.steps import Reply, Step, collection
 from kubetrio.schema.kind import Kind

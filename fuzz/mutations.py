@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from fuzz.corpus import Corpus, Schema, leaves_and_parts, member, resolved
+from fuzz.corpus import Corpus, Custom, Schema, leaves_and_parts, member, resolved
 from kubetrio.schema.kind import Kind
 
 Json = Any
@@ -185,8 +185,10 @@ class Mutator:
         )
         self._weights = [weight for weight, _ in self._changes]
 
-    def bases(self, resource: Kind) -> list[dict[str, Any]]:
+    def bases(self, resource: Kind | Custom) -> list[dict[str, Any]]:
         """Objects of a resource that were met."""
+        if isinstance(resource, Custom):
+            return self._corpus.custom[resource]
         return self._corpus.bases[resource]
 
     # ------------------------------------------------------------------ values

@@ -11,92 +11,25 @@ from urllib.parse import quote, urlencode
 
 import yaml
 
-from fuzz.corpus import Corpus, Object, Schema, leaves_and_parts
+from fuzz.corpus import Custom, Object, Schema, leaves_and_parts, root
 from fuzz.mutations import Mutator, dumps, shallow
-from kubetrio.schema.kind import Kind
-
-JSON = "application/json"
-APPLY = "application/apply-patch+yaml"
-MERGE = "application/merge-patch+json"
-PROTOBUF = "application/vnd.kubernetes.protobuf"
-STRATEGIC = "application/strategic-merge-patch+json"
-PATCH = "application/json-patch+json"
-ACCEPTS = (
+from fuzz.options import (
+    ACCEPTS,
+    APPLY,
+    BODIES,
+    DELETE_OPTIONS,
     JSON,
-    "application/yaml",
-    "application/vnd.kubernetes.protobuf",
-    "application/cbor",
-    "application/json;as=Table;v=v1;g=meta.k8s.io",
-    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
-    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
-    "*/*",
-    "text/html",
-    "a/b;;",
+    MANAGERS,
+    MERGE,
+    OWN,
+    PATCH,
+    PROTOBUF,
+    QUERIES,
+    STRATEGIC,
+    STREAMED,
+    TYPES,
 )
-MANAGERS = ("one", "two", "kubectl", "", "m" * 129, "é", "a\u0007")
-QUERIES: dict[str, tuple[str, ...]] = {
-    "limit": ("0", "1", "2", "-1", "x", "9" * 30),
-    "continue": ("x", "", "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ==", "e30="),
-    "resourceVersion": ("0", "1", "x", "-1", "9" * 30, "999999"),
-    "resourceVersionMatch": ("Exact", "NotOlderThan", "x", ""),
-    "labelSelector": (
-        "a=b",
-        "a in (b",
-        "!a",
-        "a>1",
-        ",",
-        "é=1",
-        "a=" + "x" * 70,
-        "a notin (b,c),d",
-    ),
-    "fieldSelector": (
-        "metadata.name=a",
-        "a=b",
-        "metadata.name!=a,",
-        "spec.x=1",
-        "status.phase=x",
-        "==",
-        "\\",
-    ),
-    "timeoutSeconds": ("1", "0", "-1", "x"),
-    "allowWatchBookmarks": ("true", "false", "x"),
-    "sendInitialEvents": ("true", "false", "x"),
-    "pretty": ("true", "false", "x"),
-    "includeObject": ("None", "Object", "Metadata", "x"),
-    "dryRun": ("All", "", "x"),
-    "fieldValidation": ("Strict", "Warn", "Ignore", "x"),
-    "fieldManager": MANAGERS,
-    "force": ("true", "false", "x"),
-    "propagationPolicy": ("Orphan", "Background", "Foreground", "x"),
-    "gracePeriodSeconds": ("0", "-1", "30", "x"),
-    "orphanDependents": ("true", "false", "x"),
-    "timeout": ("1s", "0", "x", "-1s"),
-    "shardSelector": ("x",),
-    "x": ("y",),
-}
-DELETE_OPTIONS: Schema = {"$ref": "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"}
-BODIES: dict[str, Object] = {
-    "scale": {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 2}},
-    "eviction": {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "deleteOptions": {"dryRun": ["All"]},
-    },
-    "binding": {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "n"}},
-    "token": {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"audiences": ["a"], "expirationSeconds": 600},
-    },
-}
-TYPES = {
-    "scale": "io.k8s.api.autoscaling.v1.Scale",
-    "eviction": "io.k8s.api.policy.v1.Eviction",
-    "binding": "io.k8s.api.core.v1.Binding",
-    "token": "io.k8s.api.authentication.v1.TokenRequest",
-}
-STREAMED = frozenset({"attach", "exec", "portforward", "proxy", "log"})
-OWN = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+from kubetrio.schema.kind import Kind
 
 
 @dataclass(frozen=True)
@@ -109,6 +42,8 @@ class Step:
         headers: names and values.
         body: what is sent, None for nothing.
         what: resource, subresource and way, for groups of answers.
+        user: who asks, empty for the administrator.
+        encode: name of the type as which a body in JSON goes out in protobuf, empty for as it is.
     """
 
     method: str
@@ -116,6 +51,8 @@ class Step:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes | None = None
     what: str = ""
+    user: str = ""
+    encode: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,10 +62,16 @@ class Reply:
     Args:
         status: HTTP status code.
         body: all of it.
+        headers: lower-case names and values.
     """
 
     status: int
     body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def header(self, name: str) -> list[str]:
+        """The values of a header."""
+        return [value for key, value in self.headers if key == name]
 
     def json(self) -> Any:
         """The body as JSON; None if it is none."""
@@ -139,9 +82,11 @@ class Reply:
 
 
 Send = Callable[[Step], Awaitable[Reply]]
+ENCODED = frozenset({"create", "put", "status put"})
+"""Ways whose body is an object of the resource."""
 
 
-def collection(resource: Kind, namespace: str) -> str:
+def collection(resource: Kind | Custom, namespace: str) -> str:
     """The path of a collection."""
     root = f"/apis/{resource.group}" if resource.group else "/api"
     inside = f"/namespaces/{quote(namespace, safe='')}" if resource.namespaced else ""
@@ -159,22 +104,31 @@ class Sequence:
         portable: whether bodies leave out what only one server knows, such as uids.
         namespace: where the object goes, instead of its own namespace; one of the whole cluster
             gets a name that begins with it, so that nobody else's is touched.
+        dry: whether nothing is stored.
+        anchored: whether the first object is stored nevertheless.
+        protobuf: whether bodies and answers are in protobuf.
     """
 
     def __init__(
         self,
         mutator: Mutator,
-        resource: Kind,
+        resource: Kind | Custom,
         base: Object,
         send: Send,
         *,
         portable: bool = False,
         namespace: str = "",
+        dry: bool = False,
+        anchored: bool = False,
+        protobuf: bool = False,
     ) -> None:
         self._mutator = mutator
         self._rng = mutator.rng
         self._resource = resource
-        self._schema: Schema = {"$ref": resource.schema_name}
+        self._schema: Schema = root(resource)
+        self._dry = dry
+        self._anchored = anchored
+        self._protobuf = protobuf and isinstance(resource, Kind)
         self._send = send
         self._portable = portable
         self._base = copy.deepcopy(base)
@@ -224,6 +178,10 @@ class Sequence:
 
     async def run(self, length: int) -> None:
         """Make the object and send so many further requests."""
+        if self._dry and self._anchored:
+            self._dry = False
+            await self._create(self._base)
+            self._dry = True
         made = await self._create(self._mutated(self._base, self._rng.choice((0, 1, 1, 2, 4))))
         if made.status >= 300 and "get" in self._resource.verbs:
             await self._create(self._base)
@@ -239,7 +197,11 @@ class Sequence:
 
     async def end(self) -> None:
         """Take the object away."""
+        self._dry = False
         if "delete" in self._resource.verbs:
+            if "patch" in self._resource.verbs:
+                free = {"metadata": {"finalizers": None}}
+                await self._ask("PATCH", self._path, "end", body=free, content=MERGE)
             await self._ask("DELETE", self._path, "delete", query={"gracePeriodSeconds": "0"})
 
     # ------------------------------------------------------------------ pieces
@@ -261,10 +223,17 @@ class Sequence:
         headers = {"Content-Type": content} if body is not None else {}
         if accept:
             headers["Accept"] = accept
+        elif self._protobuf:
+            headers["Accept"] = PROTOBUF
+        if self._dry and method != "GET":
+            query = {**(query or {}), "dryRun": "All"}
         data = body if isinstance(body, bytes) or body is None else dumps(body)
         target = path + ("?" + urlencode(query) if query else "")
         what = f"{self._resource.group or 'core'}/{self._resource.resource} {way}"
-        return await self._send(Step(method, target, headers, data, what))
+        encode = ""
+        if self._protobuf and way in ENCODED and content == JSON and body is not None:
+            encode = self._schema["$ref"]
+        return await self._send(Step(method, target, headers, data, what, encode=encode))
 
     def _query(self, *names: str) -> dict[str, str]:
         chosen = [name for name in names if self._rng.random() < 0.12]
@@ -288,7 +257,10 @@ class Sequence:
             value = copy.deepcopy(self._base)
         meta = value.get("metadata", {})
         kept = {name: meta.pop(name) for name in OWN if name in meta}
-        if not self._portable:
+        if self._portable:
+            if "resourceVersion" in kept and self._rng.random() < 0.3:
+                meta["resourceVersion"] = kept["resourceVersion"]
+        else:
             for name in ("uid", "resourceVersion", "creationTimestamp", "generation"):
                 if name in kept and self._rng.random() < 0.5:
                     meta[name] = kept[name]
@@ -336,8 +308,13 @@ class Sequence:
         """The object as it is printed, with bytes that went wrong."""
         del sub
         media = self._rng.choice((JSON, "application/yaml", PROTOBUF))
-        found = await self._ask("GET", self._path, "decode", accept=media)
-        body = self._mutator.damaged(found.body)
+        if self._portable:
+            media = self._rng.choice((JSON, "application/yaml"))
+            value = await self._current()
+            printed = dumps(value) if media == JSON else _yaml(value)
+        else:
+            printed = (await self._ask("GET", self._path, "decode", accept=media)).body
+        body = self._mutator.damaged(printed)
         await self._ask("PUT", self._path, "bytes put", body=body, content=media)
 
     async def _patch(self, sub: str, way: str, body: Any, content: str) -> None:
@@ -475,8 +452,6 @@ class Sequence:
             query |= self._query("limit", "labelSelector", "fieldSelector", "resourceVersion")
             query["dryRun"] = "All"
         path, way = (self._collection, "deletecollection") if whole else (self._path, "delete")
-        if self._portable and whole:
-            return
         await self._ask("DELETE", path, way, body=body, query=query)
 
     async def _decodes(self) -> None:
@@ -503,10 +478,3 @@ def _pointers(value: Any, path: str = "", depth: int = 0) -> list[str]:
         for index, inner in enumerate(value):
             out += [f"{path}/{index}", *_pointers(inner, f"{path}/{index}", depth + 1)]
     return out
-
-
-def chosen(corpus: Corpus, mutator: Mutator, left_out: frozenset[str]) -> tuple[Kind, Object]:
-    """A resource and an object of it."""
-    resources = [r for r in corpus.bases if f"{r.group}/{r.resource}" not in left_out]
-    resource = mutator.rng.choice(resources)
-    return resource, mutator.rng.choice(corpus.bases[resource])

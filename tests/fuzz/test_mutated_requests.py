@@ -8,7 +8,9 @@ import pytest
 import trio
 
 from fuzz import corpus as corpora
-from fuzz.mutated_requests import Findings, explore
+from fuzz.areas import AREAS
+from fuzz.comparing import Findings
+from fuzz.mutated_requests import explore
 from fuzz.mutations import Mutator, dumps, shallow
 from fuzz.steps import Reply, Sequence, Step
 from kubetrio.api import verbs
@@ -48,6 +50,23 @@ def test_every_kind_that_can_be_made_has_objects_to_begin_with() -> None:
 
     made = [r for r in registry().resources.values() if "create" in r.verbs]
     assert [r.resource for r in made if r not in CORPUS.bases] == []
+
+
+def test_the_samples_of_validation_are_among_the_objects() -> None:
+    """They were left out once, when their folder was moved."""
+    assert sum(map(len, CORPUS.bases.values())) > 1000
+
+
+def test_every_custom_resource_has_objects_to_begin_with() -> None:
+    made = {(r.resource, r.version) for each in CORPUS.definitions for r in corpora.customs(each)}
+    assert made == {(r.resource, r.version) for r in CORPUS.custom}
+
+
+@pytest.mark.parametrize("name", sorted(AREAS))
+def test_every_area_is_played_without_a_finding(name: str) -> None:
+    findings = Findings(quiet=True)
+    assert explore(5, 1, findings, (name,)) > len(CORPUS.manifests)
+    assert findings.told == {}
 
 
 async def sent(seed: int, name: str) -> list[Step]:
