@@ -62,29 +62,38 @@ class Outcome:
 _NUL, _INSTEAD = "\0", "\ufffd"
 
 
-def _without_nul(value: Any) -> Any:
-    """A JSON value with U+FFFD for NUL.
+def _fit(value: Any) -> Any:
+    """A JSON value as the engine reads it all.
 
-    The engine cuts texts at a NUL, so that a policy would not see what comes after it.
+    The engine cuts texts at a NUL, so that a policy would not see what comes after it: they have
+    U+FFFD there.  It takes a fraction of a type of its own, which keeps its text, for an integer.
     """
     if isinstance(value, str):
-        return _replaced(value)
-    if not isinstance(value, dict | list) or b"\\u0000" not in orjson.dumps(
-        value, default=_no_text
-    ):
+        return _fitted(value)
+    if not isinstance(value, dict | list):
+        return float(value) if isinstance(value, float) else value
+    kept = _Kept()
+    if b"\\u0000" not in orjson.dumps(value, default=kept.note) and not kept.numbers:
         return value
-    return _replaced(value)
+    return _fitted(value)
 
 
-def _no_text(_: Any) -> None:
-    """What is looked at of a message: it keeps its NULs."""
+class _Kept:
+    """What is looked at of a value that is no plain JSON: messages keep their NULs."""
+
+    numbers = False
+
+    def note(self, value: Any) -> None:
+        self.numbers = self.numbers or isinstance(value, float)
 
 
-def _replaced(value: Any) -> Any:
+def _fitted(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_replaced(key): _replaced(item) for key, item in value.items()}
+        return {_fitted(key): _fitted(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_replaced(item) for item in value]
+        return [_fitted(item) for item in value]
+    if isinstance(value, float):
+        return float(value)
     return value.replace(_NUL, _INSTEAD) if isinstance(value, str) else value
 
 
@@ -97,7 +106,7 @@ class Inputs:
     """
 
     def __init__(self, values: Mapping[str, Any], ask: Ask | None = None) -> None:
-        clean = {name: _without_nul(value) for name, value in values.items()}
+        clean = {name: _fit(value) for name, value in values.items()}
         self.activation = _runtime().Activation(clean)
         self.ask = ask
 

@@ -13,6 +13,7 @@ from kubetrio.cel.expressions import admission_scope, check
 from kubetrio.cel.programs import Inputs, Outcome, Program
 from kubetrio.cel.rewriting import TYPE_KEY
 from kubetrio.cel.wording import OUT_OF_BUDGET
+from kubetrio.wire.gojson import Float
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
 
@@ -227,3 +228,15 @@ def test_sums_of_many_parts() -> None:
     assert evaluated(source) == Outcome("aweb" * 14)
     items = {"l": list(range(2000))}
     assert evaluated("object.l.map(x, x + 1).size()", object=items) == Outcome(2000)
+
+
+@pytest.mark.parametrize("at", ["object.spec.crew", "object.spec.sails[0].area"])
+def test_numbers_that_keep_their_text_are_fractions(at: str) -> None:
+    """A custom resource had them in it, and no expression about it could be evaluated."""
+    spec = {"crew": 3, "sails": [{"area": Float("2.50")}, {"area": 10}]}
+    outcome = evaluated(at, object={"spec": spec})
+    assert outcome in (Outcome(3), Outcome(2.5))
+
+
+def test_a_number_alone_may_keep_its_text() -> None:
+    assert evaluated("params + 1.0", params=Float("2.5")) == Outcome(3.5)
