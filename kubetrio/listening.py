@@ -172,6 +172,7 @@ class Listeners:
     ) -> None:
         self._h1 = H1Config(max_body_bytes=api.config.max_body_bytes, tunnels=partial(tunnels, api))
         self._streams = config.serving.http2_max_streams or MOST_STREAMS
+        self._brief = config.feature_gates.get("UnauthenticatedHTTP2DOSMitigation", True)
         self._limits = _connection_limits(config)
         self._api = api
         self._env = env
@@ -195,6 +196,7 @@ class Listeners:
             write_timeout_s=self._h1.write_timeout_s,
             env=self._env,
             most_streams=self._streams,
+            brief=self._brief,
         )
         return Listener(listening, tls, handle, self._h1, self._env, bridge, self._limits, who=who)
 

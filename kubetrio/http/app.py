@@ -40,11 +40,15 @@ def make_app(handle: Handle) -> QuartTrio:
         del path
         quart = current_request
         request = request_from_scope(quart.scope, quart.method, quart.body)
-        response = await handle(request)
         scope: Any = quart.scope
         place: Place | None = (scope.get("state") or {}).get(PLACE)
-        if place is not None and isinstance(response, StreamResponse) and response.long_running:
-            place.settle()
+        if place is not None:
+            place.follow(request)
+        response = await handle(request)
+        if place is not None:
+            place.answered()
+            if isinstance(response, StreamResponse) and response.long_running:
+                place.settle()
         return to_quart(request, response, head_only=current_request.method == "HEAD")
 
     app.add_url_rule(

@@ -194,6 +194,7 @@ class Bridge:
         write_timeout_s: seconds without progress in a write.
         env: threads, for the import.
         most_streams: requests at a time on a connection of HTTP/2.
+        brief: whether such a connection ends behind one request of a stranger.
     """
 
     def __init__(
@@ -203,7 +204,9 @@ class Bridge:
         write_timeout_s: float,
         env: Env,
         most_streams: int = MOST_STREAMS,
+        brief: bool = False,
     ) -> None:
+        self._brief = brief
         self._most_streams = most_streams
         self._handle = handle
         self._write_timeout_s = write_timeout_s
@@ -256,7 +259,8 @@ class Bridge:
         stream: Any = HandedOverStream(transport, received, self._write_timeout_s)
         state = {CERTIFICATE: certificate, PRESENCE: presence}
         self._open.add(stream)
-        bounds = Bounds(backlog, budget, _nobody if presence is None else presence.user)
+        whose = _nobody if presence is None else presence.user
+        bounds = Bounds(backlog, budget, whose, self._brief)
         server = Server(bounds, app, config, context, state, stream)
         try:
             await server

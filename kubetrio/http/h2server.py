@@ -27,12 +27,14 @@ class Bounds:
         backlog: what waits for clients, of all connections.
         budget: what requests hold, of all connections.
         whose: name of the connection's user, or empty.
+        brief: whether a stranger's connection ends behind one request.
         protocol: the connection, once it has begun.
     """
 
     backlog: Backlog
     budget: Budget
     whose: Callable[[], str]
+    brief: bool = False
     protocol: BoundedProtocol | None = None
 
 
@@ -45,7 +47,9 @@ class Wrapper(ProtocolWrapper):
             bounds: Bounds = vars(self)["bounds"]
             value.__class__ = BoundedProtocol
             bounds.protocol = value  # type: ignore[assignment]
-            value.bound(bounds.backlog, bounds.budget, bounds.whose)  # type: ignore[attr-defined]
+            value.bound(  # type: ignore[attr-defined]
+                bounds.backlog, bounds.budget, bounds.whose, brief=bounds.brief
+            )
         super().__setattr__(name, value)
 
 

@@ -9,7 +9,11 @@ has not begun is refused in a way that lets its client try again; nothing is mad
 A watch that may be served leaves this account: its user has rights, and `h2buffers` bounds what
 waits for its client.
 
-Source: RFC 9113, 5.2.2 (windows), 8.7 (``REFUSED_STREAM``), 10.5 (denial of service).
+Who is not known has one request of a connection: behind its answer, or when its client has reset
+it, the client is told to open another, as by kube-apiserver (UnauthenticatedHTTP2DOSMitigation).
+What is under way goes on.  So floods of streams that are reset cost their client a handshake each.
+
+Source: RFC 9113, 5.2.2 (windows), 6.8 (GOAWAY), 8.7 (``REFUSED_STREAM``), 10.5 (denial of service).
 """
 
 from __future__ import annotations
@@ -26,11 +30,15 @@ import h2.events
 import h2.exceptions
 import hpack
 import trio
-from hypercorn.events import Updated
+from hypercorn.events import Closed, RawData, Updated
+from hypercorn.protocol.events import StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.http_stream import HTTPStream
+from hyperframe.frame import GoAwayFrame
 
+from kubetrio.api.request import Request
 from kubetrio.http.h2buffers import Backlog, BoundedBuffers
+from kubetrio.machinery.identity import ANONYMOUS, UserInfo
 
 PLACE = "kubetrio.place"  # key in a request's ASGI state
 MOST_BYTES = 16 * 1024 * 1024
@@ -38,6 +46,7 @@ REQUEST_BYTES = 32 * 1024  # what a request holds beside its fields and its body
 FIELD_BYTES = 640  # the same of a header field; and what it says is kept four times
 FIELD_COPIES = 4
 FREE_BYTES = 16 * 1024  # of a body that may come before anybody reads it, without more ado
+LINGER_S = 1.0  # until a connection closes that was told to go, as long as Go waits
 TABLE_BYTES = 4096  # of header fields that a client is told to remember (RFC 7541, 4.2)
 
 
@@ -46,6 +55,10 @@ class Ending(Protocol):
 
     def give_up(self, place: Place) -> None:
         """End the stream of a place."""
+        ...
+
+    def last(self, place: Place) -> None:
+        """End the connection behind the answer to the request of a place."""
         ...
 
 
@@ -60,6 +73,7 @@ class Place:
         more: gives the client leave to send as much of the body again as was read.
         unread: bytes of its body that nobody has read.
         owed: of all that came, what the client has not got leave to send again.
+        known: whether it is from somebody; else the connection ends with it.
     """
 
     load: Load
@@ -68,6 +82,7 @@ class Place:
     size: int = 0
     unread: int = 0
     owed: int = 0
+    known: bool = True
 
     def came(self, size: int) -> None:
         """So much of its body has come."""
@@ -81,6 +96,23 @@ class Place:
             self.unread = 0
         if self.owed:
             self.more(self)
+
+    def follow(self, request: Request) -> None:
+        """Note whether a request is from somebody."""
+        told = request.identified
+
+        def identified(user: UserInfo) -> None:
+            self.known = user.name != ANONYMOUS.name
+            if told is not None:
+                told(user)
+
+        request.identified = identified
+
+    def answered(self) -> None:
+        """There is an answer; a stranger's connection ends behind it."""
+        if not self.known:
+            self.known = True  # no more than that is to be done, if its client resets it now
+            self.load.ending.last(self)
 
     def settle(self) -> None:
         """It goes on for as long as its client likes, and is not counted any more."""
@@ -252,14 +284,23 @@ class SmallEncoder(hpack.Encoder):
 class BoundedProtocol(H2Protocol):
     """Hypercorn's side of an HTTP/2 connection, with bounds; made of one that has not begun."""
 
-    def bound(self, backlog: Backlog, budget: Budget, whose: Callable[[], str]) -> None:
+    def bound(
+        self, backlog: Backlog, budget: Budget, whose: Callable[[], str], *, brief: bool
+    ) -> None:
         """Begin to count.
 
         Args:
             backlog: what waits for clients, of all connections.
             budget: what requests hold, of all connections.
             whose: name of the connection's user, or empty.
+            brief: whether a stranger's connection ends behind one request.
         """
+        self._whose = whose
+        self._brief = brief
+        self._behind: set[int] = set()
+        """Streams with whose answers the connection ends."""
+        self._last: int | None = None
+        """The newest stream that is served, once the client was told to go."""
         self.streams = Streams()
         self._buffers = BoundedBuffers(self, backlog)
         self.stream_buffers = self._buffers
@@ -287,7 +328,10 @@ class BoundedProtocol(H2Protocol):
         request.headers = fields = [
             (name, escaped(value)) if name == b":path" else (name, value) for name, value in fields
         ]
-        place = Place(self._load, stream_id, self._more)
+        if self._last is not None:
+            self._reset(stream_id, h2.errors.ErrorCodes.REFUSED_STREAM)
+            return
+        place = Place(self._load, stream_id, self._more, known=not self._brief)
         said = sum(len(name) + len(value) for name, value in fields)
         size = REQUEST_BYTES + len(fields) * FIELD_BYTES + said * FIELD_COPIES
         if not self._load.enter(place, size):
@@ -342,3 +386,43 @@ class BoundedProtocol(H2Protocol):
         await super()._close_stream(stream_id)
         if place is not None:
             place.read()
+            if not place.known and not self._whose():
+                await self._retire()  # its client has not waited for the answer
+
+    # ------------------------------------------------------------------ strangers
+
+    def last(self, place: Place) -> None:
+        """See `Ending`."""
+        self._behind.add(place.stream_id)
+
+    async def _send_data(self, stream_id: int) -> None:
+        await super()._send_data(stream_id)
+        if stream_id in self._behind and stream_id not in self.stream_buffers:
+            self._behind.discard(stream_id)
+            await self._retire()
+
+    async def stream_send(self, event: Any) -> None:
+        """See `H2Protocol`."""
+        await super().stream_send(event)
+        if isinstance(event, StreamClosed):
+            self._leave()
+
+    async def _retire(self) -> None:
+        """Tell the client to open another connection for what it has to ask further."""
+        if self._last is not None or self.closed:
+            return
+        self._last = self.connection.highest_inbound_stream_id
+        # Not by the connection's own method, which would end what is under way.
+        frame = GoAwayFrame(0, last_stream_id=self._last)
+        await self.send(RawData(data=frame.serialize()))
+        self._leave()
+
+    def _leave(self) -> None:
+        """Close the connection soon, if nothing is under way and the client was told to go."""
+        if self._last is not None and self.idle and not self.closed:
+            self.task_group.spawn(self._close_soon)
+
+    async def _close_soon(self) -> None:
+        await trio.sleep(LINGER_S)
+        if not self.closed:
+            await self.send(Closed())

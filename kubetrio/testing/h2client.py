@@ -26,6 +26,7 @@ class Http2Client:
         bodies: what came of each answer.
         ended: streams whose answer is complete.
         reset: streams that the server ended, and why.
+        gone: why the server told the client to go, and the last stream that it serves.
     """
 
     def __init__(self, sock: socket.socket, window: int) -> None:
@@ -37,6 +38,7 @@ class Http2Client:
         self.bodies: dict[int, bytes] = {}
         self.ended: set[int] = set()
         self.reset: dict[int, ErrorCodes | int | None] = {}
+        self.gone: list[tuple[ErrorCodes | int | None, int | None]] = []
 
     async def flush(self) -> None:
         """Send what the protocol has to say."""
@@ -94,6 +96,10 @@ class Http2Client:
                 self.ended.add(event.stream_id or 0)
             elif isinstance(event, h2.events.StreamReset):
                 self.reset[event.stream_id or 0] = event.error_code
+            elif isinstance(event, h2.events.ConnectionTerminated):
+                self.gone.append((event.error_code, event.last_stream_id))
+                # For the library nothing goes on then, as it does.
+                self.connection.state_machine.state = h2.connection.ConnectionState.CLIENT_OPEN
         await self.flush()
         return bool(data)
 

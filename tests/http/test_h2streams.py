@@ -21,6 +21,7 @@ from kubetrio.env import seeded
 from kubetrio.http import h2streams
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.h2streams import Budget, Load, Place, SmallEncoder
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.testing.h2client import Http2Client
 from kubetrio.transport import PlainTransport
 
@@ -38,6 +39,9 @@ class Pipeline:
 
     async def handle(self, request: Request) -> AnyResponse:
         self.begun += 1
+        name = request.header(b"x-user")
+        if name and request.identified is not None:
+            request.identified(UserInfo(name))
         query = f"?{request.raw_query}" if request.raw_query else ""
         self.asked.append(request.raw_path + query)
         if request.raw_path == "/watch":
@@ -88,10 +92,12 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(most_bytes: int = h2streams.MOST_BYTES) -> AsyncIterator[Server]:
+async def serving(
+    most_bytes: int = h2streams.MOST_BYTES, *, brief: bool = False
+) -> AsyncIterator[Server]:
     """A server, and its end."""
     pipeline = Pipeline()
-    bridge = Bridge(pipeline.handle, write_timeout_s=60, env=seeded(0))
+    bridge = Bridge(pipeline.handle, write_timeout_s=60, env=seeded(0), brief=brief)
     budget = (await bridge.load()).budget
     budget.most_bytes = most_bytes
     async with trio.open_nursery() as nursery:
@@ -303,6 +309,71 @@ class Ended:
 
     def give_up(self, place: Place) -> None:
         self.streams.append(place.stream_id)
+
+
+@pytest.mark.parametrize("name", ["", "system:anonymous"])
+@pytest.mark.parametrize("path", ["/small", "/large", "/head"])
+async def test_a_stranger_has_one_request_of_a_connection(
+    name: str, path: str, autojump_clock: object
+) -> None:
+    """It is told to go when it has the whole answer; what is under way is served first."""
+    fields = {"x-user": name} if name else {}
+    async with serving(brief=True) as server:
+        client = await server.connect()
+        waiting = await client.get("/wait", fields)
+        stream = await client.get(path, fields)
+        while not client.gone:
+            await client.read()
+        assert stream in client.ended
+        assert client.gone == [(ErrorCodes.NO_ERROR, stream)]
+        assert waiting not in client.ended
+        late = await client.get("/small", fields)
+        client.connection.increment_flow_control_window(WINDOW)
+        await client.flush()
+        while late not in client.reset:
+            await client.read()
+        assert client.reset == {late: ErrorCodes.REFUSED_STREAM}
+        server.pipeline.go.set()
+        while await client.read():
+            pass
+        assert waiting in client.ended
+        await quiet()
+        assert server.ended == [client]
+
+
+async def test_a_stranger_who_resets_streams_has_no_further_ones(autojump_clock: object) -> None:
+    """As many as came at a time; a flood costs a connection each."""
+    async with serving(brief=True) as server:
+        client = await server.connect()
+        stream = await client.get("/wait")
+        await quiet()
+        client.connection.reset_stream(stream)
+        await client.flush()
+        while await client.read():
+            pass
+        assert client.gone == [(ErrorCodes.NO_ERROR, stream)]
+        await quiet()
+        assert server.ended == [client]
+
+
+async def test_somebody_keeps_the_connection(autojump_clock: object) -> None:
+    """Also when streams are reset, once it is known whose it is."""
+    async with serving(brief=True) as server:
+        client = await server.connect()
+        for path in ("/small", "/large", "/small"):
+            stream = await client.get(path, {"x-user": "alice"})
+            while stream not in client.ended:
+                await client.read()
+            client.connection.increment_flow_control_window(WINDOW)
+        stream = await client.get("/wait", {"x-user": "alice"})
+        await quiet()
+        client.connection.reset_stream(stream)
+        await client.flush()
+        await quiet()
+        stream = await client.get("/small", {"x-user": "alice"})
+        while stream not in client.ended:
+            await client.read()
+        assert client.gone == []
 
 
 def test_the_user_who_holds_most_gives_way() -> None:
