@@ -20,7 +20,7 @@ from kubetrio.machinery.identity import Decision, Verdict
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import stamp
 from kubetrio.schema.kind import Kind
-from kubetrio.testing.converting import Webhook, things
+from kubetrio.testing.converting import Webhook, refused, things
 from kubetrio.testing.server import InProcess, in_memory, open_api
 from kubetrio.testing.widgets import widget, widgets
 
@@ -302,9 +302,11 @@ async def test_refused_deletions_are_tried_again(autojump_clock: MockClock) -> N
         assert {verb for verb, _, _ in plugin.writes} == {"delete", "update"}
 
 
-async def test_a_kind_whose_conversion_fails_goes_too(autojump_clock: MockClock) -> None:
-    """Nothing is converted to be deleted."""
-    webhook = Webhook(lambda obj, to: obj)
+async def test_a_kind_whose_conversion_fails_holds_the_namespace(
+    autojump_clock: MockClock,
+) -> None:
+    """Objects are deleted in the preferred version, here not the stored one."""
+    webhook = Webhook()
     async with open_api(kept=True) as server:
         stored, other = things(webhook)
         server.api.registry.add([stored, other])
@@ -315,9 +317,16 @@ async def test_a_kind_whose_conversion_fails_goes_too(autojump_clock: MockClock)
             "metadata": {"name": "x", "namespace": "n"}, "spec": {"size": 1},
         }  # fmt: skip
         await world.client.create(obj)
-        webhook.refuses = "broken"
+        webhook.refuses = lambda _: "broken"
         await world.delete()
-        assert await world.settled() is None
+        assert said(await world.settled())[NAMES[2]] == (
+            "True",
+            "ContentDeletionFailed",
+            f"Failed to delete all resource types, 1 remaining: {refused('broken').message}",
+        )
+        webhook.refuses = lambda _: ""
+        await trio.sleep(60)
+        assert await world.get() is None
         assert not (await world.client.list(stored, "n")).items
 
 
