@@ -99,9 +99,10 @@ def inputs_of(about: str, value: Mapping[str, Any]) -> Inputs:
         about: ``claims`` or ``user``.
         value: JSON; numbers of claims are fractions to Go, whatever they look like.
     """
+    from kubetrio.cel.budget import ON_LOOP, Budget
     from kubetrio.cel.programs import Inputs
 
-    return Inputs({about: _fractions(value)})
+    return Inputs({about: _fractions(value)}, budget=Budget(call=ON_LOOP))
 
 
 def _fractions(value: Any) -> Any:

@@ -11,6 +11,7 @@ Source: "Kubernetes authorizer library" in "Common Expression Language in Kubern
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,10 +55,8 @@ def _nobody(_: Question) -> Answer:
     raise ValueError("no authorizer is available")
 
 
-class _Asked:
-    """The authorizer of the evaluation that is going on."""
-
-    ask: Ask = staticmethod(_nobody)
+_asked: ContextVar[Ask] = ContextVar("asked", default=_nobody)
+"""The authorizer of the evaluation that is going on."""
 
 
 def asking(ask: Ask | None, evaluate: Callable[[], Any]) -> Any:
@@ -69,11 +68,11 @@ def asking(ask: Ask | None, evaluate: Callable[[], Any]) -> Any:
     """
     if ask is None:
         return evaluate()
-    _Asked.ask = ask
+    token = _asked.set(ask)
     try:
         return evaluate()
     finally:
-        _Asked.ask = _nobody
+        _asked.reset(token)
 
 
 def _step(kind: str, question: Question) -> Message:
@@ -137,7 +136,7 @@ def check(message: Message, verb: str) -> Message:
     kind = message.DESCRIPTOR.full_name
     if kind not in (PATH_CHECK, RESOURCE_CHECK):
         raise ValueError("no such overload")
-    answer = _Asked.ask({**_so_far(message, kind), "verb": verb})
+    answer = _asked.get()({**_so_far(message, kind), "verb": verb})
     said = {"allowed": answer.allowed, "reason": answer.reason, "error": answer.error}
     return _step(DECISION, said)
 

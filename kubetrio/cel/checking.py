@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from kubetrio.cel import formatting
-from kubetrio.cel.functions import regex_error
 from kubetrio.cel.macros import SORT_BY, UNWRAPPING, is_loop, loop_variables, unwrapped_lists
+from kubetrio.cel.regexps import regex_error
 from kubetrio.cel.syntax import Node, kind_of, walk
 from kubetrio.cel.wording import Problem
 

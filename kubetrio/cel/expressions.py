@@ -3,7 +3,7 @@
 Checking and running (`programs`) happen in two environments of the engine.  The first knows types;
 the second knows none, as objects come as plain dicts, and so members that are missing are missing.
 
-The engine's parser refuses more than 250 levels and 100,000 characters.
+The engine's parser refuses more than 32 levels and 100,000 characters.
 
 Source: docs "Common Expression Language in Kubernetes", "Validating Admission Policy", "Mutating
 Admission Policy"; KEP-2876, KEP-3488, KEP-3962.
@@ -33,6 +33,7 @@ from kubetrio.cel.engine import engine, extensions
 from kubetrio.cel.escaping import unescape_members, without_membership
 from kubetrio.cel.macros import DECLARED, loop_variables, variable_problems
 from kubetrio.cel.messages import ADMISSION, Descriptors, base_pool
+from kubetrio.cel.metering import Work
 from kubetrio.cel.rewriting import rewritten
 from kubetrio.cel.syntax import Node, kind_of, read, walk
 
@@ -55,6 +56,7 @@ class Checked:
         engine_type: its type, for variables that are declared with it.
         tree: what runs.
         uses: the names of variables it asks for.
+        work: what it does once.
     """
 
     source: str
@@ -62,6 +64,7 @@ class Checked:
     engine_type: Any
     tree: Node
     uses: frozenset[str]
+    work: Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,8 +318,8 @@ def checked_as(
     expression, checked = checked_tree(env, source, variant, syntax)
     kind = type_text(checked.type_map[checked.expr.id])
     # Equal but for names: both parsers number nodes alike.
-    tree, uses = rewritten(syntax.expr, checked.type_map, reserved=reserved)
-    return Checked(source, kind, expression.return_type(), tree, uses)
+    tree, uses, work = rewritten(syntax.expr, checked.type_map, reserved=reserved)
+    return Checked(source, kind, expression.return_type(), tree, uses, work)
 
 
 def checked_tree(env: Any, source: str, variant: str, syntax: Any) -> tuple[Any, Any]:

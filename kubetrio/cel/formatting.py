@@ -16,6 +16,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from kubetrio.cel.budget import spend
 from kubetrio.cel.syntax import Node, kind_of, walk
 from kubetrio.machinery.fielderrors import quote
 
@@ -166,11 +167,32 @@ def formatted(text: str, arguments: Sequence[Any]) -> str:
             out.append(piece)
             continue
         value = arguments[piece.argument]
+        spend(_width(piece, value))
         try:
             out.append(_shown(piece, value))
         except Problem as problem:
             raise Problem(f"error during formatting: {problem}") from None
     return "".join(out)
+
+
+def _width(clause: Clause, value: Any) -> int:
+    """Characters that a clause may make, before it makes them."""
+    if clause.kind in ("f", "e"):
+        return 400 + (clause.precision or 0)
+    if clause.kind != "s" or isinstance(value, str):
+        return 64 + (2 * len(value) if isinstance(value, str | bytes | bytearray) else 0)
+    width, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        width += 40
+        if isinstance(one, list):
+            waiting.extend(one)
+        elif isinstance(one, dict):
+            waiting.extend(one.keys())
+            waiting.extend(one.values())
+        elif isinstance(one, str | bytes | bytearray):
+            width += 4 * len(one)  # in quotes, and with escapes
+    return width
 
 
 def _shown(clause: Clause, value: Any) -> str:

@@ -11,9 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import lru_cache, reduce
-from itertools import islice, pairwise
-from operator import add
 from typing import Any
 
 from google.protobuf import duration_pb2, timestamp_pb2
@@ -38,11 +35,37 @@ from kubetrio.cel.declarations import (
 from kubetrio.cel.engine import engine
 from kubetrio.cel.escaping import NO_OVERLOAD
 from kubetrio.cel.formatting import formatted
+from kubetrio.cel.lists import (
+    above,
+    contains,
+    distinct,
+    extreme,
+    flat,
+    index_of,
+    intersects,
+    is_sorted,
+    last_index_of,
+    range_of,
+    slice_of,
+    sorted_by,
+    sum_of,
+)
 from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP, SORTED_BY
 from kubetrio.cel.messages import opaque, type_of, value_of
+from kubetrio.cel.regexps import find, find_all, matches
+from kubetrio.cel.spending import (
+    SPEND,
+    SPEND_ALL,
+    SPEND_COPY,
+    SPEND_TEXT,
+    counting,
+    spent,
+    spent_all,
+    spent_copy,
+    spent_text,
+)
+from kubetrio.cel.texts import TEXTS, concatenated
 from kubetrio.cel.wording import BUDGET_ERROR
-from kubetrio.machinery.goregexp.engine import Regexp
-from kubetrio.machinery.goregexp.syntax import RegexpError
 
 Values = list[Any]
 FORMAT_NAMED = "format.named"
@@ -71,6 +94,8 @@ _NAMES = {"null": "NULL"}
 TOO_LARGE = "kubernetes_tooLarge"
 """Ends an evaluation that makes too much."""
 
+JOINED = "kubernetes_joined"
+"""Texts or bytes, one behind the other."""
 
 USABLE = "kubernetes_usable"
 """Whether a value is one; an error where it only stands for what is none."""
@@ -88,202 +113,6 @@ def _no_overload() -> bool:
 
 def _too_large() -> bool:
     raise ValueError(BUDGET_ERROR)
-
-
-# --- lists ---
-
-
-def _comparable(items: Values, name: str) -> None:
-    if any(not isinstance(item, _ORDERED) for item in items):
-        raise ValueError(f"no such overload: {name}(list)")
-
-
-_ORDERED = (bool, int, float, str, bytes, bytearray, timedelta, datetime)
-
-
-def _above(one: Any, two: Any) -> bool:
-    """Whether one value is greater than another; those of different kinds are not."""
-    kinds = {float if _is_number(item) else type(item) for item in (one, two)}
-    return len(kinds) == 1 and bool(one > two)
-
-
-def _is_number(item: Any) -> bool:
-    return isinstance(item, int | float) and not isinstance(item, bool)
-
-
-def _is_sorted(items: Values) -> bool:
-    _comparable(items, "isSorted")
-    return not any(_above(one, two) for one, two in pairwise(items))
-
-
-def _extreme(better: Callable[[Any, Any], bool], name: str) -> Callable[[Values], Any]:
-    def extreme(items: Values) -> Any:
-        if not items:
-            raise ValueError(f"{name} called on empty list")
-        _comparable(items, name)
-        return reduce(lambda one, two: two if better(two, one) else one, items)
-
-    return extreme
-
-
-def _sum(items: Values) -> Any:
-    kinds = {type(item) for item in items}
-    if kinds - {int, float, timedelta}:
-        raise ValueError("no such overload: sum(list)")
-    if len(kinds) > 1:
-        raise values.no_overload()
-    total = reduce(add, items) if items else 0
-    if isinstance(total, int) and not values.INT_MIN <= total <= values.INT_MAX:
-        raise ValueError("integer overflow")
-    return total
-
-
-def _same(one: Any, two: Any) -> bool:
-    """Equality of the language: true is no number."""
-    if isinstance(one, bool) or isinstance(two, bool):
-        return one is two
-    return bool(one == two)
-
-
-def _at(items: Values, wanted: Any) -> int:
-    return next((at for at, item in enumerate(items) if _same(item, wanted)), -1)
-
-
-def _index_of(where: Any, wanted: Any, offset: int = 0) -> int:
-    if not isinstance(where, str):
-        return _at(where, wanted)
-    if not wanted:
-        return offset
-    if offset < 0:
-        raise ValueError(f"index out of range: {offset}")
-    return where.find(wanted, offset)
-
-
-def _last_index_of(where: Any, wanted: Any, offset: int | None = None) -> int:
-    if not isinstance(where, str):
-        found = _at(where[::-1], wanted)
-        return found if found < 0 else len(where) - 1 - found
-    if offset is None:
-        return where.rfind(wanted)
-    if not wanted:
-        return offset
-    if offset < 0:
-        raise ValueError(f"index out of range: {offset}")
-    return -1 if offset >= len(where) else where.rfind(wanted, 0, offset + len(wanted))
-
-
-def _range(count: int) -> Values:
-    return list(range(count))
-
-
-def _slice(items: Values, begin: int, end: int) -> Values:
-    if begin < 0 or end < 0:
-        raise ValueError(f"cannot slice({begin}, {end}), negative indexes not supported")
-    if begin > end:
-        what = "start index must be less than or equal to end index"
-        raise ValueError(f"cannot slice({begin}, {end}), {what}")
-    if len(items) < end:
-        raise ValueError(f"cannot slice({begin}, {end}), list is length {len(items)}")
-    return items[begin:end]
-
-
-def _flat(items: Values, depth: int = 1) -> Values:
-    if depth < 0:
-        raise ValueError("level must be non-negative")
-    found: Values = []
-    for item in items:
-        if isinstance(item, list) and depth:
-            found.extend(_flat(item, depth - 1))
-        else:
-            found.append(item)
-    return found
-
-
-def _sorted_by(items: Values, keys: Values) -> Values:
-    if not keys:
-        return items
-    if not isinstance(keys[0], _ORDERED):
-        raise ValueError("list elements must be comparable")
-    if any(type(key) is not type(keys[0]) for key in keys):
-        raise ValueError("list elements must have the same type")
-    return [items[at] for at in sorted(range(len(keys)), key=keys.__getitem__)]
-
-
-def _distinct(items: Values) -> Values:
-    found: Values = []
-    seen: set[Any] = set()
-    others: Values = []  # what cannot be found by its hash
-    for item in items:
-        if isinstance(item, _ORDERED):
-            # true is no number, and bytes are no text
-            key = bytes(item) if isinstance(item, bytearray) else item
-            mark = (isinstance(item, bool), key)
-            if mark in seen:
-                continue
-            seen.add(mark)
-        elif _at(others, item) >= 0:
-            continue
-        else:
-            others.append(item)
-        found.append(item)
-    return found
-
-
-def _contains(items: Values, wanted: Values) -> bool:
-    return all(_at(items, item) >= 0 for item in wanted)
-
-
-def _intersects(one: Values, two: Values) -> bool:
-    return any(_at(one, item) >= 0 for item in two)
-
-
-# --- regular expressions ---
-
-
-@lru_cache(maxsize=64)
-def _kept(pattern: str) -> Regexp:
-    return Regexp(pattern)
-
-
-def _pattern(text: str) -> Regexp:
-    """A pattern that is compiled; short ones are kept."""
-    try:
-        return _kept(text) if len(text) <= _MOST_KEPT else Regexp(text)
-    except RegexpError as error:
-        raise ValueError(str(error)) from None
-
-
-_MOST_KEPT = 256  # characters
-
-
-def regex_error(pattern: str) -> str:
-    """What is wrong with a regular expression, empty for nothing."""
-    try:
-        _pattern(pattern)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-def _matches(text: str, pattern: str) -> bool:
-    return _pattern(pattern).is_in(text)
-
-
-def _find(text: str, pattern: str) -> str:
-    return next(_regexp(pattern).found_in(text), "")
-
-
-def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = _regexp(pattern).found_in(text)
-    return list(found if limit < 0 else islice(found, limit))
-
-
-def _regexp(pattern: str) -> Regexp:
-    """The same for the library of Kubernetes, which has words of its own."""
-    try:
-        return _pattern(pattern)
-    except ValueError as error:
-        raise ValueError(f"Illegal regex: {error}") from None
 
 
 def _map_of_pairs(pairs: Values) -> dict[Any, Any]:
@@ -320,18 +149,18 @@ does it."""
 def rows() -> list[Row]:
     """What there is to run."""
     sets = {
-        "contains": _contains,
-        "intersects": _intersects,
-        "equivalent": lambda one, two: _contains(one, two) and _contains(two, one),
+        "contains": contains,
+        "intersects": intersects,
+        "equivalent": lambda one, two: contains(one, two) and contains(two, one),
     }
     lists: dict[str, Callable[..., Any]] = {
-        "isSorted": _is_sorted,
-        "sum": _sum,
-        "min": _extreme(lambda one, two: _above(two, one), "min"),
-        "max": _extreme(_above, "max"),
-        "sort": lambda items: _sorted_by(items, items),
-        "flatten": _flat,
-        "distinct": _distinct,
+        "isSorted": is_sorted,
+        "sum": sum_of,
+        "min": extreme(lambda one, two: above(two, one), "min"),
+        "max": extreme(above, "max"),
+        "sort": lambda items: sorted_by(items, items),
+        "flatten": flat,
+        "distinct": distinct,
         "reverse": lambda items: items[::-1],
     }
     addresses: dict[str, Callable[..., Any]] = {
@@ -350,13 +179,13 @@ def rows() -> list[Row]:
     }
     return [
         *((name, ".list<dyn>", "dyn", _handing_back(one)) for name, one in lists.items()),
-        ("flatten", ".list<dyn> int", "dyn", _handing_back(_flat)),
-        ("slice", ".list<dyn> int int", "dyn", _handing_back(_slice)),
-        (SORTED_BY, "list<dyn> list<dyn>", "dyn", _handing_back(_sorted_by)),
-        ("lists.range", "int", "dyn", _range),
+        ("flatten", ".list<dyn> int", "dyn", _handing_back(flat)),
+        ("slice", ".list<dyn> int int", "dyn", _handing_back(slice_of)),
+        (SORTED_BY, "list<dyn> list<dyn>", "dyn", _handing_back(sorted_by)),
+        ("lists.range", "int", "dyn", range_of),
         *(
             (RENAMED[name], arguments, "int", function)
-            for name, function in (("indexOf", _index_of), ("lastIndexOf", _last_index_of))
+            for name, function in (("indexOf", index_of), ("lastIndexOf", last_index_of))
             for arguments in (
                 *(f".list<dyn> {kind}" for kind in _ANY),
                 ".string string",
@@ -366,12 +195,18 @@ def rows() -> list[Row]:
         (RENAMED["format"], ".string list<dyn>", "string", formatted),
         *((f"sets.{name}", "list<dyn> list<dyn>", "bool", one) for name, one in sets.items()),
         *(
-            (RENAMED["matches"], kinds, "bool", _matches)
+            (RENAMED["matches"], kinds, "bool", matches)
             for kinds in (".string string", "string string")
         ),
-        ("find", ".string string", "string", _find),
-        ("findAll", ".string string", "list<string>", _find_all),
-        ("findAll", ".string string int", "list<string>", _find_all),
+        *TEXTS,
+        (JOINED, "list<dyn>", "dyn", concatenated),
+        (SPEND, "int", "bool", spent),
+        (SPEND_TEXT, "string", "bool", spent_text),
+        (SPEND_ALL, "list<dyn>", "bool", spent_all),
+        *((SPEND_COPY, kind, "bool", spent_copy) for kind in ("list<dyn>", "map<dyn,dyn>")),
+        ("find", ".string string", "string", find),
+        ("findAll", ".string string", "list<string>", find_all),
+        ("findAll", ".string string int", "list<string>", find_all),
         ("url", "string", URL, values.url),
         ("isURL", "string", "bool", values.is_url),
         *((name, f".{URL}", "string", values.url_part(one)) for name, one in urls.items()),
@@ -470,6 +305,9 @@ def _type(cel: Any, name: str) -> Any:
     return getattr(cel.Type, _NAMES[name]) if name in _NAMES else cel.Type(name)
 
 
+_COUNT_THEMSELVES = frozenset({SPEND, SPEND_TEXT, SPEND_ALL, SPEND_COPY, TOO_LARGE, NO_OVERLOAD})
+
+
 def implementations() -> list[Any]:
     """The functions as declarations with implementations, for what runs."""
     cel = engine()
@@ -482,7 +320,7 @@ def implementations() -> list[Any]:
                 cel.Type(result),
                 [_type(cel, kind) for kind in kinds],
                 is_member=arguments.startswith("."),
-                impl=function,
+                impl=function if name in _COUNT_THEMSELVES else counting(function),
             )
         )
     return [cel.FunctionDecl(name, found) for name, found in overloads.items()]

@@ -15,7 +15,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubetrio.cel.declarations import Row
-from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, loop, number, path_of, truth, walk
+from kubetrio.cel.syntax import (
+    Node,
+    bind,
+    call,
+    ident,
+    kind_of,
+    listed,
+    loop,
+    number,
+    path_of,
+    truth,
+    walk,
+)
 
 _RESULT = "@result"
 PAIRS_TO_MAP, ENTRIES_TO_MAP = "kubernetes_mapOfPairs", "kubernetes_mapOfEntries"
@@ -123,7 +135,7 @@ def expanded(node: Node) -> Node:
 
 def mapping(result: Node, body: Node) -> tuple[Node, Node, Node, Node]:
     """The parts of a loop that makes a list of what it makes of each item."""
-    return _list(), truth(True), call("_+_", result, _list(body)), result
+    return listed(), truth(True), call("_+_", result, listed(body)), result
 
 
 UNWRAPPING = frozenset({"unwrapOpt", "optional.unwrap"})
@@ -160,19 +172,11 @@ def _collecting(name: str, made: Any, result: Node, body: Node) -> tuple[Node, N
     """The parts of a loop that collects."""
     item, done = body, result
     if name == "transformMap":
-        item = _list(made.args[0], body)
+        item = listed(made.args[0], body)
         done = call(PAIRS_TO_MAP, result)
     elif name == "transformMapEntry":
         done = call(ENTRIES_TO_MAP, result)
-    step = call("_+_", result, _list(item))
+    step = call("_+_", result, listed(item))
     if len(made.args) == 4:
         step = call("_?_:_", made.args[2], step, result)
-    return _list(), truth(True), step, done
-
-
-def _list(*items: Node) -> Node:
-    node = ident("")
-    node.list_expr.SetInParent()
-    for item in items:
-        node.list_expr.elements.add().CopyFrom(item)
-    return node
+    return listed(), truth(True), step, done

@@ -1,8 +1,8 @@
 """Expressions that run.
 
 Limits: the engine stops a loop, nested ones counted together, after 10,000 turns.  kube-apiserver
-counts cost instead (1,000,000 a call), which is more turns for short bodies.  What ``+`` makes is
-bounded too (see `rewriting`).
+counts cost instead (1,000,000 a call), which is more turns for short bodies.  What is looked at and
+made is counted here too (see `budget` and `metering`).
 
 Source: docs "Common Expression Language in Kubernetes" (resource constraints); KEP-3488 (variables
 are evaluated when they are asked for).
@@ -19,6 +19,7 @@ import orjson
 
 from kubetrio.cel import wording
 from kubetrio.cel.authorizing import Ask, asking
+from kubetrio.cel.budget import Budget, OverBudget, budgeted, current
 from kubetrio.cel.engine import engine, extensions
 from kubetrio.cel.expressions import Checked
 from kubetrio.cel.functions import implementations
@@ -40,7 +41,7 @@ def _runtime() -> Any:
         base_pool(),
         variables=dict.fromkeys(_INPUTS, cel.Type.DYN),
         functions=implementations(),
-        extensions=extensions("optional", "strings", "bindings"),
+        extensions=extensions("optional", "bindings"),
     )
 
 
@@ -62,20 +63,21 @@ class Outcome:
 _NUL, _INSTEAD = "\0", "\ufffd"
 
 
-def _fit(value: Any) -> Any:
-    """A JSON value as the engine reads it all.
+def _fit(value: Any) -> tuple[Any, int]:
+    """A JSON value as the engine reads it all, and its size.
 
     The engine cuts texts at a NUL, so that a policy would not see what comes after it: they have
     U+FFFD there.  It takes a fraction of a type of its own, which keeps its text, for an integer.
     """
     if isinstance(value, str):
-        return _fitted(value)
+        return _fitted(value), len(value)
     if not isinstance(value, dict | list):
-        return float(value) if isinstance(value, float) else value
+        return (float(value) if isinstance(value, float) else value), 1
     kept = _Kept()
-    if b"\\u0000" not in orjson.dumps(value, default=kept.note) and not kept.numbers:
-        return value
-    return _fitted(value)
+    text = orjson.dumps(value, default=kept.note)
+    if b"\\u0000" not in text and not kept.numbers:
+        return value, len(text)
+    return _fitted(value), len(text)
 
 
 class _Kept:
@@ -103,12 +105,24 @@ class Inputs:
     Args:
         values: by name; JSON values, and messages by themselves or in them.
         ask: answers questions put to ``authorizer``.
+        budget: what evaluations of them may take, where nothing else is said; None for a new one
+            for each.
+
+    Attributes:
+        size: of the values, in bytes as JSON.
     """
 
-    def __init__(self, values: Mapping[str, Any], ask: Ask | None = None) -> None:
-        clean = {name: _fit(value) for name, value in values.items()}
+    def __init__(
+        self, values: Mapping[str, Any], ask: Ask | None = None, budget: Budget | None = None
+    ) -> None:
+        clean = {}
+        self.size = 0
+        for name, value in values.items():
+            clean[name], size = _fit(value)
+            self.size += size
         self.activation = _runtime().Activation(clean)
         self.ask = ask
+        self.budget = budget
 
 
 class Program:
@@ -123,9 +137,13 @@ class Program:
         self.source = checked.source
         self.uses = checked.uses
         needed = _needed(checked, variables)
+        works = [checked.work, *(one.work for name, one in variables if name in needed)]
+        self._nodes = sum(work.nodes for work in works)
+        self._looks = sum(work.looks for work in works)
         self._tree = checked.tree
         self._variables = [one for one in variables if one[0] in needed]
-        self._program = _program(checked.tree, self._variables)
+        tree = _bound(checked.tree, self._variables)
+        self._program = _runtime().deserialize(parsed(tree))
         self._checked = checked
         self._guarded: Program | None = None
 
@@ -137,11 +155,37 @@ class Program:
         return self._guarded
 
     def evaluate(self, inputs: Inputs) -> Outcome:
-        """Evaluate; never raises for what an expression does."""
-        outcome = _run(self._program, inputs)
-        if not outcome.error or outcome.out_of_budget:
+        """Evaluate; what an expression does is no error.
+
+        Raises:
+            BaseException: what the budget was stopped with (`Budget.stopped`).
+        """
+        budget = current()
+        if budget is None:
+            with budgeted(inputs.budget or Budget()) as budget:
+                return self._on(budget, inputs)
+        return self._on(budget, inputs)
+
+    def _on(self, budget: Budget, inputs: Inputs) -> Outcome:
+        """Evaluate on the budget that is the current one."""
+        budget.begin()
+        outcome = self._evaluated(inputs, budget)
+        if budget.stopped is not None:
+            raise budget.stopped
+        if budget.over or outcome.out_of_budget:
+            return Outcome(error=wording.OUT_OF_BUDGET, out_of_budget=True)
+        if not outcome.error:
             return outcome
         return Outcome(error=self._explained(outcome.error, inputs))
+
+    def _evaluated(self, inputs: Inputs, budget: Budget) -> Outcome:
+        # Values are turned into the engine's once, and what is outside of loops is done once.
+        units = self._nodes + (inputs.size >> 2) + self._looks * (inputs.size >> 3)
+        try:
+            budget.spend(units)
+        except OverBudget:
+            return Outcome()
+        return _run(self._program, inputs)
 
     def _explained(self, error: str, inputs: Inputs) -> str:
         """An error with what the engine leaves out: the variable to blame, the member asked for."""
@@ -182,10 +226,15 @@ def _needed(checked: Checked, variables: Sequence[tuple[str, Checked]]) -> set[s
     return needed
 
 
-def _program(tree: Node, variables: Sequence[tuple[str, Checked]]) -> Any:
+def _bound(tree: Node, variables: Sequence[tuple[str, Checked]]) -> Node:
+    """An expression within its variables."""
     for name, checked in reversed(variables):
         tree = bind(variable_name(name), checked.tree, tree)
-    return _runtime().deserialize(parsed(tree))
+    return tree
+
+
+def _program(tree: Node, variables: Sequence[tuple[str, Checked]]) -> Any:
+    return _runtime().deserialize(parsed(_bound(tree, variables)))
 
 
 @cache

@@ -6,8 +6,8 @@ What differs in meaning between this engine and cel-go is written out in the tre
 - ``variables.x`` is evaluated when first asked for: the engine binds lazily;
 - ``Object{...}`` and ``JSONPatch{...}`` become maps that know their type: see `TYPE_KEY`;
 - functions that the engine dispatches otherwise get names of their own;
-- what ``+`` makes of texts and lists is looked at, as the engine does not count what it costs: a
-  variable that is twice another one, forty times over, would be a terabyte.
+- what ``+`` makes of texts and lists is counted, as the engine does not: a variable that is twice
+  another one, forty times over, would be a terabyte.
 """
 
 from __future__ import annotations
@@ -18,13 +18,24 @@ from typing import Any
 
 from kubetrio.cel.checking import type_text
 from kubetrio.cel.escaping import without_escape
-from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE, TOO_LARGE
+from kubetrio.cel.functions import JOINED, OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE, TOO_LARGE
 from kubetrio.cel.macros import expanded, is_loop, unwrapped_lists, variables_of
-from kubetrio.cel.syntax import Node, bind, call, ident, kind_of, number, path_of, text, truth
+from kubetrio.cel.metering import Work, counted_copy, metered
+from kubetrio.cel.syntax import (
+    Node,
+    bind,
+    call,
+    ident,
+    kind_of,
+    listed,
+    number,
+    path_of,
+    text,
+    truth,
+)
 
-MAX_SIZES = {"string": 10_000_000, "bytes": 10_000_000, "list": 1_000_000}
-"""Characters, bytes and items that ``+`` may make; cel-go charges a tenth of a unit for a byte, and
-a call has a million."""
+MOST_ITEMS = 1_000_000
+"""Of a list that ``+`` makes."""
 
 TYPE_KEY = "\0type"
 """Member of a map made of ``Object{...}`` that holds the name of the type."""
@@ -131,8 +142,6 @@ class _Rewriter:
                 if node.call_expr.HasField("target"):
                     self.rewrite(node.call_expr.target, bound)
                 for arg in node.call_expr.args:
-                    if node.call_expr.function == arg.call_expr.function == _PLUS:
-                        self.chained.add(arg.id)  # looked at as a whole
                     self.rewrite(arg, bound)
             case "list_expr":
                 for item in node.list_expr.elements:
@@ -171,22 +180,32 @@ class _Rewriter:
         test.select_expr.test_only = True
         node.CopyFrom(bind(name, value, call("_?_:_", _is_map(name), test, truth(False))))
 
-    def _bounded(self, node: Node) -> None:
-        """A sum that is an error if it is a text or list that is too long."""
+    def _sum(self, node: Node) -> None:
+        """A sum that is counted before it is made, if it is of texts, bytes or lists."""
         found = self.types.get(node.id)
-        kinds = [*MAX_SIZES]
-        if found is not None and found.WhichOneof("type_kind") == "primitive":
-            kinds = [kind for kind in kinds if kind == type_text(found)]
-        if not kinds:
-            return
-        name = self._fresh()
-        result = ident(name)
-        for kind in kinds:
-            size = call("size", ident(name))
-            long = call("_>_", size, number(MAX_SIZES[kind]))
-            test = call("_&&_", _is_of(name, kind), long)
-            result = call("_?_:_", test, call(TOO_LARGE), result)
-        node.CopyFrom(bind(name, node, result))
+        kind = ""
+        if found is not None:
+            kind = type_text(found).partition("(")[0]
+        one, two = node.call_expr.args
+        if kind in ("string", "bytes"):
+            parts = [two]
+            if one.call_expr.function == JOINED:
+                parts = [*one.call_expr.args[0].list_expr.elements, two]
+            else:
+                parts = [one, two]
+            node.CopyFrom(call(JOINED, listed(*parts)))
+        elif kind in ("list", "dyn", ""):
+            first, second = self._fresh(), self._fresh()
+            total = call("_+_", ident(first), ident(second))
+            size = call("_+_", call("size", ident(first)), call("size", ident(second)))
+            long = call("_>_", size, number(MOST_ITEMS))
+            total = call("_?_:_", long, call(TOO_LARGE), counted_copy(total))
+            if kind != "list":
+                total = call("_?_:_", _is_of(first, "list"), total, _plain_sum(first, second))
+                joined = call(JOINED, listed(ident(first), ident(second)))
+                for name in ("bytes", "string"):
+                    total = call("_?_:_", _is_of(first, name), joined, total)
+            node.CopyFrom(bind(first, one, bind(second, two, total)))
 
     def _chosen(self, node: Node, operand: Node, field: str, *, optional: bool) -> None:
         """``e.?f`` where ``e`` may be anything, or an optional of anything."""
@@ -202,8 +221,8 @@ class _Rewriter:
 
     def _call(self, node: Node, *, of_message: bool, optional: bool) -> None:
         made = node.call_expr
-        if made.function == _PLUS and node.id not in self.chained:
-            self._bounded(node)
+        if made.function == _PLUS and len(made.args) == 2 and node.id not in self.chained:
+            self._sum(node)
             return
         if lists := unwrapped_lists(node):
             for one in lists:
@@ -226,6 +245,10 @@ class _Rewriter:
             nothing = call("none", target=ident("optional"))
             something = call("of", ident(held), target=ident("optional"))
             node.CopyFrom(bind(held, node, call("_?_:_", is_null, nothing, something)))
+
+
+def _plain_sum(one: str, two: str) -> Node:
+    return call(_PLUS, ident(one), ident(two))
 
 
 def _is_map(name: str) -> Node:
@@ -253,8 +276,8 @@ def variable_name(name: str) -> str:
 
 def rewritten(
     tree: Node, types: Mapping[int, Any], *, reserved: bool = False
-) -> tuple[Node, frozenset[str]]:
-    """The tree that runs, and the variables it asks for.
+) -> tuple[Node, frozenset[str], Work]:
+    """The tree that runs, the variables it asks for, and what it does once.
 
     Args:
         tree: an expression as it was parsed; changed.
@@ -263,4 +286,4 @@ def rewritten(
     """
     used: set[str] = set()
     _Rewriter(types, used, reserved).rewrite(tree)
-    return tree, frozenset(used)
+    return tree, frozenset(used), metered(tree, types)

@@ -255,6 +255,15 @@ def call(function: str, *args: Node, target: Node | None = None) -> Node:
     return node
 
 
+def listed(*items: Node) -> Node:
+    """A list."""
+    node = _classes()["Expr"]()
+    node.list_expr.SetInParent()
+    for item in items:
+        node.list_expr.elements.add().CopyFrom(item)
+    return node
+
+
 def number(value: int) -> Node:
     """An integer constant."""
     node = _classes()["Expr"]()

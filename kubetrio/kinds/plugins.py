@@ -258,7 +258,11 @@ def admission(server: Server, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
         objects=objects,
         namespaces=Namespaces(server.informers),
         surroundings=Surroundings(
-            lookup=lookup, cache=objects, authorize=server.authorize, registry=server.registry
+            lookup=lookup,
+            cache=objects,
+            authorize=server.authorize,
+            registry=server.registry,
+            thread=server.env.run_bodies,
         ),
         hooking=Hooking(
             lookup=lookup,

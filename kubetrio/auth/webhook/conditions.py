@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kubetrio.cel.budget import ON_LOOP, Budget
 from kubetrio.cel.expressions import REVIEW, CompileError, check, result_error
 from kubetrio.cel.programs import Inputs, Program
 from kubetrio.machinery.gotext import aggregate
@@ -63,7 +64,7 @@ class Conditions:
         Args:
             spec: of the review that would be sent.
         """
-        inputs = Inputs({"request": _whole(spec)})
+        inputs = Inputs({"request": _whole(spec)}, budget=Budget(call=ON_LOOP))
         errors = []
         for program in self._programs:
             outcome = program.evaluate(inputs)

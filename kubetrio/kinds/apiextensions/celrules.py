@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -420,12 +421,11 @@ def check_rules(
     """
     effort = Effort() if effort is None else effort
     old = Old(schema, before, effort) if ratchets and before is not None else None
+    from kubetrio.cel.budget import Budget, budgeted
+
     walk = _Walk(out, effort)
     begun = monotonic()
-    try:
+    with suppress(Exhausted), budgeted(Budget(effort=effort)):
         walk.check(place, value, path, before, old, None)
-    except Exhausted:
-        return walk.spared
-    finally:
-        EVALUATION.observe(monotonic() - begun)
+    EVALUATION.observe(monotonic() - begun)
     return walk.spared

@@ -91,6 +91,7 @@ class MutatingPolicies:
     def __init__(self, surroundings: Surroundings, checks: PolicyChecks) -> None:
         self._checks = checks
         self._authorize = surroundings.authorize
+        self._thread = surroundings.thread
         self._source = PolicySource(surroundings, MUTATING, Mutations)
 
     async def mutate(self, attributes: Attributes) -> None:
@@ -103,7 +104,7 @@ class MutatingPolicies:
         if attributes.repeating and memory.last != attributes.obj:
             memory.changed()
         problems: list[_Problem] = []
-        answers = answers_of(attributes.memory, self._authorize)
+        answers = answers_of(attributes.memory, self._authorize, self._thread)
         namespace: Object | None = None
         asked = False
         for invocation in await self._source.invocations(attributes):

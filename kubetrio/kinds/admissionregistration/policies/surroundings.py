@@ -8,6 +8,7 @@ from typing import Any
 from kubetrio.admission.attributes import Attributes
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.env import RunBlocking
 from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.names import GroupResource
 from kubetrio.schema.registry import LiveRegistry
@@ -49,12 +50,14 @@ class Surroundings:
         cache: reads namespaces and parameters.
         authorize: the server's authorizers.
         registry: knows the kinds of parameters.
+        thread: runs evaluations that take long for the event loop.
     """
 
     lookup: Lookup
     cache: ObjectCache
     authorize: Authorize
     registry: LiveRegistry
+    thread: RunBlocking
 
     def idle(self, collection: str) -> bool:
         """Whether it is known that a collection is empty."""

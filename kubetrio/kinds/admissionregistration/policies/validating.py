@@ -172,6 +172,7 @@ class ValidatingPolicies:
     def __init__(self, surroundings: Surroundings, checks: PolicyChecks) -> None:
         self._checks = checks
         self._authorize = surroundings.authorize
+        self._thread = surroundings.thread
         self._source = PolicySource(surroundings, VALIDATING, Validations)
 
     async def validate(self, attributes: Attributes) -> None:
@@ -182,7 +183,7 @@ class ValidatingPolicies:
         """
         refused: list[ApiError] = []
         noted: dict[str, list[str]] = {}
-        answers = answers_of(attributes.memory, self._authorize)
+        answers = answers_of(attributes.memory, self._authorize, self._thread)
         for invocation in await self._source.invocations(attributes):
             if invocation.error:
                 if invocation.policy.fails:

@@ -155,7 +155,8 @@ class Asker:
             raise internal_error(f"webhook {hook.uid}: {NOT_INSTALLED}")
         measures, operation = self._outside.measures, attributes.operation
         begun = trio.current_time()
-        answers = answers_of(attributes.memory, self._outside.authorize)
+        thread = self._outside.caller.env.run_bodies
+        answers = answers_of(attributes.memory, self._outside.authorize, thread)
         try:
             inputs = await inputs_of(
                 attributes,

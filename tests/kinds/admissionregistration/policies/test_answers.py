@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from typing import Any
 
 import pytest
 import trio
@@ -11,6 +12,7 @@ from policy_objects import CONFIGS, config, mutating, needs_engine, validating
 from kubetrio.assembly import Parts
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION
 from kubetrio.kinds.admissionregistration.policies.answers import MOST_WAITED, Answers
+from kubetrio.machinery.effort import STRIDE, Effort
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.testing.server import open_api
 
@@ -145,3 +147,37 @@ async def test_a_cancelled_wait_leaves_no_coroutine_behind() -> None:
 
     with trio.move_on_after(0):
         await answers.decided(evaluate)
+
+
+async def test_what_takes_long_is_done_in_a_thread() -> None:
+    """From its beginning, and what comes behind it for the request too; questions stay here."""
+    places: list[str] = []
+    here = True
+
+    async def thread(fn: Any, *args: Any) -> Any:
+        nonlocal here
+        here = False
+        try:
+            return fn(*args)
+        finally:
+            here = True
+
+    def authorize(_: Attributes) -> Verdict:
+        assert here
+        return ALLOWED
+
+    answers = Answers(authorize, thread)
+
+    def evaluate(steps: int) -> bool:
+        places.append("loop" if here else "thread")
+        effort = Effort()
+        for _ in range(steps):
+            effort.spend(1)
+        return answers.ask(ALICE, {"verb": "get", "resource": "pods"}).allowed
+
+    assert await answers.decided(lambda: evaluate(10))
+    assert await answers.decided(lambda: evaluate(2 * STRIDE))
+    answers = Answers(authorize, thread)
+    assert await answers.decided(lambda: evaluate(2 * STRIDE))
+    assert await answers.decided(lambda: evaluate(10))
+    assert places == ["loop", "loop", "thread", "loop", "thread", "thread", "thread"]

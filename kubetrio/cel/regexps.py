@@ -1,0 +1,93 @@
+"""Functions of patterns, which RE2 matches."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import islice
+
+from kubetrio.cel.budget import spend
+from kubetrio.cel.spending import CALL
+from kubetrio.machinery.effort import Effort
+from kubetrio.machinery.goregexp.engine import Regexp
+from kubetrio.machinery.goregexp.syntax import RegexpError
+
+
+@lru_cache(maxsize=64)
+def _kept(pattern: str) -> Regexp:
+    return Regexp(pattern, _Spending())
+
+
+def _pattern(text: str) -> Regexp:
+    """A pattern that is compiled; short ones are kept."""
+    try:
+        if len(text) <= _MOST_KEPT:
+            return _kept(text)
+        return Regexp(text, _Spending())
+    except RegexpError as error:
+        raise _Unreadable(str(error)) from None
+
+
+class _Unreadable(RegexpError, ValueError):
+    """A pattern that cannot be compiled; the text is Go's."""
+
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self, text)
+
+
+class _Spending(Effort):
+    """Has what is compiled taken of the budget, at ten units for a step."""
+
+    def spend(self, steps: int) -> None:
+        """Take some steps."""
+        spend(10 * steps)
+
+
+_MOST_KEPT = 256  # characters
+
+
+def regex_error(pattern: str) -> str:
+    """What is wrong with a regular expression, empty for nothing."""
+    try:
+        _pattern(pattern)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _searched(pattern: str, text: str) -> Regexp:
+    """A pattern that is to be looked for in a text."""
+    regexp = _pattern(pattern)
+    # RE2 looks at each character with each instruction at the worst, in 10 ns each.
+    spend(len(text) * min(regexp.size, _MOST_STATES) // 10)
+    return regexp
+
+
+_MOST_STATES = 1000  # of a pattern that RE2 is in at a time, for all but made up ones
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether some part of a text matches a pattern."""
+    return _searched(pattern, text).is_in(text)
+
+
+def find(text: str, pattern: str) -> str:
+    """The first part of a text that matches, empty for none."""
+    return next(_regexp(pattern, text).found_in(text), "")
+
+
+def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    """The parts of a text that match."""
+    found = _regexp(pattern, text).found_in(text)
+    made: list[str] = []
+    for part in found if limit < 0 else islice(found, limit):
+        spend(CALL + len(part))
+        made.append(part)
+    return made
+
+
+def _regexp(pattern: str, text: str) -> Regexp:
+    """The same for the library of Kubernetes, which has words of its own."""
+    try:
+        return _searched(pattern, text)
+    except RegexpError as error:
+        raise ValueError(f"Illegal regex: {error}") from None
