@@ -245,6 +245,7 @@ class Kind:
         version: API version.
         resource: plural name, as in paths.
         kind: kind name.
+        lists: kind of its collections, empty for the kind's name with ``List`` after it.
         singular: singular name, for discovery.
         namespaced: whether objects live in a namespace.
         verbs: API verbs the collection serves.
@@ -272,6 +273,7 @@ class Kind:
     singular: str
     namespaced: bool
     verbs: frozenset[str]
+    lists: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     storage_version_hash: str = ""
@@ -424,7 +426,7 @@ class Kind:
     @cached_property
     def list_kind(self) -> str:
         """Kind of its collections."""
-        return f"{self.kind}List"
+        return self.lists or f"{self.kind}List"
 
     def key(self, namespace: str, name: str) -> str:
         """Storage key of one object."""

@@ -98,6 +98,7 @@ def _kind(
         version=name,
         resource=names["plural"],
         kind=kind,
+        lists=names.get("listKind") or "",
         singular=names.get("singular") or "",
         namespaced=spec["scope"] == "Namespaced",
         verbs=frozenset(CUSTOM_VERBS),

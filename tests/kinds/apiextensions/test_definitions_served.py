@@ -495,3 +495,20 @@ async def test_waiting_for_objects_is_not_polling(autojump_clock: MockClock) -> 
         await client.patch(beasts, "held", {"metadata": {"finalizers": None}}, namespace="default")
         await trio.sleep(1)
         assert (GROUP, "v1", "beasts") not in server.api.registry.resources
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/yaml"])
+async def test_a_collection_is_of_the_kind_that_the_definition_says(accept: str) -> None:
+    """It was the kind with List behind it, whatever the definition said."""
+    made = definition()
+    made["spec"]["names"]["listKind"] = "Herd"
+    async with open_api(kept=True) as server, server.connect() as wire:
+        await server.client().create(made)
+
+        async def served() -> bool:
+            target = f"/apis/{GROUP}/v1/beasts"
+            answer = await wire.request("GET", target, {"Accept": accept}, None)
+            assert b"BeastList" not in answer.body
+            return answer.status == 200 and b"Herd" in answer.body
+
+        await until(served)
