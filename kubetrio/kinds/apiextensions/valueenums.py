@@ -5,6 +5,7 @@ Source: k8s.io/kube-openapi/pkg/validation/validate (validator.go, enum).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -36,7 +37,25 @@ class Enum:
     @cached_property
     def _allowed(self) -> frozenset[Any]:
         making().spend(len(self._values) >> 2)
-        return frozenset(map(_hashable, self._values))
+        return frozenset(_hashable(item) for item in self._values if item is not None)
+
+    @cached_property
+    def _whole(self) -> frozenset[int]:
+        return frozenset(item for item in self._values if type(item) is int)
+
+    def _has(self, value: Any) -> bool:
+        """Whether a value is one of them, or becomes one where Go converts it to its type.
+
+        A number with a fraction becomes an integer without it, an integer the character with its
+        number.  null is never among them, even where it is listed.
+        """
+        if value is None:
+            return False
+        if _hashable(value) in self._allowed:
+            return True
+        if type(value) in FRACTIONS:
+            return math.isfinite(value) and math.trunc(value) in self._whole
+        return type(value) is int and _character(value) in self._allowed
 
     @cached_property
     def _supported(self) -> str:
@@ -53,7 +72,7 @@ class Enum:
         """
         if type(value) in _CONTAINERS:
             out.effort.spend(steps_of(value))
-        if _hashable(value) not in self._allowed:
+        if not self._has(value):
             if out.full:  # of what is said of each value, the list may be most of the schema
                 return
             if told_enough():
@@ -67,6 +86,13 @@ class Enum:
 
 def _shown(item: Any) -> str:
     return float_text(item) if type(item) in FRACTIONS else encode([item]).decode()[1:-1]
+
+
+def _character(number: int) -> str:
+    try:
+        return chr(number).encode().decode()
+    except (ValueError, OverflowError):  # outside of Unicode, or half of a pair
+        return "\ufffd"
 
 
 def _hashable(value: Any) -> Any:

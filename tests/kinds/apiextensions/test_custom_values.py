@@ -290,6 +290,29 @@ def test_values_of_an_enumeration_are_told_as_json() -> None:
     assert text == 'a: Unsupported value: 2: supported values: "10000000000", "1.5"'
 
 
+@pytest.mark.parametrize(
+    ("allowed", "value", "fits"),
+    [
+        ([1, None], None, False),
+        ([1, 2.5], 1.5, True),
+        ([1, 2.5], 2.5, True),
+        ([1, 2.5], 2, False),
+        ([1.5], 1, False),
+        (["A", 7], 65, True),
+        (["A", 7], 66, False),
+        ([True], 1, False),
+        ([1], True, False),
+    ],
+)
+def test_a_value_becomes_of_the_type_of_those_that_are_listed(
+    allowed: list[Any], value: Any, fits: bool
+) -> None:
+    """As Go converts it: without its fraction, to the character with its number; null never."""
+    spec = {"enum": allowed, "x-kubernetes-preserve-unknown-fields": True}
+    nullable = {**spec, "type": "integer", "nullable": True} if value is None else spec
+    assert (causes(inside(nullable), {"a": value}) == []) is fits
+
+
 def test_nearest_alternative_is_told() -> None:
     """Of several that do not fit, the one of which most was good."""
     schema = inside({
