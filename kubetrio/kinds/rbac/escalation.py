@@ -82,7 +82,7 @@ class EscalationCheck(Base):
         except RoleError as error:
             kind = reference.get("kind") or ""
             if kind not in ("Role", "ClusterRole"):
-                raise ApiError(500, "InternalError", f"Internal error occurred: {error}") from None
+                raise ApiError(500, "", str(error)) from None
             # Named as what is written, with the name of what is missing: so upstream.
             name = reference.get("name") or ""
             raise not_found(attributes.resource.group_resource, name) from None

@@ -97,6 +97,18 @@ async def test_a_binding_of_nothing(server: InProcess) -> None:
         await eve.create(binding("c", "cluster-admin"))
 
 
+async def test_a_binding_of_what_is_no_role(server: InProcess) -> None:
+    """Is an error of the server without a reason, before validation says what is wrong."""
+    await prepare(server.client())
+    made = binding("b", "view")
+    made["roleRef"]["kind"] = "Foo"
+    with pytest.raises(ApiError) as caught:
+        await server.client(EVE).create(made)
+    assert caught.value.code == 500
+    assert caught.value.reason == ""
+    assert caught.value.message == 'unsupported role reference kind: "Foo"'
+
+
 async def test_the_right_to_escalate(server: InProcess) -> None:
     """Lets one write any rule."""
     client, eve = server.client(), server.client(EVE)
