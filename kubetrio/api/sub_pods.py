@@ -21,6 +21,7 @@ from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import deletion, revising
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.identity import check_identity, told_key
+from kubetrio.resources.lifecycle import clear_identity
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.wellknown import BUDGETS, CORE_PODS
@@ -59,6 +60,8 @@ def _note_owner(request: Request, kind: Kind, chosen: WriteOptions, now: str) ->
 async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A pod bound to a node, by its subresource or through ``bindings``."""
     chosen = options.write_options(request, "CreateOptions")
+    if not request.info.subresource:  # the subresource pins the pod that its body names
+        clear_identity(request.body, namespaced=True)
     check_namespace(request)
     name = request.info.name or request.body["metadata"].get("name", "")
     now = format_time(api.env.now())
@@ -88,6 +91,7 @@ async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
 async def evict(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A pod deleted, if the disruption budgets allow it."""
     how = options.write_options(request, "CreateOptions")
+    clear_identity(request.body, namespaced=True)
     check_namespace(request)
     info = request.info
     _note_owner(request, EVICTION, how, format_time(api.env.now()))

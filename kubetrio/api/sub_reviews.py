@@ -38,6 +38,7 @@ from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.resources.lifecycle import clear_identity
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.rules import Check
 from kubetrio.wire import jsonwire
@@ -71,6 +72,7 @@ async def _admitted(api: Api, request: Request, resource: Kind) -> AsyncIterator
     """
     chosen = options.write_options(request, "CreateOptions")
     body: Object = request.body
+    clear_identity(body, namespaced=resource.namespaced)
     if resource.namespaced:
         check_namespace(request)
     now = format_time(api.env.now())

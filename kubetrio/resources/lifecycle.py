@@ -89,6 +89,24 @@ def clear_system_fields(obj: Object) -> None:
         meta.pop(name, None)
 
 
+def clear_identity(obj: Object, *, namespaced: bool) -> None:
+    """Drop what a body that is created and not stored may not say of itself; changes the object.
+
+    What is stored gets values of its own there.
+
+    Args:
+        obj: such as a review.
+        namespaced: whether it lives in a namespace.
+    """
+    clear_system_fields(obj)
+    meta = obj.get("metadata") or {}
+    for name in ("uid", "creationTimestamp") if namespaced else _UNSCOPED:
+        meta.pop(name, None)
+
+
+_UNSCOPED = ("uid", "creationTimestamp", "namespace")
+
+
 class _Before(NamedTuple):
     """What an update starts from.
 

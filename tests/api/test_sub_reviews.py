@@ -149,3 +149,21 @@ async def test_reviews_say_who_owns_their_fields(client: Client) -> None:
     path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     answer = await client.request("POST", path, json={**kind, "metadata": {"name": "n"}})
     assert list(answer.json()["metadata"]) == ["creationTimestamp"]
+
+
+async def test_reviews_do_not_say_who_they_are(client: Client) -> None:
+    """As of any object that is created: what a server gives is not taken from the body."""
+    kept = {"name": "n", "labels": {"a": "b"}, "generation": 3, "resourceVersion": "7"}
+    given = {
+        "uid": "u", "selfLink": "/x", "creationTimestamp": "2025-01-01T00:00:00Z",
+        "deletionTimestamp": "2025-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5,
+        "namespace": "shop",
+    }  # fmt: skip
+    review = {"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1"}
+    body = {**review, "metadata": {**kept, **given}, "spec": {"token": "none"}}
+    path = "/apis/authentication.k8s.io/v1/tokenreviews"
+    meta = (await client.request("POST", path, json=body)).json()["metadata"]
+    assert {name for name in meta if name != "managedFields"} == set(kept)
+    assert not {"f:uid", "f:deletionTimestamp"} & set(
+        meta["managedFields"][0]["fieldsV1"]["f:metadata"]
+    )
