@@ -78,14 +78,19 @@ async def decode_body(
     gvk = resource.group_version_kind if below is None else below.kind
     older = frozenset[GroupVersionKind]() if below is None else below.older
     custom = None if resource.builtin or gvk != resource.group_version_kind else resource.type
-    if value is not None:
-        decoded = decode_value(value, gvk, older, custom)
+    if custom is not None:  # a schema may make much work of few bytes
+        if value is not None:
+            decoded = await off_loop.run(request, decode_value, value, gvk, older, custom)
+        else:
+            decoded = await off_loop.run(request, decode_object, body, gvk, codec, older, custom)
+    elif value is not None:
+        decoded = decode_value(value, gvk, older)
     elif not request.heavy:
-        decoded = decode_object(body, gvk, codec, older, custom)
+        decoded = decode_object(body, gvk, codec, older)
     else:
         if codec == "protobuf":
             _prepare_type(body)
-        decoded = await off_loop.run(request, decode_object, body, gvk, codec, older, custom)
+        decoded = await off_loop.run(request, decode_object, body, gvk, codec, older)
     check_fields(request, decoded)
     if custom is not None:
         _check_custom(resource, decoded)

@@ -127,7 +127,7 @@ class Definitions(Controller):
         self._loaded = True
         kinds: list[Kind] = []
         for item in self._informer.indexer.list():
-            kinds += self._made(item.object)
+            kinds += self._made(await self._parsed(item))
         if kinds:
             self._registry.add(kinds)
         self.queue.add(LEFT_OVER)
@@ -175,10 +175,16 @@ class Definitions(Controller):
             self._large.discard(key)
             return item.object
         self._large.add(key)
-        definition = await self._env.run_bodies(lambda: item.object)
+        definition = await self._parsed(item)
         self._note_names(key, definition)
         self._serve(key, definition)
         return definition
+
+    async def _parsed(self, item: Item) -> Object:
+        """A stored definition; a large one is parsed beside the event loop."""
+        if len(item.value) <= INLINE_BYTES:
+            return item.object
+        return await self._env.run_bodies(lambda: item.object)
 
     def _made(self, definition: Object) -> list[Kind]:
         """The kinds of a definition, if they are to be served."""

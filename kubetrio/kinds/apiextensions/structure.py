@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kubetrio.kinds.apiextensions.schemaparts import DEFAULTS, EMBEDS, LazyParts, Marks
-from kubetrio.machinery.effort import Effort
+from kubetrio.machinery.effort import MOST_STEPS, Effort
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.machinery.jsonvalues import copy_json
@@ -237,6 +237,10 @@ class TooLarge(Exception):
     """Defaults would make an object larger than they may."""
 
 
+DEFAULT_STEPS = 4
+"""What a default takes in all: it is checked, owned and written too."""
+
+
 class Room:
     """What defaults may add to objects.
 
@@ -251,7 +255,7 @@ class Room:
 
     def __init__(self, size: int = MOST_BYTES) -> None:
         self.left = size
-        self._effort = Effort()
+        self._effort = Effort(MOST_STEPS * DEFAULT_STEPS)
 
     def default_of(self, node: Node) -> Any:
         """A copy of a default.
@@ -262,7 +266,7 @@ class Room:
         self.left -= node.size
         if self.left < 0:
             raise TooLarge
-        self._effort.spend(1 + (node.size >> 3))
+        self._effort.spend(DEFAULT_STEPS * (1 + (node.size >> 3)))
         return copy_json(node.default)
 
 

@@ -14,10 +14,12 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubetrio.client import Client
 from kubetrio.config import Config, Serving
 from kubetrio.env import Env
 from kubetrio.kinds.apiextensions import schemaparts
 from kubetrio.kinds.apiextensions.causes import Out
+from kubetrio.kinds.apiextensions.conditions import is_true
 from kubetrio.kinds.apiextensions.customtype import Shared, Version
 from kubetrio.kinds.apiextensions.listtypes import check_lists
 from kubetrio.kinds.apiextensions.schemaparts import LazyParts, Marks, marks_of
@@ -156,6 +158,46 @@ class Beside:
         return fn(*args)
 
 
+def definition(plural: str, schema: Json) -> Json:
+    """A CustomResourceDefinition whose objects have a spec."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.zoo.example.com"},
+        "spec": {
+            "group": "zoo.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": plural.title()[:-1]},
+            "versions": [{
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
+            }],
+        },
+    }  # fmt: skip
+
+
+def animal(plural: str, name: str, **spec: object) -> Json:
+    """An object of a definition."""
+    return {
+        "apiVersion": "zoo.example.com/v1",
+        "kind": plural.title()[:-1],
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }
+
+
+async def establish(client: Client, body: Json) -> None:
+    """Make a definition, and wait until its objects are served."""
+    made = await client.create(body)
+    resource = client.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    with trio.fail_after(10):
+        while not is_true(made, "Established"):
+            await trio.sleep(0.01)
+            made = await client.get(resource, made["metadata"]["name"])
+
+
 async def test_a_large_definition_is_read_and_judged_beside_the_loop(tmp_path: Path) -> None:
     beside = Beside()
     config = Config(data_dir=tmp_path, serving=Serving(secure_port=0))
@@ -164,41 +206,36 @@ async def test_a_large_definition_is_read_and_judged_beside_the_loop(tmp_path: P
         for plural, count in (("smalls", 3), ("larges", 2000)):
             beside.names.clear()
             beside.judged = trio.Event()
-            schema = {"type": "object", "properties": {"spec": wide(count)}}
-            kind = plural.title()[:-1]
-            made = await client.create({
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "CustomResourceDefinition",
-                "metadata": {"name": f"{plural}.zoo.example.com"},
-                "spec": {
-                    "group": "zoo.example.com",
-                    "scope": "Namespaced",
-                    "names": {"plural": plural, "kind": kind},
-                    "versions": [{
-                        "name": "v1",
-                        "served": True,
-                        "storage": True,
-                        "schema": {"openAPIV3Schema": schema},
-                    }],
-                },
-            })  # fmt: skip
-            resource = client.kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-            with trio.fail_after(10):
-                while True:
-                    if "Established" in str(made.get("status")):
-                        break
-                    await trio.sleep(0.01)
-                    made = await client.get(resource, made["metadata"]["name"])
+            await establish(client, definition(plural, wide(count)))
             with trio.fail_after(10):
                 await beside.judged.wait()
-            parsed = [name for name in beside.names if "_read" in name]
+            parsed = [name for name in beside.names if "_parsed" in name]
             assert bool(parsed) is (plural == "larges")
-            obj = {
-                "apiVersion": "zoo.example.com/v1",
-                "kind": kind,
-                "metadata": {"name": "a", "namespace": "default"},
-                "spec": {"p1": "x", "unknown": 1},
-            }
             with trio.fail_after(10):
-                stored = await client.create(obj)
+                stored = await client.create(animal(plural, "a", p1="x", unknown=1))
             assert stored["spec"] == {"p1": "x"}
+
+
+async def test_large_definitions_that_are_stored_are_read_beside_the_loop(tmp_path: Path) -> None:
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=0))
+    async with open_server(config) as server:
+        await establish(server.client(), definition("larges", wide(2000)))
+    beside = Beside()
+    async with open_server(config, env=replace(Env(), bodies=beside)) as server:
+        assert "_parsed" in beside.names[0]
+        await server.client().create(animal("larges", "a", p1="x"))
+
+
+async def test_small_objects_that_get_many_defaults_leave_the_loop(tmp_path: Path) -> None:
+    beside = Beside()
+    config = Config(data_dir=tmp_path, serving=Serving(secure_port=0))
+    async with open_server(config, env=replace(Env(), bodies=beside)) as server:
+        client = server.client()
+        await establish(client, definition("sheep", wide(5000, {"type": "string", "default": "d"})))
+        for name in ("first", "second"):
+            beside.names.clear()
+            stored = await client.create(animal("sheep", name, p1="x"))
+            assert len(stored["spec"]) == 5000
+            # Each first in place; the first object has the parts of the schema made as well.
+            assert ("decode_value" in beside.names) is (name == "first")
+            assert {"_created", "Lifecycle._check_new", "_written"} <= set(beside.names)
