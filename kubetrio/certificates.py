@@ -312,6 +312,23 @@ def verifies(authorities: bytes, cert: Path, key: Path) -> bool:
     return True
 
 
+def read_certificate(der: bytes) -> x509.Certificate:
+    """Read a certificate whoever gave it.
+
+    Args:
+        der: the certificate.
+
+    Raises:
+        ValueError: it is none; ``cryptography`` has other errors too.
+    """
+    from cryptography import x509
+
+    try:
+        return x509.load_der_x509_certificate(der)
+    except x509.InvalidVersion as error:
+        raise ValueError(str(error)) from error
+
+
 def names_in(pem: bytes) -> tuple[str, frozenset[str]]:
     """The common name of the first certificate of a PEM text, and all it is good for.
 
@@ -323,6 +340,6 @@ def names_in(pem: bytes) -> tuple[str, frozenset[str]]:
     found = certificates(pem)
     if not found:
         raise ValueError(NO_CERTIFICATES)
-    cert = x509.load_der_x509_certificate(found[0])
+    cert = read_certificate(found[0])
     common = cert.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     return (str(common[-1].value) if common else ""), names_of(cert)

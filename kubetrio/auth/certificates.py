@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from kubetrio.certificates import KUBELET_ADMINS, KUBELET_CLIENT
+from kubetrio.certificates import KUBELET_ADMINS, KUBELET_CLIENT, read_certificate
 from kubetrio.machinery.identity import UserInfo
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
@@ -62,12 +62,10 @@ def user_of_der(der: bytes) -> UserInfo | None:
     Raises:
         CertificateError: not a certificate, and see `user_of_peer`.
     """
-    from cryptography import x509
-
     try:
-        subject = x509.load_der_x509_certificate(der).subject
+        subject = read_certificate(der).subject
         pairs = [(_NAMES.get(a.oid.dotted_string, a.oid.dotted_string), a.value) for a in subject]
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # of a name that is a string of bits
         raise CertificateError(f"not an X.509 certificate: {error}") from error
     return _user(((name, value) for name, value in pairs if isinstance(value, str)), der)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from kubetrio.auth.claimexpressions import EngineMissing, Expression, ExpressionError
 from kubetrio.auth.claimmapping import Compiled
 from kubetrio.auth.jwtconfig import AuthenticationConfig, ClaimSource, Issuer, JwtAuthenticator
-from kubetrio.certificates import NO_CERTIFICATES
+from kubetrio.certificates import NO_CERTIFICATES, read_certificate
 from kubetrio.kinds.common.formats import domain_prefixed_path
 from kubetrio.kinds.common.gourl import GoURLError, parse_url
 from kubetrio.machinery.fielderrors import duplicate, invalid, required, too_many
@@ -185,14 +185,12 @@ def authority_problem(pem: str) -> str:
     Args:
         pem: certificates and whatever is between them.
     """
-    from cryptography import x509
-
     found = certificates(pem.encode())
     if not found:
         return NO_CERTIFICATES
     try:
         for one in found:
-            x509.load_der_x509_certificate(one)
+            read_certificate(one)
     except ValueError:
         return "x509: malformed certificate"
     return ""

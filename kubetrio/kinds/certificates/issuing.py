@@ -11,6 +11,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kubetrio.certificates import read_certificate
 from kubetrio.kinds.certificates.requests import Wanted
 from kubetrio.kinds.common.trust import SigningPair
 from kubetrio.pem import certificates, private_keys
@@ -202,7 +203,6 @@ def _subject(asked: x509.Name) -> x509.Name:
 def _authority(
     pair: SigningPair,
 ) -> tuple[x509.Certificate, EllipticCurvePrivateKey | RSAPrivateKey]:
-    from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from cryptography.hazmat.primitives.serialization import load_der_private_key
@@ -216,7 +216,7 @@ def _authority(
     if not keys:
         raise CannotSign(f"{pair.key} holds no unencrypted private key")
     try:
-        ca = x509.load_der_x509_certificate(certs[0])
+        ca = read_certificate(certs[0])
         key = load_der_private_key(keys[0], password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise CannotSign(f"{pair.cert} and {pair.key} are no authority: {error}") from None
@@ -239,12 +239,10 @@ def _digest(key: EllipticCurvePrivateKey | RSAPrivateKey) -> SHA256 | SHA384 | S
 
 def ends(certificate: bytes) -> dt.datetime | None:
     """When the first certificate of a PEM text ends, None if it cannot be read.  Blocking."""
-    from cryptography import x509
-
     found = certificates(certificate)
     if not found:
         return None
     try:
-        return x509.load_der_x509_certificate(found[0]).not_valid_after_utc
+        return read_certificate(found[0]).not_valid_after_utc
     except ValueError:
         return None

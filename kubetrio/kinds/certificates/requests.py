@@ -71,7 +71,11 @@ def read_request(request: str) -> Wanted:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    csr = x509.load_der_x509_csr(_content(request))
+    try:
+        csr = x509.load_der_x509_csr(_content(request))
+        subject = csr.subject
+    except (x509.InvalidVersion, TypeError) as error:  # TypeError: of a name of bits
+        raise ValueError(str(error)) from None
     names: Sequence[x509.GeneralName] = ()
     try:
         extension = csr.extensions.get_extension_for_class(x509.SubjectAlternativeName)
@@ -86,8 +90,8 @@ def read_request(request: str) -> Wanted:
         "ip": x509.IPAddress,
         "uri": x509.UniformResourceIdentifier,
     }
-    commons = csr.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    groups = csr.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    commons = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    groups = subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     return Wanted(
         csr,
         str(commons[-1].value) if commons else "",

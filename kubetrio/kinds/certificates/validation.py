@@ -10,9 +10,9 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
+from kubetrio.certificates import read_certificate
 from kubetrio.kinds.certificates.requests import NOT_A_REQUEST, NOT_ALONE, read_request
 from kubetrio.kinds.common.checks import (
     Causes,
@@ -184,7 +184,7 @@ def _certificate_error(certificate: str) -> str:
         if not block.content:
             return "found CERTIFICATE PEM block containing 0 certificates"
         try:
-            x509.load_der_x509_certificate(block.content)
+            read_certificate(block.content)
         except ValueError:
             return "x509: malformed certificate"
     return "" if blocks else "must contain at least one CERTIFICATE PEM block"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kubetrio.certificates import read_certificate
 from kubetrio.pem import pem_blocks
 
 if TYPE_CHECKING:
@@ -82,13 +83,12 @@ def _key_block(text: bytes) -> bytes:
 
 def _public_key(der: bytes) -> PublicKeyTypes | None:
     """The key of a certificate; None where it is of an unknown kind."""
-    from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec
 
     trailing = _check_structure(der)
     try:
-        public = x509.load_der_x509_certificate(der.removesuffix(trailing)).public_key()
+        public = read_certificate(der.removesuffix(trailing)).public_key()
     except UnsupportedAlgorithm:
         public = None
     except ValueError:

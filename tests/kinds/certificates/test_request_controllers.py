@@ -509,3 +509,37 @@ def test_what_was_judged_is_what_is_signed(certificates: pki.Pki) -> None:
     )
     assert cert.subject.rfc4514_string() == "CN=alice"
     assert cert.public_key() == wanted.csr.public_key()
+
+
+def _der(tag: int, *parts: bytes) -> bytes:
+    content = b"".join(parts)
+    size = len(content)
+    length = bytes((size,)) if size < 128 else bytes((0x82, size >> 8, size & 0xFF))
+    return bytes((tag,)) + length + content
+
+
+def _odd_request(version: int, string: int) -> str:
+    """A request of another version, or whose organization is of another type of strings."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    spki = key.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    named = _der(0x30, b"\x06\x03\x55\x04\x0a", _der(string, b"\0devs"))
+    info = _der(0x30, _der(2, bytes((version,))), _der(0x30, _der(0x31, named)), spki, _der(0xA0))
+    signature = key.sign(info, ec.ECDSA(hashes.SHA256()))
+    algorithm = _der(0x30, b"\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02")
+    text = base64.encodebytes(_der(0x30, info, algorithm, _der(3, b"\0", signature)))
+    begin, end = (f"-----{one} CERTIFICATE REQUEST-----\n".encode() for one in ("BEGIN", "END"))
+    return base64.b64encode(begin + text + end).decode()
+
+
+@pytest.mark.parametrize(("version", "string"), [(0, 0x03), (1, 0x0C), (3, 0x0C)])
+async def test_a_request_that_the_parser_has_no_words_for_is_refused(
+    version: int, string: int
+) -> None:
+    asked = request("one", "example.com/others")
+    asked["spec"]["request"] = _odd_request(version, string)
+    async with open_api() as server:
+        with pytest.raises(ApiError, match="asn1: structure error") as error:
+            await server.client().create(asked)
+        assert error.value.code == 422
