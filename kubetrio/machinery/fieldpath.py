@@ -57,12 +57,19 @@ def index(place: int) -> str:
 
 
 def scalar_text(scalar: Any) -> str:
-    """JSON as Go writes it, for a scalar; whole numbers are written without a fraction."""
+    """JSON as Go writes it, for a scalar; whole numbers are written without a fraction.
+
+    Raises:
+        ValueError: it is none, and is nested too deeply to be written.
+    """
     if type(scalar) is str:
         return _quote(scalar)
     if isinstance(scalar, float) and scalar.is_integer() and abs(scalar) < 1e21:
         return str(int(scalar))
-    return orjson.dumps(scalar, float, option=orjson.OPT_SORT_KEYS).decode()
+    try:
+        return orjson.dumps(scalar, float, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError as error:
+        raise ValueError("exceeded max depth") from error
 
 
 def _quote(text: str) -> str:

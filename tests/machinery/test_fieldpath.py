@@ -57,3 +57,10 @@ def test_paths_print_as_in_messages():
     assert fieldpath.path_text(path) == '.spec.ports[port=80,protocol="TCP"].name'
     assert fieldpath.path_text(("f:s", 'v:"a"')) == '.s[="a"]'
     assert fieldpath.path_text(("f:s", "i:2")) == ".s[2]"
+
+
+@pytest.mark.parametrize("step", ['k:{{"a":{}}}', "v:{}"])
+def test_a_step_that_is_nested_too_deeply_is_none(step: str) -> None:
+    for deep in ("[" * 900 + "]" * 900, '{"a":' * 900 + "1" + "}" * 900):
+        with pytest.raises(ValueError, match="max depth"):
+            fieldpath.parse(step.format(deep))
