@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -92,7 +93,8 @@ def wanted_user(headers: Iterable[tuple[bytes, bytes]]) -> UserInfo | None:
         return UserInfo(name, uid, tuple(groups), extra)
     if not (uid or groups or extra):
         return None
-    if len(uid) + sum(map(len, groups)) + sum(map(len, extra)) > SHOWN_CHARS:
+    said = (uid, *groups, *extra, *chain.from_iterable(extra.values()))
+    if sum(map(len, said)) > SHOWN_CHARS:
         uid, groups, extra = uid[:SHOWN_CHARS], [], {}  # strangers' texts cost time to print
     raise bad_request(
         f'requested &user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_texts(groups)}, '

@@ -425,3 +425,10 @@ async def test_reasons_and_errors_of_authorizers_are_told() -> None:
         await Impersonation(Broken().authorize).impersonated(
             UserInfo("bob"), Attributes(user=ALICE, verb="list", resource="nodes")
         )
+
+
+@pytest.mark.parametrize("name", [b"impersonate-uid", b"impersonate-group", b"impersonate-extra-a"])
+def test_of_a_stranger_who_names_nobody_little_is_told_back(name: bytes) -> None:
+    with pytest.raises(ApiError) as refused:
+        wanted_user([(name, b'"' * 120_000)])
+    assert len(refused.value.message) < 10_000
