@@ -17,7 +17,7 @@ from kubetrio.cel.times import COMPILATION, EVALUATION
 from kubetrio.env import monotonic
 from kubetrio.kinds.apiextensions.causes import NOWHERE
 from kubetrio.kinds.apiextensions.celvalues import converter
-from kubetrio.kinds.apiextensions.jsonkeys import by_keys, keys_of, steps_of, type_name
+from kubetrio.kinds.apiextensions.jsonkeys import by_keys, keys_of, steps_of
 from kubetrio.kinds.apiextensions.schemaparts import making, parts_of
 from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
 from kubetrio.kinds.apiextensions.values import Checker, Old
@@ -314,7 +314,7 @@ class _Walk:
         shown = value if place.converts is None else place.converts(value, wrong)
         was = before if before is None or place.converts is None else place.converts(before, wrong)
         inputs = Inputs({"self": shown, "oldSelf": was})
-        kind = place.schema.get("type") or type_name(value)
+        kind = place.schema.get("type") or ""
         for rule in place.rules:
             if rule.program is None:
                 self._out.append(invalid(path or NOWHERE, kind, f"{_BROKEN}: {rule.error}"))
