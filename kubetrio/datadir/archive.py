@@ -194,7 +194,14 @@ def opened(file: Path, parent: Path, tell: Tell) -> Iterator[tuple[Path, Manifes
         try:
             with file.open("rb") as raw, tarfile.open(fileobj=raw, mode="r:") as tar:
                 manifest = _take(tar, work, file.stat().st_size, tell)
-        except (tarfile.TarError, EOFError, ValueError, TypeError, KeyError) as error:
+        except (
+            tarfile.TarError,
+            EOFError,
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ) as error:
             raise ArchiveError(
                 f"{file} is no backup of kubetrio, or is damaged: {error}"
             ) from error
@@ -215,7 +222,8 @@ def _take(tar: tarfile.TarFile, work: Path, size: int, tell: Tell) -> Manifest:
     while (member := tar.next()) is not None:
         expected = missing.pop(member.name, None)
         folder, _, name = member.name.rpartition("/")
-        if expected is None or folder not in ("", PKI) or name in ("", ".", ".."):
+        known = member.name == FILE_NAME or (folder == PKI and name not in ("", ".", ".."))
+        if expected is None or not known:
             raise ValueError(f"{member.name} is not expected in it")
         digest, content = sha256(), _content(tar, member)
         with (work / member.name).open("xb") as out:
