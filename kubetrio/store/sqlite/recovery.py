@@ -135,9 +135,12 @@ def _refuse_loss(path: Path, revision: Revision, noted: Noted | None, *, journal
     """Refuse a file that lacks what was answered."""
     if noted is None or not noted.holds or noted.revision <= revision:
         return
+    there = path.exists() and path.stat().st_size > 0
+    state = f"ends at revision {revision}" if there else "is empty" if path.exists() else "is gone"
     gone = f"{beside(path)}" if journals else f"{path}-wal"
+    files = f"{gone}. Bring that file" if there else f"it and {gone}. Bring both files"
     raise DatabaseUnusable(
-        f"{path} ends at revision {revision}, and revision {noted.revision} was answered before "
-        f"the server was killed: {noted.revision - revision} revisions are lost, with {gone}. "
-        "Bring that file or a backup back, or go on without them with --accept-data-loss"
+        f"{path} {state}, and revision {noted.revision} was answered before "
+        f"the server was killed: {noted.revision - revision} revisions are lost, with {files} "
+        "or a backup back, or go on without them with --accept-data-loss"
     )
