@@ -66,6 +66,10 @@ class InProcess:
         """A client without bytes; see `kubetrio.server.Server.client`."""
         return InProcessClient(self.api.handle, self.api.registry, user)
 
+    async def settled(self) -> None:
+        """Wait until no controller has anything to do; see `kubetrio.server.Server.settled`."""
+        await self.resets.settled()
+
     def connect(
         self,
         *,
