@@ -9,6 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import h2.exceptions
+import h11
+import hyperframe.exceptions
 import trio
 from hypercorn.events import Closed, Updated
 from hypercorn.protocol import ProtocolWrapper
@@ -36,6 +39,20 @@ class Bounds:
     whose: Callable[[], str]
     brief: bool = False
     protocol: BoundedProtocol | None = None
+
+
+MALFORMED = (
+    h11.ProtocolError,
+    h2.exceptions.H2Error,
+    hyperframe.exceptions.HyperframeError,
+    RecursionError,
+    ValueError,
+)
+"""What Hypercorn 0.18 lets through of what a client may send: the connection ends, and no more.
+
+Among them a WebSocket handshake that is refused although the client has broken its own half, and
+the settings of an upgrade to HTTP/2 that are not base64, or no settings.
+"""
 
 
 class Wrapper(ProtocolWrapper):
@@ -83,7 +100,10 @@ class Server(TCPServer):
             await super().protocol_send(event)
 
     async def _read_data(self) -> None:
-        await super()._read_data()
+        try:
+            await super()._read_data()
+        except MALFORMED:
+            await self.protocol.handle(Closed())
         # The client is gone: an idle timer would sleep on for `keep_alive_timeout`.
         self.gone = True
         await self.idle_task.stop()

@@ -348,6 +348,13 @@ class BoundedProtocol(H2Protocol):
         if self._refused and self.idle:
             await self.send(Updated(idle=True))  # it was told of a request that there is not
 
+    async def _priority_updated(self, event: h2.events.PriorityUpdated) -> None:
+        """Streams take turns, whatever clients say of them, as in Go's server.
+
+        A chain of dependencies is a tree as deep, which Hypercorn's library walks by recursion
+        (RFC 9113, 5.3.2: these frames are deprecated, and may be ignored).
+        """
+
     def give_up(self, place: Place) -> None:
         """End the stream of a place: refuse it, if it has not begun."""
         buffer = self._buffers.get(place.stream_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trio
@@ -111,6 +111,54 @@ async def test_a_bad_request_gets_an_answer(pair: Pair) -> None:
     async with bridged(pair) as (client, _):
         await client.send(b"GET / HTTP/1.1\r\nHost : a\r\n\r\n")
         assert (await client.receive()).status == 400
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    b"HTTP2-Settings: %b\r\n\r\n"
+)
+SOCKET = (
+    b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\n%b\r\n"
+)
+
+
+def priority(stream: int, parent: int) -> bytes:
+    """A PRIORITY frame."""
+    return b"\0\0\5\2\0" + stream.to_bytes(4, "big") + parent.to_bytes(4, "big") + b"\20"
+
+
+BROKEN = {
+    "settings that are not base64": UPGRADE % b"AAM",
+    "settings that are none": UPGRADE % b"AAMA",
+    "a WebSocket without a key, and with a body": SOCKET % b"Content-Length: x\r\n",
+    "a WebSocket that goes on with another request": SOCKET % b"" + b"\0\0\xff" * 20,
+    "a WebSocket of a request that is not its client's turn": SOCKET % b"Content-Length: 5\r\n",
+    "HTTP/2 that is none": PREFACE + b"\xff" * 100,
+}
+
+
+@pytest.mark.parametrize("sent", BROKEN.values(), ids=BROKEN.keys())
+async def test_what_clients_break_ends_their_connection(pair: Pair, sent: bytes) -> None:
+    """And raises nothing, which would be logged as a bug of the server."""
+    async with bridged(pair, sent) as (client, _):
+        with trio.move_on_after(0.2), suppress(BadAnswer, OSError):
+            while True:
+                await client.head()
+
+
+async def test_chains_of_priorities_are_ignored(pair: Pair) -> None:
+    """Two thousand streams, each of which depends on the one before it; the next is served."""
+    chain = b"".join(priority(2 * n + 1, max(2 * n - 1, 0)) for n in range(2000))
+    headers = b"\x82\x84\x87\x41\x01h"  # GET / https h
+    request = len(headers).to_bytes(3, "big") + b"\1\5" + (5001).to_bytes(4, "big") + headers
+    received = b""
+    async with bridged(pair, PREFACE + chain + request) as (client, _):
+        with trio.fail_after(5):
+            while b"kubernetes-admin GET /:" not in received:
+                await client.transport.wait_readable()
+                received += client.transport.read_nowait() or b""
 
 
 async def test_termination_ends_idle_connections(pair: Pair) -> None:
