@@ -22,7 +22,7 @@ from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.identity import MASTERS, Decision, Verdict
 from kubetrio.machinery.identity import Attributes as Asked
 from kubetrio.machinery.names import GroupResource
-from kubetrio.machinery.status import ApiError, forbidden, not_found
+from kubetrio.machinery.status import ApiError, bad_request, forbidden, not_found
 
 Object = Mapping[str, Any]
 
@@ -83,8 +83,12 @@ class EscalationCheck(Base):
             kind = reference.get("kind") or ""
             if kind not in ("Role", "ClusterRole"):
                 raise ApiError(500, "", str(error)) from None
-            # Named as what is written, with the name of what is missing: so upstream.
             name = reference.get("name") or ""
+            if kind == "Role" and not attributes.namespace:
+                raise bad_request("Namespace parameter required.") from None
+            if not name:
+                raise bad_request("Name parameter required.") from None
+            # Named as what is written, with the name of what is missing: so upstream.
             raise not_found(attributes.resource.group_resource, name) from None
         self._confirm(attributes, obj, rules)
 
