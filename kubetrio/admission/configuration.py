@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from kubetrio.machinery.gotext import quote
 from kubetrio.schema.structural_shapes import Field, Shape, ShapeKind, Struct
 from kubetrio.schema.structural_strict import Walk
 from kubetrio.wire.gojson import GoJsonError, Parsed, parse
@@ -119,7 +120,7 @@ def decode(
     shape = kinds.get((said.api_version, said.kind))
     if shape is None:
         raise NotRegistered(
-            f'no kind "{said.kind}" is registered for version "{said.api_version}" '
+            f"no kind {quote(said.kind)} is registered for version {quote(said.api_version)} "
             f'in scheme "{location}"'
         )
     notes = [duplicates] if duplicates else []

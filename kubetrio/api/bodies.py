@@ -13,6 +13,7 @@ from kubetrio.api.encoders import accept, object_offer, offered
 from kubetrio.api.offloop import INLINE_BYTES, WEIGHED_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors
+from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.names import GroupKind, GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import bad_request, invalid, too_many_values
 from kubetrio.schema import builtin
@@ -358,7 +359,7 @@ def _delete_options(body: bytes, codec: negotiate.Serializer) -> dict[str, Any]:
     if said.kind not in DELETE_OPTIONS:
         version = said.api_version
         raise bad_request(
-            f'no kind "{said.kind}" is registered for version "{version}" '
+            f"no kind {quote(said.kind)} is registered for version {quote(version)} "
             f'in scheme "{OPTIONS_SCHEME}"'
         )
     gvk = GroupVersionKind("", "v1", "DeleteOptions")

@@ -450,7 +450,12 @@ def go_type(resource: Kind, *, is_list: bool) -> str:
 
 
 CREATED_ONLY = frozenset({"create"})
-GO_PACKAGES = {"": "core", "rbac.authorization.k8s.io": "rbac"}
+GO_PACKAGES = {
+    "": "core",
+    "events.k8s.io": "core",
+    "internal.apiserver.k8s.io": "apiserverinternal",
+    "rbac.authorization.k8s.io": "rbac",
+}
 
 
 def accept(request: Request, offer: negotiate.Offer) -> Accepted:

@@ -52,13 +52,19 @@ class Patched:
 
 
 Apply = Callable[[Object], Patched]
+Given = Callable[[Any], Any]
+"""A document as Go prints it before a patch: of a custom resource, with all members sorted."""
+
+
+def _as_stored(doc: Any) -> Any:
+    return doc
 
 
 def _text(doc: Any) -> str:
     return jsonwire.encode(doc).decode()
 
 
-def _json_patch(body: bytes, *, lenient: bool) -> Apply:
+def _json_patch(body: bytes, given: Given, *, lenient: bool) -> Apply:
     parsed = _parse(body, "" if lenient else DECODING)
     patch = parsed.value
     duplicates = (f'json patch duplicate field "{path}"' for path in parsed.duplicates)
@@ -66,12 +72,18 @@ def _json_patch(body: bytes, *, lenient: bool) -> Apply:
 
     def apply(doc: Object) -> Patched:
         result, marshalled = jsonpatch.patched_json(doc, patch, lenient=lenient)
-        return Patched(result, lambda: _text(marshalled()), strict)
+
+        def shown() -> str:
+            if given is _as_stored:
+                return _text(marshalled())
+            return _text(jsonpatch.patched_json(given(doc), patch, lenient=lenient)[1]())
+
+        return Patched(result, shown, strict)
 
     return apply
 
 
-def _merge_patch(body: bytes, *, lenient: bool) -> Apply:
+def _merge_patch(body: bytes, given: Given, *, lenient: bool) -> Apply:
     try:
         parsed = _parse(body, DECODING)
     except ApiError:
@@ -85,7 +97,7 @@ def _merge_patch(body: bytes, *, lenient: bool) -> Apply:
         result = jsonpatch.apply_merge_patch(doc, patch, lenient=lenient)
 
         def shown() -> str:
-            return _text(jsonpatch.marshalled_merge(doc, patch, result))
+            return _text(given(jsonpatch.marshalled_merge(doc, patch, result)))
 
         return Patched(result, shown, strict)
 
@@ -108,20 +120,21 @@ def _strategic_patch(body: bytes, type_name: str) -> Apply:
     return apply
 
 
-def _applier(request: Request, type_name: str) -> Apply:
+def _applier(request: Request, resource: Kind) -> Apply:
     """What applies the patch of a request to an object.
 
     Raises:
         ApiError: 400.
     """
     lenient = request.query.get("fieldValidation") == "Ignore"
+    given = _as_stored if resource.builtin else jsonpatch.sorted_members
     match request.patch_type:
         case negotiate.JSON_PATCH:
-            return _json_patch(request.body, lenient=lenient)
+            return _json_patch(request.body, given, lenient=lenient)
         case negotiate.MERGE_PATCH:
-            return _merge_patch(request.body, lenient=lenient)
+            return _merge_patch(request.body, given, lenient=lenient)
         case _:
-            return _strategic_patch(request.body, type_name)
+            return _strategic_patch(request.body, resource.schema_name)
 
 
 def _refused(patched: Patched, why: str) -> ApiError:
@@ -230,7 +243,7 @@ def maker(request: Request, resource: Kind, sent: Sent) -> Make:
     def make(old: Object) -> Object:
         nonlocal apply
         if apply is None:
-            apply = _applier(request, resource.schema_name)
+            apply = _applier(request, resource)
         return _decode(request, apply(old), resource, sent)
 
     return make

@@ -336,6 +336,11 @@ def _merge(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
+def sorted_members(value: Any) -> Any:
+    """A copy of a JSON value in which the members of all objects are sorted, as Go prints maps."""
+    return _sorted_where(value, lambda _: True)
+
+
 def marshalled_merge(doc: Any, patch: Any, result: Any) -> Any:
     """What came of a merge patch, with its members in the order in which Go prints them.
 

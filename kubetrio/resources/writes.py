@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, TypeVarTuple
 from kubetrio import prometheus
 from kubetrio.admission.attributes import NOTHING_SAID, unheard
 from kubetrio.machinery.asking import Client
+from kubetrio.machinery.fielderrors import format_value
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, invalid
@@ -198,11 +199,10 @@ def dry_run_causes(values: list[str]) -> list[Cause]:
     """Causes for ``dryRun`` values other than ``All``."""
     if not values or values == ["All"] or all(value == "All" for value in values):
         return []
-    shown = ",".join(f'"{value}"' for value in values)
     return [
         Cause(
             "FieldValueNotSupported",
-            f'Unsupported value: [{shown}]: supported values: "All"',
+            f'Unsupported value: {format_value(values)}: supported values: "All"',
             "dryRun",
         )
     ]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.wire.gojson import (
@@ -198,7 +199,7 @@ def _said_kind(
         raise unfit(gvk, want.kind, f"Object 'apiVersion' is missing in '{text}'")
     if not scheme.knows(gvk):
         why = (
-            f'no kind "{gvk.kind}" is registered for {_version_text(gvk)} '
+            f"no kind {quote(gvk.kind)} is registered for {_version_text(gvk)} "
             f'in scheme "{scheme.location()}"'
         )
         raise unfit(gvk, want.kind, why)
@@ -207,8 +208,8 @@ def _said_kind(
 
 def _version_text(gvk: GroupVersionKind) -> str:
     if gvk.version == "__internal":
-        return f'the internal version of group "{gvk.group}"'
-    return f'version "{gvk.api_version}"'
+        return f"the internal version of group {quote(gvk.group)}"
+    return f"version {quote(gvk.api_version)}"
 
 
 def find_kind(parsed: Parsed) -> GroupVersionKind:
@@ -270,7 +271,7 @@ def unfit(gvk: GroupVersionKind, kind: str, why: str) -> ApiError:
         why: what is wrong.
     """
     return bad_request(
-        f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {kind}: {why}'
+        f"{gvk.kind} in version {quote(gvk.version)} cannot be handled as a {kind}: {why}"
     )
 
 

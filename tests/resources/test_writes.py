@@ -59,6 +59,13 @@ def test_the_query_decides_about_dry_runs_where_it_is_asked() -> None:
             ),
         ),
         (
+            {"dryRun": ["a\nb", "<"]},
+            (
+                'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: '
+                '["a\\nb","\\u003c"]: supported values: "All"'
+            ),
+        ),
+        (
             {"propagationPolicy": "Sideways"},
             (
                 'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: '

@@ -102,6 +102,14 @@ SCHEME = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
             ),
         ),
         (
+            "a\tb",
+            "Zo\nrk",
+            (
+                'Zo\nrk in version "a\\tb" cannot be handled as a ConfigMap: '
+                f'no kind "Zo\\nrk" is registered for version "a\\tb" {SCHEME}'
+            ),
+        ),
+        (
             "apps/v1",
             "ConfigMap",
             (

@@ -512,3 +512,22 @@ async def test_a_collection_is_of_the_kind_that_the_definition_says(accept: str)
             return answer.status == 200 and b"Herd" in answer.body
 
         await until(served)
+
+
+@pytest.mark.parametrize(
+    ("how", "patch"),
+    [("merge", {"kind": 5}), ("json", [{"op": "add", "path": "/kind", "value": 5}])],
+)
+async def test_a_refused_patch_shows_the_object_with_sorted_members(
+    server: Server, how: Any, patch: Any
+) -> None:
+    """An unstructured object is a map to Go, with all that is in it."""
+    client = server.client()
+    await define(client, definition())
+    await client.create(beast("a", legs=2))
+    kind = client.kind(f"{GROUP}/v1", "Beast")
+    with pytest.raises(ApiError) as caught:
+        await client.patch(kind, "a", patch, namespace="default", how=how)
+    names = ("creationTimestamp", "fieldsType", "fieldsV1", "manager", "operation", "uid")
+    places = [caught.value.message.index(f'"{name}\\"') for name in names]
+    assert places == sorted(places)

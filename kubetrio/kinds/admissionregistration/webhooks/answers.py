@@ -196,7 +196,9 @@ def _decoded(body: bytes, version: str, review: ReviewType) -> Object:
             raise ValueError(f"converting (v1.Status) to ({version}.{kind}): unknown conversion")
         if gvk.group != sent.group or gvk.version not in _VERSIONS or gvk.kind != kind:
             shown = f"{gvk.group}/{gvk.version}" if gvk.group else gvk.version
-            raise ValueError(f'no kind "{gvk.kind}" is registered for version "{shown}" {_SCHEME}')
+            raise ValueError(
+                f"no kind {quote(gvk.kind)} is registered for version {quote(shown)} {_SCHEME}"
+            )
         raise ValueError(
             f"converting ({gvk.version}.{kind}) to ({version}.{kind}): unknown conversion"
         )

@@ -14,6 +14,7 @@ from typing import Any
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.kinds.admissionregistration.webhooks.reviews import kind_in
 from kubetrio.kinds.autoscaling.scale import SCALE
+from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError, internal_error
 from kubetrio.resources.conversion import between
@@ -118,7 +119,7 @@ def _read_back(patched: Any, attributes: Attributes, matched: Kind, report: Repo
     if not scheme.knows(gvk):
         shown_as = _version(gvk)
         raise internal_error(
-            f'no kind "{gvk.kind}" is registered for version "{shown_as}" in scheme '
+            f"no kind {quote(gvk.kind)} is registered for version {quote(shown_as)} in scheme "
             f'"{scheme.location()}"'
         )
     try:
