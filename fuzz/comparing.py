@@ -19,7 +19,7 @@ from kubetrio.env import Env
 
 TIMEOUT_S = 20.0
 CLUSTER_IP = re.compile(rb"\b10\.0\.0\.\d{1,3}\b")
-REVISION = re.compile(rb'("resourceVersion": ?")(\d+)(")')
+REVISION = re.compile(rb"""("resourceVersion": ?"|resourceVersion: ')(\d+)(["'])""")
 PORT = re.compile(rb'("(?:nodePort|healthCheckNodePort)": ?)(\d+)\b')
 BYTES_UID, BYTES_TOKEN = (re.compile(p.pattern.encode()) for p in (UID, TOKEN))
 MOST_PLACES = 6  # of one answer that are told

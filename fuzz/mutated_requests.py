@@ -281,15 +281,18 @@ def main(arguments: Rows[str] | None = None) -> None:
         theirs = Remote(options.against, token, users) if options.against else None
         both = Both(Remote(options.server, token, users), theirs, Env(), findings)
     end, seed, sent = monotonic() + options.seconds, options.seed, 0
-    while seed - options.seed < options.iterations or (
-        not options.iterations and monotonic() < end
-    ):
-        if both is not None:
-            trio.run(compare, seed, options.sequences, both, options)
-            sent = both.totals.sent
-        else:
-            sent += explore(seed, options.sequences, findings, tuple(options.only))
-        seed += 1
+    try:
+        while seed - options.seed < options.iterations or (
+            not options.iterations and monotonic() < end
+        ):
+            if both is not None:
+                trio.run(compare, seed, options.sequences, both, options)
+                sent = both.totals.sent
+            else:
+                sent += explore(seed, options.sequences, findings, tuple(options.only))
+            seed += 1
+    except (KeyboardInterrupt, OSError) as error:  # what was found until then is told
+        findings.add(f"ended: {error!r}", f"--seed {seed}")
     print(f"\nseeds {options.seed} to {seed - 1}, {sent} requests, {len(findings.seen)} findings")
     if both is not None:
         print(both.totals.text())
