@@ -7,6 +7,7 @@ such connection comes, in a thread.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trio
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 
 ENDING_S = 0.1
+STRANGER_BYTES = 2048
+"""Of what a client sends that has shown no credentials, read in one pass of the event loop: frames
+of ten bytes cost as much as requests, and a read may hold thousands."""
 MOST_STREAMS = 250  # Go clients assume 100 at first
 
 
@@ -53,11 +57,17 @@ class HandedOverStream(trio.abc.Stream):
         transport: the connection, its handshake done.
         received: bytes read already.
         write_timeout_s: seconds without progress in a write.
+        user: name of who has shown credentials on it, or empty.
     """
 
     def __init__(
-        self, transport: TlsTransport | PlainTransport, received: bytes, write_timeout_s: float
+        self,
+        transport: TlsTransport | PlainTransport,
+        received: bytes,
+        write_timeout_s: float,
+        user: Callable[[], str] | None = None,
     ) -> None:
+        self._user = user
         self._transport = transport
         self._received = received
         self._write_timeout_s = write_timeout_s
@@ -89,18 +99,23 @@ class HandedOverStream(trio.abc.Stream):
         del max_bytes
         await trio.lowlevel.checkpoint()
         if self._received:
-            data, self._received = self._received, b""
-            return data
+            return self._some(self._received)
         while True:
             if self._closed:
                 raise trio.ClosedResourceError
             try:
                 received = self._transport.read_nowait()
                 if received is not None:
-                    return received
+                    return self._some(received)
                 await self._transport.wait_readable()
             except OSError as error:
                 raise trio.BrokenResourceError from error
+
+    def _some(self, data: bytes) -> bytes:
+        """Return what is read in this pass; the rest waits for the next."""
+        most = len(data) if self._user is None or self._user() else STRANGER_BYTES
+        self._received = data[most:]
+        return data[:most]
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """See `trio.abc.SendStream`."""
@@ -256,7 +271,8 @@ class Bridge:
         from kubetrio.http.h2server import Bounds, Server
 
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
-        stream: Any = HandedOverStream(transport, received, self._write_timeout_s)
+        user = None if presence is None else presence.user
+        stream: Any = HandedOverStream(transport, received, self._write_timeout_s, user)
         state = {CERTIFICATE: certificate, PRESENCE: presence}
         self._open.add(stream)
         whose = _nobody if presence is None else presence.user

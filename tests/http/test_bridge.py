@@ -13,7 +13,7 @@ import trio.testing
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.env import seeded
-from kubetrio.http.bridge import Bridge, HandedOverStream
+from kubetrio.http.bridge import STRANGER_BYTES, Bridge, HandedOverStream
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.testing.client import ADMIN, BadAnswer, Exchange, encode_request
 from kubetrio.transport import PlainTransport
@@ -196,3 +196,17 @@ async def test_the_stream_is_read_to_its_end(pair: Pair) -> None:
     assert await stream.receive_some() == b"after"
     assert await stream.receive_some() == b""
     await stream.aclose()
+
+
+async def test_a_stranger_is_read_a_little_at_a_time(pair: Pair) -> None:
+    """Whoever is known has all that is there at once."""
+    ours, theirs = pair
+    user = ""
+    sent = bytes(range(256)) * 20
+    stream = HandedOverStream(ours, sent[:3000], 1.0, lambda: user)
+    theirs.write_nowait(sent[3000:])
+    read = [await stream.receive_some() for _ in range(2)]
+    assert [len(piece) for piece in read] == [STRANGER_BYTES, 3000 - STRANGER_BYTES]
+    user = "alice"
+    read.append(await stream.receive_some())
+    assert b"".join(read) == sent
