@@ -210,3 +210,5 @@ async def test_a_stranger_is_read_a_little_at_a_time(pair: Pair) -> None:
     user = "alice"
     read.append(await stream.receive_some())
     assert b"".join(read) == sent
+    ours.close()
+    theirs.close()
