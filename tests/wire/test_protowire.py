@@ -155,3 +155,37 @@ def test_fields_of_an_envelope_are_bounded(fields: bytes) -> None:
     assert sum(made.values()) < 10 * protowire.MAX_ENVELOPE_FIELDS
     with pytest.raises(ValueError, match="proto: message has too many fields"):
         protowire.unwrap(body)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["name", "namespace", "labels"]), st.sampled_from("abc"))),
+    st.integers(0, 3),
+)
+def test_of_fields_that_come_twice_the_last_counts(
+    members: list[tuple[str, str]], unknown: int
+) -> None:
+    """Maps and messages inside are merged, and what is not known is nothing, as for Go."""
+    wanted: dict[str, object] = {}
+    labels: dict[str, str] = {}
+    raw = protowire.delimited(90 + unknown, b"x") * unknown
+    for name, value in members:
+        part: object = value
+        if name == "labels":
+            part = {value: value}
+            labels[value] = value
+        raw += CODEC.encode({name: part}, f"{META}ObjectMeta")
+        wanted[name] = labels if name == "labels" else value
+    found = CODEC.decode(raw, f"{META}ObjectMeta")
+    found.pop("creationTimestamp", None)
+    # A message says of each text that it is empty, unless it says something else.
+    last = {"name": "", "namespace": ""} | wanted
+    for name in ("name", "namespace"):
+        if name in wanted and members[-1][0] != name:
+            last[name] = ""
+    assert found == {name: value for name, value in last.items() if value}
+
+
+def test_of_envelopes_that_come_twice_the_last_counts() -> None:
+    """The kind that is decoded is the kind that is stored."""
+    both = wrap("v1", "Secret", b"") + wrap("v1", "ConfigMap", b"x")[4:]
+    assert unwrap(both) == unwrap(wrap("v1", "ConfigMap", b"x"))
