@@ -39,10 +39,11 @@ class Budget:
 
     Attributes:
         over: whether an expression took more than there was.
+        size: of what the expression is given.
         stopped: what an evaluation was stopped with, to be raised behind it; None for nothing.
     """
 
-    __slots__ = ("_call", "_effort", "_for_call", "_step", "_total", "over", "stopped")
+    __slots__ = ("_call", "_effort", "_for_call", "_step", "_total", "over", "size", "stopped")
 
     def __init__(
         self, total: int = PER_REQUEST, call: int = PER_CALL, effort: Effort | None = None
@@ -53,10 +54,16 @@ class Budget:
         self._effort = Effort(total) if effort is None else effort
         self._step = 0
         self.over = False
+        self.size = 0
         self.stopped: BaseException | None = None
 
-    def begin(self) -> None:
-        """Begin another expression."""
+    def begin(self, size: int) -> None:
+        """Begin another expression.
+
+        Args:
+            size: of what it is given.
+        """
+        self.size = size
         self._call = min(self._for_call, self._total)
         self.over = False
 
@@ -64,6 +71,15 @@ class Budget:
     def left(self) -> int:
         """What is left for all."""
         return self._total
+
+    def go_on(self) -> None:
+        """Raise what an evaluation was stopped with, if it was."""
+        stopped, self.stopped = self.stopped, None
+        if stopped is not None:
+            try:
+                raise stopped
+            finally:
+                del stopped  # its traceback holds what was evaluated
 
     def spend(self, units: int) -> None:
         """Take some units.

@@ -29,6 +29,9 @@ GROUP_CHECK = "kubernetes.authorization.GroupCheck"
 RESOURCE_CHECK = "kubernetes.authorization.ResourceCheck"
 DECISION = "kubernetes.authorization.Decision"
 
+TOO_LARGE = "kubernetes_tooLarge"
+"""A function that ends an evaluation which makes too much."""
+
 UNUSABLE = "kubernetes.Unusable"
 """What stands for a value that is not of its type; whoever looks at it fails."""
 

@@ -57,6 +57,7 @@ class Checked:
         tree: what runs.
         uses: the names of variables it asks for.
         work: what it does once.
+        copies: how often its value may hold one of its inputs.
     """
 
     source: str
@@ -65,6 +66,7 @@ class Checked:
     tree: Node
     uses: frozenset[str]
     work: Work
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,14 +296,22 @@ def check(source: str, scope: Scope) -> Checked:
     )
     if scope.escaped:
         unescape_members(syntax.expr)
-    checked = checked_as(env, source, _flat(source) if scope.patches else source, syntax)
+    known_copies = {name: one.copies for name, one in variables or ()}
+    variant = _flat(source) if scope.patches else source
+    checked = checked_as(env, source, variant, syntax, known=known_copies)
     if scope is CLAIMS:
         without_membership(checked.tree, "claims")
     return checked
 
 
 def checked_as(
-    env: Any, source: str, variant: str, syntax: Any, *, reserved: bool = False
+    env: Any,
+    source: str,
+    variant: str,
+    syntax: Any,
+    *,
+    reserved: bool = False,
+    known: Mapping[str, int] | None = None,
 ) -> Checked:
     """Check an expression.
 
@@ -311,6 +321,7 @@ def checked_as(
         variant: the text to check, the same but for names of the same length.
         syntax: its ``ParsedExpr``; changed.
         reserved: as of `rewritten`.
+        known: as of `rewritten`.
 
     Raises:
         CompileError: it does not compile.
@@ -318,8 +329,10 @@ def checked_as(
     expression, checked = checked_tree(env, source, variant, syntax)
     kind = type_text(checked.type_map[checked.expr.id])
     # Equal but for names: both parsers number nodes alike.
-    tree, uses, work = rewritten(syntax.expr, checked.type_map, reserved=reserved)
-    return Checked(source, kind, expression.return_type(), tree, uses, work)
+    tree, uses, work, copies = rewritten(
+        syntax.expr, checked.type_map, reserved=reserved, known=known
+    )
+    return Checked(source, kind, expression.return_type(), tree, uses, work, copies)
 
 
 def checked_tree(env: Any, source: str, variant: str, syntax: Any) -> tuple[Any, Any]:

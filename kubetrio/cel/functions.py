@@ -29,6 +29,7 @@ from kubetrio.cel.declarations import (
     QUANTITY,
     RESOURCE_CHECK,
     SEMVER,
+    TOO_LARGE,
     UNUSABLE,
     URL,
 )
@@ -52,19 +53,10 @@ from kubetrio.cel.lists import (
 )
 from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP, SORTED_BY
 from kubetrio.cel.messages import opaque, type_of, value_of
-from kubetrio.cel.regexps import find, find_all, matches
-from kubetrio.cel.spending import (
-    SPEND,
-    SPEND_ALL,
-    SPEND_COPY,
-    SPEND_TEXT,
-    counting,
-    spent,
-    spent_all,
-    spent_copy,
-    spent_text,
-)
-from kubetrio.cel.texts import TEXTS, concatenated
+from kubetrio.cel.regexps import PATTERN, find, find_all, pattern_of
+from kubetrio.cel.spending import NAMES as COUNT_THEMSELVES
+from kubetrio.cel.spending import ROWS as SPENDING
+from kubetrio.cel.spending import counting
 from kubetrio.cel.wording import BUDGET_ERROR
 
 Values = list[Any]
@@ -77,7 +69,6 @@ RENAMED = {
     "format": "kubernetes_format",
     "indexOf": "kubernetes_indexOf",
     "lastIndexOf": "kubernetes_lastIndexOf",
-    "matches": "kubernetes_matches",
 }
 """Functions of the engine's extensions that Kubernetes has on more types or in another version,
 and theirs here."""
@@ -90,12 +81,6 @@ _ANY = (
     "timestamp", "uint", QUANTITY,
 )  # fmt: skip
 _NAMES = {"null": "NULL"}
-
-TOO_LARGE = "kubernetes_tooLarge"
-"""Ends an evaluation that makes too much."""
-
-JOINED = "kubernetes_joined"
-"""Texts or bytes, one behind the other."""
 
 USABLE = "kubernetes_usable"
 """Whether a value is one; an error where it only stands for what is none."""
@@ -194,16 +179,8 @@ def rows() -> list[Row]:
         ),
         (RENAMED["format"], ".string list<dyn>", "string", formatted),
         *((f"sets.{name}", "list<dyn> list<dyn>", "bool", one) for name, one in sets.items()),
-        *(
-            (RENAMED["matches"], kinds, "bool", matches)
-            for kinds in (".string string", "string string")
-        ),
-        *TEXTS,
-        (JOINED, "list<dyn>", "dyn", concatenated),
-        (SPEND, "int", "bool", spent),
-        (SPEND_TEXT, "string", "bool", spent_text),
-        (SPEND_ALL, "list<dyn>", "bool", spent_all),
-        *((SPEND_COPY, kind, "bool", spent_copy) for kind in ("list<dyn>", "map<dyn,dyn>")),
+        *SPENDING,
+        (PATTERN, "string", "string", pattern_of),
         ("find", ".string string", "string", find),
         ("findAll", ".string string", "list<string>", find_all),
         ("findAll", ".string string int", "list<string>", find_all),
@@ -305,7 +282,7 @@ def _type(cel: Any, name: str) -> Any:
     return getattr(cel.Type, _NAMES[name]) if name in _NAMES else cel.Type(name)
 
 
-_COUNT_THEMSELVES = frozenset({SPEND, SPEND_TEXT, SPEND_ALL, SPEND_COPY, TOO_LARGE, NO_OVERLOAD})
+_COUNT_THEMSELVES = COUNT_THEMSELVES | {TOO_LARGE, NO_OVERLOAD}
 
 
 def implementations() -> list[Any]:

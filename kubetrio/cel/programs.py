@@ -16,12 +16,13 @@ from functools import cache
 from typing import Any
 
 import orjson
+from google.protobuf.message import DecodeError
 
 from kubetrio.cel import wording
 from kubetrio.cel.authorizing import Ask, asking
 from kubetrio.cel.budget import Budget, OverBudget, budgeted, current
 from kubetrio.cel.engine import engine, extensions
-from kubetrio.cel.expressions import Checked
+from kubetrio.cel.expressions import Checked, CompileError
 from kubetrio.cel.functions import implementations
 from kubetrio.cel.guarding import guarded
 from kubetrio.cel.messages import base_pool
@@ -41,7 +42,7 @@ def _runtime() -> Any:
         base_pool(),
         variables=dict.fromkeys(_INPUTS, cel.Type.DYN),
         functions=implementations(),
-        extensions=extensions("optional", "bindings"),
+        extensions=extensions("optional", "strings", "bindings"),
     )
 
 
@@ -105,8 +106,7 @@ class Inputs:
     Args:
         values: by name; JSON values, and messages by themselves or in them.
         ask: answers questions put to ``authorizer``.
-        budget: what evaluations of them may take, where nothing else is said; None for a new one
-            for each.
+        budget: what evaluations of them may take, where nothing else is said; None for a new one.
 
     Attributes:
         size: of the values, in bytes as JSON.
@@ -115,14 +115,26 @@ class Inputs:
     def __init__(
         self, values: Mapping[str, Any], ask: Ask | None = None, budget: Budget | None = None
     ) -> None:
-        clean = {}
+        clean: dict[str, Any] = {}
         self.size = 0
         for name, value in values.items():
             clean[name], size = _fit(value)
             self.size += size
-        self.activation = _runtime().Activation(clean)
+        self._values = clean
+        self._activation: Any = None
+        self._on: Budget | None = None
         self.ask = ask
         self.budget = budget
+
+    def activation(self) -> Any:
+        """The values as the engine has them.
+
+        They are of the thread that made them: evaluations on another budget may be in another.
+        """
+        budget = current()
+        if self._activation is None or self._on is not budget:
+            self._activation, self._on = _runtime().Activation(self._values), budget
+        return self._activation
 
 
 class Program:
@@ -143,7 +155,7 @@ class Program:
         self._tree = checked.tree
         self._variables = [one for one in variables if one[0] in needed]
         tree = _bound(checked.tree, self._variables)
-        self._program = _runtime().deserialize(parsed(tree))
+        self._program = _runs(tree)
         self._checked = checked
         self._guarded: Program | None = None
 
@@ -162,16 +174,16 @@ class Program:
         """
         budget = current()
         if budget is None:
-            with budgeted(inputs.budget or Budget()) as budget:
-                return self._on(budget, inputs)
+            inputs.budget = inputs.budget or Budget()
+            with budgeted(inputs.budget):
+                return self._on(inputs.budget, inputs)
         return self._on(budget, inputs)
 
     def _on(self, budget: Budget, inputs: Inputs) -> Outcome:
         """Evaluate on the budget that is the current one."""
-        budget.begin()
+        budget.begin(inputs.size)
         outcome = self._evaluated(inputs, budget)
-        if budget.stopped is not None:
-            raise budget.stopped
+        budget.go_on()
         if budget.over or outcome.out_of_budget:
             return Outcome(error=wording.OUT_OF_BUDGET, out_of_budget=True)
         if not outcome.error:
@@ -234,7 +246,15 @@ def _bound(tree: Node, variables: Sequence[tuple[str, Checked]]) -> Node:
 
 
 def _program(tree: Node, variables: Sequence[tuple[str, Checked]]) -> Any:
-    return _runtime().deserialize(parsed(_bound(tree, variables)))
+    return _runs(_bound(tree, variables))
+
+
+def _runs(tree: Node) -> Any:
+    try:
+        return _runtime().deserialize(parsed(tree))
+    except (DecodeError, RuntimeError):
+        # Messages within each other, which trees are, can be a hundred levels deep.
+        raise CompileError("compilation failed: expression nests too deeply") from None
 
 
 @cache
@@ -255,8 +275,9 @@ def _plain(value: Any) -> Any:
 
 
 def _run(program: Any, inputs: Inputs) -> Outcome:
+    activation = inputs.activation()
     try:
-        result = asking(inputs.ask, lambda: program.eval(inputs.activation))
+        result = asking(inputs.ask, lambda: program.eval(activation))
         if result.type() == _error_type():
             if wording.BUDGET_ERROR in str(result.value()):
                 return Outcome(error=wording.OUT_OF_BUDGET, out_of_budget=True)

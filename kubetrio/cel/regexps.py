@@ -9,7 +9,7 @@ from kubetrio.cel.budget import spend
 from kubetrio.cel.spending import CALL
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.goregexp.engine import Regexp
-from kubetrio.machinery.goregexp.syntax import RegexpError
+from kubetrio.machinery.goregexp.syntax import RegexpError, translated
 
 
 @lru_cache(maxsize=64)
@@ -65,9 +65,20 @@ def _searched(pattern: str, text: str) -> Regexp:
 _MOST_STATES = 1000  # of a pattern that RE2 is in at a time, for all but made up ones
 
 
-def matches(text: str, pattern: str) -> bool:
-    """Whether some part of a text matches a pattern."""
-    return _searched(pattern, text).is_in(text)
+PATTERN = "kubernetes_pattern"
+"""A pattern as the engine's own RE2 reads it."""
+
+
+def pattern_of(pattern: str) -> str:
+    """A pattern as RE2 reads it, which is compiled and so good."""
+    _pattern(pattern)
+    return translated(pattern).text
+
+
+def constant_pattern(pattern: str) -> tuple[str, int]:
+    """A pattern that is good as RE2 reads it, and units of compiling it."""
+    found = translated(pattern)
+    return found.text, 10 * found.instructions
 
 
 def find(text: str, pattern: str) -> str:

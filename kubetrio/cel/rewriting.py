@@ -18,24 +18,20 @@ from typing import Any
 
 from kubetrio.cel.checking import type_text
 from kubetrio.cel.escaping import without_escape
-from kubetrio.cel.functions import JOINED, OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE, TOO_LARGE
+from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE
 from kubetrio.cel.macros import expanded, is_loop, unwrapped_lists, variables_of
-from kubetrio.cel.metering import Work, counted_copy, metered
+from kubetrio.cel.metering import Work, metered, summed
+from kubetrio.cel.regexps import PATTERN, constant_pattern
 from kubetrio.cel.syntax import (
     Node,
     bind,
     call,
     ident,
     kind_of,
-    listed,
-    number,
     path_of,
     text,
     truth,
 )
-
-MOST_ITEMS = 1_000_000
-"""Of a list that ``+`` makes."""
 
 TYPE_KEY = "\0type"
 """Member of a map made of ``Object{...}`` that holds the name of the type."""
@@ -46,7 +42,6 @@ MEMBERS = ("authorizer.requestResource", "device.driver", "device.attributes", "
 _VARIABLES = "variables."
 _HELD = "@held"
 _PLUS = "_+_"
-_PLAIN = frozenset({"matches"})  # functions that are methods, too
 
 
 @dataclass(slots=True)
@@ -142,6 +137,11 @@ class _Rewriter:
                 if node.call_expr.HasField("target"):
                     self.rewrite(node.call_expr.target, bound)
                 for arg in node.call_expr.args:
+                    if (
+                        node.call_expr.function == arg.call_expr.function == _PLUS
+                        and arg.id == node.call_expr.args[0].id
+                    ):
+                        self.chained.add(arg.id)  # one of several parts of a sum
                     self.rewrite(arg, bound)
             case "list_expr":
                 for item in node.list_expr.elements:
@@ -183,29 +183,15 @@ class _Rewriter:
     def _sum(self, node: Node) -> None:
         """A sum that is counted before it is made, if it is of texts, bytes or lists."""
         found = self.types.get(node.id)
-        kind = ""
-        if found is not None:
-            kind = type_text(found).partition("(")[0]
-        one, two = node.call_expr.args
-        if kind in ("string", "bytes"):
-            parts = [two]
-            if one.call_expr.function == JOINED:
-                parts = [*one.call_expr.args[0].list_expr.elements, two]
-            else:
-                parts = [one, two]
-            node.CopyFrom(call(JOINED, listed(*parts)))
-        elif kind in ("list", "dyn", ""):
-            first, second = self._fresh(), self._fresh()
-            total = call("_+_", ident(first), ident(second))
-            size = call("_+_", call("size", ident(first)), call("size", ident(second)))
-            long = call("_>_", size, number(MOST_ITEMS))
-            total = call("_?_:_", long, call(TOO_LARGE), counted_copy(total))
-            if kind != "list":
-                total = call("_?_:_", _is_of(first, "list"), total, _plain_sum(first, second))
-                joined = call(JOINED, listed(ident(first), ident(second)))
-                for name in ("bytes", "string"):
-                    total = call("_?_:_", _is_of(first, name), joined, total)
-            node.CopyFrom(bind(first, one, bind(second, two, total)))
+        kind = "" if found is None else type_text(found).partition("(")[0]
+        if kind in ("string", "bytes", "list", "dyn", ""):
+            parts: list[Node] = []
+            left = node
+            while left.call_expr.function == _PLUS and len(left.call_expr.args) == 2:
+                left, right = left.call_expr.args
+                parts.insert(0, right)
+            kind = "" if kind == "dyn" else kind
+            node.CopyFrom(summed([left, *parts], kind, self._fresh()))
 
     def _chosen(self, node: Node, operand: Node, field: str, *, optional: bool) -> None:
         """``e.?f`` where ``e`` may be anything, or an optional of anything."""
@@ -233,7 +219,9 @@ class _Rewriter:
         name = path_of(made.target) + "." + made.function if made.HasField("target") else ""
         if of_message:
             made.function = STRING_OF_MESSAGE
-        elif made.function in RENAMED and (made.HasField("target") or made.function in _PLAIN):
+        elif made.function == "matches":
+            _pattern(made.args[-1])
+        elif made.function in RENAMED and made.HasField("target"):
             made.function = RENAMED[made.function]
         elif made.function == "_?._":
             self._chosen(
@@ -247,8 +235,13 @@ class _Rewriter:
             node.CopyFrom(bind(held, node, call("_?_:_", is_null, nothing, something)))
 
 
-def _plain_sum(one: str, two: str) -> Node:
-    return call(_PLUS, ident(one), ident(two))
+def _pattern(node: Node) -> None:
+    """Have a pattern be what means to the engine what it does to Go."""
+    if node.const_expr.WhichOneof("constant_kind") != "string_value":
+        node.CopyFrom(call(PATTERN, node))
+        return
+    translated, _ = constant_pattern(node.const_expr.string_value)
+    node.CopyFrom(text(translated))
 
 
 def _is_map(name: str) -> Node:
@@ -275,15 +268,24 @@ def variable_name(name: str) -> str:
 
 
 def rewritten(
-    tree: Node, types: Mapping[int, Any], *, reserved: bool = False
-) -> tuple[Node, frozenset[str], Work]:
-    """The tree that runs, the variables it asks for, and what it does once.
+    tree: Node,
+    types: Mapping[int, Any],
+    *,
+    reserved: bool = False,
+    known: Mapping[str, int] | None = None,
+) -> tuple[Node, frozenset[str], Work, int]:
+    """Rewrite an expression into the one that runs.
 
     Args:
         tree: an expression as it was parsed; changed.
         types: types of its nodes by id, as it was checked.
         reserved: whether members that are called like words of the language may be escaped.
+        known: how often variables hold their inputs, by name below ``variables``.
+
+    Returns:
+        The tree, the variables, what it does once, and how often its value holds its inputs.
     """
     used: set[str] = set()
     _Rewriter(types, used, reserved).rewrite(tree)
-    return tree, frozenset(used), metered(tree, types)
+    names = {variable_name(name): copies for name, copies in (known or {}).items()}
+    return tree, frozenset(used), *metered(tree, types, names)

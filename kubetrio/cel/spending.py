@@ -1,44 +1,77 @@
-"""Functions that say what expressions take, and what is taken for a call of any function."""
+"""Functions that say what expressions take, and what is taken for a call of any function.
+
+The engine's bindings keep what a function was called with and what it returned for ever
+(cel-expr-python 0.1.3).  So what is called at every turn takes no argument and returns a constant:
+there is a function for each size.  Lists and maps that others were called with are emptied.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from kubetrio.cel.budget import spend
+from kubetrio.cel.budget import current, spend
 
-SPEND, SPEND_TEXT, SPEND_ALL = "kubernetes_spend", "kubernetes_spendText", "kubernetes_spendAll"
-SPEND_COPY = "kubernetes_spendCopy"
-"""Take of the budget: a number, what it takes to look at a text, or at everything in a list, and
-what everything in a list or map that was made takes if it is handed out."""
-
-
-def spent(units: int) -> bool:
-    """Take a number of units."""
-    spend(units)
-    return True
+SMALL = 64
+"""What is not worth a mention."""
+TIERS = 9
+"""Sizes, each four times the one before; more than the last is too large for any budget."""
+CALL = 20
+"""Units of calling a function here."""
 
 
-def spent_text(text: str) -> bool:
-    """Take what it takes to look at a text."""
-    spend(CALL + (len(text) >> 3))
-    return True
+def spend_of(tier: int) -> str:
+    """The function that takes what has at most a size.
+
+    Args:
+        tier: from 0; the size is 64 times a power of four.
+    """
+    return f"kubernetes_spend{tier}"
 
 
-def spent_all(items: list[Any]) -> bool:
-    """Take what it takes to look at everything in a list."""
-    spend(CALL + size_of(items))
-    return True
+def size_at(tier: int) -> int:
+    """The size of a tier."""
+    return SMALL << 2 * (tier + 1)
 
 
-def spent_copy(value: Any) -> bool:
-    """Take what a list or map that was made takes if it is handed out."""
-    spend(CALL + _ITEM * size_of(value))
-    return True
+def input_of(tier: int) -> str:
+    """The function that takes what it takes to look at everything there is, so often.
+
+    Args:
+        tier: from 0; a power of four.
+    """
+    return f"kubernetes_input{tier}"
 
 
-_ITEM = 8  # times what it takes to look at it
-CALL = 20  # units of calling a function here
+def tier_of(size: int) -> int:
+    """The smallest tier of inputs that is as often."""
+    return min(max(0, (size - 1).bit_length() + 1 >> 1), TIERS)
+
+
+def _spending(units: int) -> Callable[[], bool]:
+    def spending() -> bool:
+        spend(units)
+        return True
+
+    return spending
+
+
+def _looking(tier: int) -> Callable[[], bool]:
+    def looking() -> bool:
+        budget = current()
+        spend((CALL + (0 if budget is None else budget.size >> 2)) << 2 * tier)
+        return True
+
+    return looking
+
+
+Row = tuple[str, str, str, Callable[..., Any]]
+ROWS: list[Row] = [
+    *((spend_of(tier), "", "bool", _spending(size_at(tier))) for tier in range(TIERS)),
+    *((input_of(tier), "", "bool", _looking(tier)) for tier in range(TIERS + 1)),
+]
+"""These functions, as `functions.rows`."""
+NAMES = frozenset(row[0] for row in ROWS)
 
 
 def size_of(value: Any) -> int:
@@ -64,14 +97,22 @@ def counting(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that takes of the budget what its arguments are, before it looks at them."""
 
     def counted(*arguments: Any) -> Any:
-        units = CALL
+        units, held = CALL, []
         for one in arguments:
             kind = type(one)
             if kind is str or kind is bytes or kind is bytearray:
                 units += len(one) >> 3
             elif kind is list or kind is dict:
                 units += size_of(one)
-        spend(units)
-        return function(*arguments)
+                held.append(one)
+        try:
+            spend(units)
+            result = function(*arguments)
+            if held and type(result) in (list, dict):
+                result = result.copy()
+            return result
+        finally:
+            for one in held:
+                one.clear()
 
     return counted

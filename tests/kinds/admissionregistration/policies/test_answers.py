@@ -11,6 +11,7 @@ from policy_objects import CONFIGS, config, mutating, needs_engine, validating
 
 from kubetrio.assembly import Parts
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION
+from kubetrio.env import Env
 from kubetrio.kinds.admissionregistration.policies.answers import MOST_WAITED, Answers
 from kubetrio.machinery.effort import STRIDE, Effort
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
@@ -147,6 +148,21 @@ async def test_a_cancelled_wait_leaves_no_coroutine_behind() -> None:
 
     with trio.move_on_after(0):
         await answers.decided(evaluate)
+
+
+@needs_engine
+async def test_policies_that_take_long() -> None:
+    """They are evaluated in a thread indeed, with what they look at, and refuse or let through."""
+    long = "lists.range(1000).all(x, object.data.a.replace('b', 'bb').size() > 0)"
+    async with (
+        open_api(env=Env()) as server,
+        server.connect() as client,
+    ):
+        await validating(client, {"expression": f"{long} && object.data.a != 'bad'"})
+        for text, status in (("x" * 500, 201), ("bad", 422)):
+            made = {**config(f"c{len(text)}"), "data": {"a": text}}
+            answer = await client.request("POST", CONFIGS, json=made)
+            assert answer.status == status, answer.json()
 
 
 async def test_what_takes_long_is_done_in_a_thread() -> None:
