@@ -89,6 +89,7 @@ from kubetrio.store.model import Store
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.watch.hub import Hub
+from kubetrio.wire import cborwire
 
 if TYPE_CHECKING:
     from kubetrio.encryption.control import Encryption
@@ -255,6 +256,18 @@ def store_config(config: Config) -> StoreConfig:
     )
 
 
+def _serves_cbor(config: Config) -> bool:
+    """Whether objects are served as CBOR.
+
+    Raises:
+        StartError: they are to be, and what reads it is not installed.
+    """
+    chosen = config.feature_gates.get("CBORServingAndStorage", False)
+    if chosen and not cborwire.available():
+        raise StartError(f"--feature-gates=CBORServingAndStorage=true: {cborwire.NOT_INSTALLED}")
+    return chosen
+
+
 def encryption_of(config: Config, env: Env) -> Encryption | None:
     """Encryption as it is configured, None where it is not.
 
@@ -408,7 +421,7 @@ def build_api(
             min_request_timeout_s=config.requests.min_request_timeout_s,
             request_timeout_s=config.requests.request_timeout_s,
             audiences=config.auth.audiences,
-            cbor=config.feature_gates.get("CBORServingAndStorage", False),
+            cbor=_serves_cbor(config),
             split_logs=config.feature_gates.get("PodLogsQuerySplitStreams", False),
             longest_token_s=int(config.service_accounts.max_expiration_s),
             extend_tokens=config.service_accounts.extend_expiration,

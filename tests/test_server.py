@@ -397,3 +397,14 @@ async def test_a_clock_that_is_behind_the_certificates_is_named(
     with pytest.raises(StartError, match=r"^\S+ is valid from .* set the clock, or move [^\n]+$"):
         await keys_of(config, seeded(1, start=STARTED + by))
     assert await keys_of(config, seeded(1, start=STARTED + YEAR_S)) == complete
+
+
+async def test_cbor_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is to serve it and cannot does not start, and says what helps."""
+    monkeypatch.setitem(sys.modules, "cbor2", None)
+    config = Config(data_dir=tmp_path, feature_gates={"CBORServingAndStorage": True})
+    with pytest.raises(
+        StartError, match=r"CBORServingAndStorage=true: .* install kubetrio\[cbor\]"
+    ):
+        async with open_server(config):
+            pass
