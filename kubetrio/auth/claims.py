@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from kubetrio.auth.keys import KeySet, VerifyingKey
+from kubetrio.auth.signed import MOST_DEPTH
+from kubetrio.machinery.jsonvalues import is_deeper
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
@@ -221,6 +223,8 @@ def _strict(data: bytes) -> dict[str, Any]:
         raise ValueError("nested too deep") from None
     if not isinstance(found, dict):
         raise ValueError("no object")
+    if is_deeper(found, MOST_DEPTH):
+        raise ValueError("nested too deep")
     return found
 
 

@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import orjson
 
+from kubetrio.machinery.jsonvalues import is_deeper
+
 
 class Key(Protocol):
     """A key that may have made a signature."""
@@ -39,6 +41,8 @@ ALGORITHMS = (
     "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512",
 )  # fmt: skip
 MOST_TOKEN_BYTES = 128 * 1024
+MOST_DEPTH = 100
+"""Of the JSON in a token: expressions over claims, and whoever reads headers, recurse."""
 _GOOGLE = "accounts.google.com"
 
 
@@ -64,6 +68,8 @@ def _object(data: bytes) -> dict[str, Any]:
         value = orjson.loads(data)
     except ValueError:
         raise Malformed("no JSON") from None
+    if is_deeper(value, MOST_DEPTH):
+        raise Malformed("nested too deep")
     if not isinstance(value, dict):
         raise Malformed("no JSON object")
     return value

@@ -251,6 +251,9 @@ async def test_deeply_nested_claims_are_left_to_others(start: Start, peer: Any) 
     """A payload that nests beyond reason is no token."""
     payload = urlsafe_b64encode(b'{"iss":' + b"[" * 20_000).rstrip(b"=")
     assert await found(await start(), b"e30." + payload + b".x") is None
+    deep = '{"a":' * 900 + "1" + "}" * 900
+    payload = urlsafe_b64encode(f'{{"iss":"{peer.url}","a":{deep}}}'.encode()).rstrip(b"=")
+    assert await found(await start(), b"e30." + payload + b".x") is None
 
 
 async def test_nothing_is_good_before_discovery(start: Start, peer: Any, signer: Any) -> None:

@@ -14,8 +14,10 @@ from kubetrio.env import Env
 from kubetrio.kinds.admissionregistration.webhooks.plugins import Reach
 from kubetrio.kinds.apiextensions import structure
 from kubetrio.machinery.gotext import quote
+from kubetrio.machinery.jsonvalues import is_deeper
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema.kind import Kind, WaitingConvert
+from kubetrio.schema.structural import MAX_DEPTH
 from kubetrio.wire.jsonwire import encode
 
 if TYPE_CHECKING:
@@ -183,4 +185,7 @@ def converted_in(review: Json, uid: str, version: str) -> list[Any]:
         text = result.get("message")
         raise BadAnswer(text or f"response.result.status was '{status}', not 'Success'")
     made: list[Any] = response.get("convertedObjects") or []
+    for at, obj in enumerate(made):
+        if is_deeper(obj, MAX_DEPTH):
+            raise BadAnswer(f"response.convertedObjects[{at}] exceeded max depth")
     return made

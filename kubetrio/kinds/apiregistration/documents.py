@@ -33,6 +33,7 @@ from kubetrio.kinds.apiregistration.routes import Route, Routes
 from kubetrio.kinds.common.servicelookup import Unresolved
 from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.machinery.jsonvalues import is_deeper
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.schema.elsewhere import Elsewhere, Other, checked, from_resource_list
 from kubetrio.schema.registry import LiveRegistry
@@ -51,6 +52,8 @@ OPENAPI_MAX_S = 3600.0
 FIRST_S = 1.0
 DISCOVERY_LIMIT_S, OPENAPI_LIMIT_S = 5.0, 60.0
 DISCOVERY_BYTES, OPENAPI_BYTES = 4 << 20, 16 << 20
+MOST_DEPTH = 200
+"""Of a document: orjson prints 254 levels, and what is made of it has some more."""
 KEPT_BYTES = 4 << 20
 """Of OpenAPI of one version, as JSON: all of them are put into one document."""
 KIND = "APIGroupDiscoveryList"
@@ -363,6 +366,8 @@ def _part(body: bytes, prefix: str) -> Object:
         document = jsonpieces.read(body, orjson.loads) if large else orjson.loads(body)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    if is_deeper(document, MOST_DEPTH):
+        raise ValueError("it is nested too deeply")
     part = part_of(document, prefix)
     if len(orjson.dumps(part)) > KEPT_BYTES:
         raise ValueError(f"it is larger than {KEPT_BYTES} bytes")
