@@ -12,10 +12,9 @@ from kubetrio.api import options, serializers
 from kubetrio.api.encoders import accept, object_offer, offered
 from kubetrio.api.offloop import INLINE_BYTES, WEIGHED_BYTES, OffLoop
 from kubetrio.api.request import Request
-from kubetrio.machinery import fielderrors
 from kubetrio.machinery.gotext import quote
-from kubetrio.machinery.names import GroupKind, GroupVersion, GroupVersionKind
-from kubetrio.machinery.status import bad_request, invalid, too_many_values
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.machinery.status import bad_request, too_many_values
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.objecttype import ObjectType
@@ -246,10 +245,10 @@ NO_PROTOBUF = "Object 'Kind' is missing in 'object has no kind field '"
 
 
 def _check_custom(resource: Kind, decoded: jsonwire.Decoded) -> None:
-    """Refuse a custom resource of another version or kind than the path's.
+    """Refuse a custom resource of another version than the path's; validation finds its kind.
 
     Raises:
-        ApiError: 400 or 422.
+        ApiError: 400.
     """
     said, want = decoded.gvk, resource.group_version_kind
     if said[:2] != want[:2]:
@@ -257,26 +256,6 @@ def _check_custom(resource: Kind, decoded: jsonwire.Decoded) -> None:
             f"the API version in the data ({said.api_version}) does not match "
             f"the expected API version ({want.api_version})"
         )
-    check_type_meta(resource, decoded)
-
-
-def check_type_meta(resource: Kind, decoded: jsonwire.Decoded) -> None:
-    """Refuse a custom resource that says it is something else.
-
-    Raises:
-        ApiError: 422.
-    """
-    said, want = decoded.gvk, resource.group_version_kind
-    if said == want:
-        return
-    causes = []
-    if said.kind != want.kind:
-        causes.append(fielderrors.invalid("kind", said.kind, f"must be {want.kind}"))
-    if said.api_version != want.api_version:
-        detail = f"must be {want.api_version}"
-        causes.append(fielderrors.invalid("apiVersion", said.api_version, detail))
-    name = (decoded.value.get("metadata") or {}).get("name") or ""
-    raise invalid(GroupKind(said.group, said.kind), name, causes)
 
 
 def _decode_protobuf(

@@ -207,8 +207,6 @@ def _read_again(doc: Any, resource: Kind) -> tuple[Object, Report]:
         decoded = bodies.decode_object(jsonwire.encode(doc), gvk, "json", custom=custom)
     except ApiError as error:
         raise ValueError(reason_of(error, gvk.kind)) from error
-    if custom is not None:
-        bodies.check_type_meta(resource, decoded)
     return decoded.value, Report(decoded.strict, decoded.empties)
 
 

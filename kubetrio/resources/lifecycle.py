@@ -20,6 +20,7 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Chain
 from kubetrio.env import Env
 from kubetrio.machinery import objectmeta
+from kubetrio.machinery.names import GroupKind, GroupVersion
 from kubetrio.machinery.status import (
     OBJECT_MODIFIED,
     ApiError,
@@ -358,7 +359,7 @@ class Lifecycle:
         if causes is not None:
             with Telling():
                 causes += self._validate_create(target, obj, empties)
-            self._check(target, causes, obj["metadata"].get("name") or "")
+            self._check(target, causes, obj, obj["metadata"].get("name") or "")
         return warnings(target.resource.hub, obj, None)
 
     def _check_changed(
@@ -374,7 +375,7 @@ class Lifecycle:
                 causes += self._validate_update(target, new, old, options.empties)
             if (spared := target.resource.rules.validation.spared) and (texts := spared()):
                 options.warn(texts)
-            self._check(target, causes, target.name)
+            self._check(target, causes, new, target.name)
         return warnings(target.resource.hub, new, old, target.subresource)
 
     def _validate_create(self, target: Target, obj: Object, empties: Empties | None) -> list[Cause]:
@@ -399,9 +400,12 @@ class Lifecycle:
         )
 
     @staticmethod
-    def _check(target: Target, causes: list[Cause], name: str) -> None:
+    def _check(target: Target, causes: list[Cause], obj: Object, name: str) -> None:
         if causes:
-            raise invalid(target.resource.stored.group_kind, name, causes)
+            kind = target.resource.stored.group_kind
+            if not target.resource.builtin:  # a custom resource is named as what it says it is
+                kind = GroupKind(GroupVersion.parse(obj["apiVersion"]).group, obj["kind"])
+            raise invalid(kind, name, causes)
 
     # ------------------------------------------------------------------ update
 

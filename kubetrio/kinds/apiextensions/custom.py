@@ -6,7 +6,7 @@ Source: strategy.go, status_strategy.go, validator.go and etcd.go of apiextensio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,9 +90,9 @@ class CustomParts(PlainParts):
         checks = _scale_checks(None if scale is None else scale.replicas)
         version = self.version
         if version is not None:
-            checks = ObjectChecks(version, checks).validation()
+            checks = ObjectChecks(version, checks, kind).validation()
         return Rules(
-            default=unchanged_object if version is None else version.fill_in,
+            default=unchanged_object if version is None else _filling_in(version, kind),
             prepare_create=_preparing(version, status=bool(keep)),
             prepare_update=_metadata_stay,
             validation=replace(checks, warnings=_finalizer_warnings),
@@ -116,7 +116,7 @@ class CustomParts(PlainParts):
         """See `Parts`."""
         if self.version is None:
             return OpenType(self.schema)
-        return CustomType(self.version, kind.kind)
+        return CustomType(self.version, kind.group_kind)
 
     def conversion(self, kind: Kind) -> Conversion:
         """See `Parts`."""
@@ -161,6 +161,16 @@ def _getter(kind: Kind, name: str) -> Getter:
     if kind.stored is kind:
         return get
     return lambda obj: get(_in_version(kind, obj))
+
+
+def _filling_in(version: Version, kind: Kind) -> Callable[[Json], None]:
+    """What fills in the defaults of the version that an object says it is of."""
+
+    def fill_in(obj: Json) -> None:
+        if (said := version.of(obj, kind.group_kind)) is not None:
+            said.fill_in(obj)
+
+    return fill_in
 
 
 def _preparing(version: Version | None, *, status: bool) -> Create:

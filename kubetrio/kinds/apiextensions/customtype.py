@@ -16,7 +16,7 @@ from kubetrio.kinds.apiextensions.schemaparts import RULES, Marks, marks_of, par
 from kubetrio.kinds.apiextensions.structure import METADATA, Node
 from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.machinery.jsonvalues import copy_json, is_deeper
-from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.names import GroupKind, GroupResource, GroupVersion
 from kubetrio.machinery.status import ApiError, too_large_to_store
 from kubetrio.resources.objects import MOST_BYTES
 from kubetrio.schema.kind import Conversion, Kind, WaitingConvert
@@ -96,6 +96,20 @@ class Version:
         from kubetrio.kinds.apiextensions.celrules import compiled
 
         return compiled(schema)
+
+    def of(self, obj: Json, wanted: GroupKind) -> Version | None:
+        """The version that an object says it is of, None for an object of another kind.
+
+        A body may say another version than the path: it is looked at in that version until it is
+        refused.  A version that there is not knows no members.
+        """
+        said = GroupVersion.parse(obj.get("apiVersion") or "")
+        if obj.get("kind") != wanted.kind or said.group != wanted.group:
+            return None
+        versions = self.shared.versions
+        if said.version in versions:
+            return versions[said.version]
+        return Version({}, self.shared) if versions else self
 
     def fill_in(self, obj: Json) -> None:
         """Fill in defaults, in place.
@@ -259,10 +273,10 @@ class CustomType(OpenType):
 
     Args:
         version: what its definition says.
-        kind: name of the kind; other objects, which a path may be given, are not looked into.
+        kind: group and kind; other objects, which a path may be given, are not looked into.
     """
 
-    def __init__(self, version: Version, kind: str) -> None:
+    def __init__(self, version: Version, kind: GroupKind) -> None:
         super().__init__(version.schema)
         self._version = version
         self._kind = kind
@@ -277,9 +291,9 @@ class CustomType(OpenType):
         """
         del repeated
         whole = self.restore(dict(raw or {}), report)
-        if whole.get("kind") == self._kind:
-            unknown = self._version.keep_known(whole)
-            unknown += structure.coerce(self._version.node, whole)
+        if (version := self._version.of(whole, self._kind)) is not None:
+            unknown = version.keep_known(whole)
+            unknown += structure.coerce(version.node, whole)
             report.strict += [f'unknown field "{path}"' for path in unknown]
         return whole
 

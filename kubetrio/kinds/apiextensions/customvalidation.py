@@ -15,10 +15,11 @@ from kubetrio.kinds.apiextensions.customtype import Version
 from kubetrio.kinds.apiextensions.listtypes import check_embedded, check_lists
 from kubetrio.kinds.apiextensions.values import Checker, Old
 from kubetrio.machinery.effort import Exhausted
-from kubetrio.machinery.fielderrors import forbidden
+from kubetrio.machinery.fielderrors import forbidden, invalid
 from kubetrio.machinery.jsonvalues import same_json
 from kubetrio.machinery.status import MORE, Cause
 from kubetrio.machinery.telling import untell
+from kubetrio.schema.kind import Kind
 from kubetrio.schema.rules import Causes, Json, Validation
 
 _BLOCKING = frozenset(
@@ -45,11 +46,13 @@ class ObjectChecks:
     Args:
         version: what its definition says.
         scale: the checks of the numbers that its scale shows.
+        kind: what they say they are.
     """
 
-    def __init__(self, version: Version, scale: Validation) -> None:
+    def __init__(self, version: Version, scale: Validation, kind: Kind) -> None:
         self._version = version
         self._scale = scale
+        self._kind = kind
         self._spared: list[str] = []
 
     def validation(self) -> Validation:
@@ -67,12 +70,21 @@ class ObjectChecks:
         taken, self._spared = self._spared, []
         return taken
 
+    def _type_meta(self, obj: Json, found: Out) -> bool:
+        """Whether an object says what it is; the schema does not count if it does not."""
+        wanted = self._kind
+        for name, value in (("kind", wanted.kind), ("apiVersion", wanted.api_version)):
+            if obj.get(name) != value:
+                found.append(invalid(name, obj.get(name) or "", f"must be {value}"))
+        return not found
+
     def _create(self, obj: Any, _: str, causes: Causes) -> None:
         found = Out()
         try:
-            self._version.checker.check(obj, "", None, found)
-            if self._scale.create is not None:
-                self._scale.create(obj, "", found)
+            if self._type_meta(obj, found):
+                self._version.checker.check(obj, "", None, found)
+                if self._scale.create is not None:
+                    self._scale.create(obj, "", found)
             check_embedded(self._version.node, obj, "", found)
             check_lists(self._version.checker, obj, "", found, found.effort)
             self._rules(obj, None, found)
@@ -84,9 +96,10 @@ class ObjectChecks:
     def _update(self, new: Json, old: Json, causes: Causes) -> None:
         found, checker = Out(), self._version.checker
         try:
-            checker.check(new, "", Old(checker, old, found.effort), found)
-            if self._scale.create is not None:
-                self._scale.create(new, "", found)
+            if self._type_meta(new, found):
+                checker.check(new, "", Old(checker, old, found.effort), found)
+                if self._scale.create is not None:
+                    self._scale.create(new, "", found)
             self._changed(new, old, found)
         except Exhausted as error:
             if not _same_but_metadata(new, old):

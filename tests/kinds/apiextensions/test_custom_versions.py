@@ -270,3 +270,44 @@ async def test_an_apply_that_changes_nothing_fills_in_nothing(client: Client) ->
     await client.create(boat("v4", "b", {"name": "x"}))
     applied = await client.apply(boat("v4", "b", {"name": "x"}), field_manager="one")
     assert (applied["spec"], applied["metadata"]["generation"]) == ({"name": "x"}, 1)
+
+
+async def test_a_status_is_written_whatever_a_patch_makes_of_the_kind(client: Client) -> None:
+    """Of a status write only the status counts; all else is that of the stored object."""
+    await client.create(boat("v1", "a", {"crew": 1}))
+    body = {"apiVersion": f"{GROUP}/v2", "status": {"place": "x"}}
+    made = await patch(client, "v1", body, subresource="status")
+    assert (made["apiVersion"], made["status"]) == (f"{GROUP}/v1", {"place": "x"})
+
+
+async def test_what_an_object_says_it_is_is_checked_with_its_rules(client: Client) -> None:
+    """Its schema and defaults do not count then, but its rules do, by the version of the path."""
+    await client.create(boat("v2", "a", {"sails": 3}))
+    with pytest.raises(ApiError) as caught:
+        await patch(client, "v2", {"kind": "Ship", "spec": {"sails": 0, "masts": 1}})
+    assert caught.value.message == (
+        f'Ship.{GROUP} "a" is invalid: [kind: Invalid value: "Ship": must be Boat, '
+        "spec: Invalid value: a mast needs a sail]"
+    )
+    with pytest.raises(ApiError, match=r"apiVersion: Invalid value: .*: must be .*/v1"):
+        await patch(client, "v1", {"apiVersion": f"{GROUP}/v3"})
+
+
+@pytest.mark.parametrize(
+    ("meta", "code", "message"),
+    [
+        ({"resourceVersion": "1"}, 409, "the object has been modified"),
+        ({}, 422, "metadata.resourceVersion: Invalid value: 0: must be specified"),
+    ],
+)
+async def test_other_faults_come_before_a_wrong_kind(
+    client: Client, meta: Object, code: int, message: str
+) -> None:
+    """The kind is validated as the rest is, after the resourceVersion."""
+    await client.create(boat("v1", "a", {"crew": 1}))
+    wrong = boat("v1", "a", {}) | {"kind": "Ship"}
+    wrong["metadata"] |= meta
+    with pytest.raises(ApiError) as caught:
+        await client.update(wrong, kind=client.kind(f"{GROUP}/v1", "Boat"))
+    assert caught.value.code == code
+    assert message in caught.value.message
