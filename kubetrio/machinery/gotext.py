@@ -118,9 +118,40 @@ def plain(value: Any) -> str:
         return f"map[{inner}]"
     if isinstance(value, list):
         return f"[{' '.join(map(plain, value))}]"
-    if isinstance(value, float):
-        return format(value, "g")
+    if isinstance(value, float) or not (isinstance(value, str) or -(1 << 63) <= value < 1 << 63):
+        return shortest(float(value))
     return str(value)
+
+
+def shortest(value: float) -> str:
+    """The shortest text of a float as Go's ``%g`` prints it."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+    sign, digits, exponent = _digits(value)
+    point = len(digits) + exponent
+    # A hundred thousand has five zeros in Go, a million is 1e+06.
+    if point - 1 < -4 or point - 1 >= 6:
+        mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
+        return f"{sign}{mantissa}e{point - 1:+03d}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return f"{sign}{digits}{'0' * (point - len(digits))}"
+    return f"{sign}{digits[:point]}.{digits[point:]}"
+
+
+def _digits(value: float) -> tuple[str, str, int]:
+    """Sign, significant digits and the power of ten that follows them."""
+    text = repr(value)
+    sign = "-" if text.startswith("-") else ""
+    mantissa, _, power = text.lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    exponent = int(power or 0) - len(fraction)
+    digits = (whole + fraction).lstrip("0")
+    stripped = digits.rstrip("0")
+    if not stripped:
+        return sign, "0", 0
+    return sign, stripped, exponent + len(digits) - len(stripped)
 
 
 def _source(value: Any) -> str:

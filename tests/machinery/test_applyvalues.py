@@ -118,6 +118,8 @@ def test_empty_object_claims_nothing():
         ({"bogus": 1}, ".bogus: field not declared in schema"),
         ({"metadata": {"x": 1}}, ".metadata.x: field not declared in schema"),
         ({"data": 1}, ".data: expected map, got &{1}"),
+        ({"data": 1e7 + 0.125}, ".data: expected map, got &{1.0000000125e+07}"),
+        ({"data": -(2**64)}, ".data: expected map, got &{-1.8446744073709552e+19}"),
         ({"items": {}}, ".items: expected list, got &{map[]}"),
         ({"count": "1"}, ".count: expected numeric (int or float), got string"),
         ({"on": 1}, ".on: expected boolean, got &{1}"),
