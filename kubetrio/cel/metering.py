@@ -95,14 +95,21 @@ def _four_times(text: Node, *_: Node) -> Node:
     return call("_*_", _size(text), number(4))
 
 
+def _matched(text: Node, pattern: Node) -> Node:
+    """As kube-apiserver counts it: a quarter of the pattern for each character."""
+    each = _plus(call("_/_", _size(pattern), number(4)), number(1))
+    return call("_*_", _plus(_size(text), number(1)), each)
+
+
 _MAKERS: Mapping[str, Callable[..., Node]] = {
     "replace": _replaced,
     "join": _joined,
     "quote": _twice,
     "split": _four_times,
+    "matches": _matched,
     **dict.fromkeys(("lowerAscii", "upperAscii", "trim", "substring", "charAt"), _once),
 }
-"""Functions that make texts, and how long these may become."""
+"""Functions that make texts, and how long these may become; and one that takes long."""
 
 
 @dataclass(slots=True)
@@ -218,7 +225,7 @@ class _Meter:
             copies.append(self.visit(made.target, loops=loops))
         copies += [self.visit(arg, loops=loops) for arg in made.args]
         name = made.function
-        if name in _MAKERS and self._makes_text(made):
+        if name in _MAKERS and (made.HasField("target") or name == "matches"):
             self._bound(node)
             return 1
         self._look(made, max(copies), loops=loops)
@@ -226,19 +233,17 @@ class _Meter:
             return 1
         return min(sum(copies), MOST_COPIES) if name == "_+_" else max(copies)
 
-    def _makes_text(self, made: Any) -> bool:
-        return bool(made.HasField("target"))
-
     def _bound(self, node: Node) -> None:
         """Have a call that makes a text say how long that will be."""
         made = node.call_expr
-        places = [made.args[0]] if made.function == "quote" else [made.target, *made.args]
+        targeted = made.HasField("target") and made.function != "quote"  # that of a library
+        places = [made.target, *made.args] if targeted else [*made.args]
         values, name = listed(*places), f"{PARTS}{self._fresh()}"
         held = [_item(name, at) for at in range(len(places))]
         for place, value in zip(places, held, strict=True):
             place.CopyFrom(value)
         told = _told(self._fresh(), _MAKERS[made.function](*held))
-        node.CopyFrom(bind(name, values, call("_?_:_", told, node, held[0])))
+        node.CopyFrom(bind(name, values, call("_?_:_", told, node, truth(False))))
 
     def _look(self, made: Any, copies: int, *, loops: bool) -> None:
         looked_at = self._looked_at(made)

@@ -66,6 +66,8 @@ AT_ONCE = [
     "object.many.all(x, x in object.many)",
     "object.many.all(x, object.map == object.map)",
     "object.words.all(x, object.s.matches('(a?){200}' + x) || true)",
+    "object.words.all(x, object.big.matches('a' + x) || matches(object.big, x) || true)",
+    "object.words.all(x, object.big.matches('^(x|y)+z$') || true)",
     "object.words.all(x, !x.matches('[^a]{900}' + x))",
     "sets.equivalent(object.words, object.words) && sets.contains(object.many, object.many)",
     "object.many.exists_one(x, object.many.indexOf(x) == 5)",
