@@ -9,7 +9,8 @@ from kubetrio.cel.budget import spend
 from kubetrio.cel.spending import CALL
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.goregexp.engine import Regexp
-from kubetrio.machinery.goregexp.syntax import RegexpError, translated
+from kubetrio.machinery.goregexp.errors import RegexpError
+from kubetrio.machinery.goregexp.syntax import translated
 
 
 @lru_cache(maxsize=64)

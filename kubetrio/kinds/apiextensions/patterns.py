@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubetrio.machinery.effort import Effort
 from kubetrio.machinery.goregexp.engine import Regexp
-from kubetrio.machinery.goregexp.syntax import RegexpError
+from kubetrio.machinery.goregexp.errors import RegexpError
 
 
 def pattern_error(pattern: str, effort: Effort) -> str:

@@ -39,7 +39,7 @@ from kubetrio.machinery.fielderrors import (
     too_many,
     type_invalid,
 )
-from kubetrio.machinery.goregexp.syntax import RegexpError
+from kubetrio.machinery.goregexp.errors import RegexpError
 from kubetrio.machinery.telling import untell
 from kubetrio.wire.gojson import Float
 

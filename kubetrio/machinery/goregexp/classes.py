@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
+from kubetrio.machinery.goregexp.bindings import size_of
+
 POSIX = frozenset(
     f"[:{sign}{name}:]"
     for sign in ("", "^")
@@ -114,6 +116,4 @@ def instructions_of(text: str) -> int:
     Args:
         text: the class, as RE2 reads it; it has names of classes in it, and no other characters.
     """
-    from kubetrio.machinery.goregexp.engine import size_of
-
     return size_of(text)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kubetrio.machinery.goregexp.classes import POSIX, instructions_of, unicode_class
+from kubetrio.machinery.goregexp.errors import RegexpError
 from kubetrio.machinery.goregexp.parts import (
     ANY,
     ASCII_CLASS,
@@ -38,19 +39,6 @@ MOST_PATHS = 10_000_000
 _MOST_HEIGHT = 1000
 _MOST_REPEAT = 1000
 _TOO_LONG_NUMBER = 9  # digits that Go still reads
-
-
-class RegexpError(Exception):
-    """A pattern that Go cannot compile; the text is Go's.
-
-    Args:
-        code: the kind of mistake.
-        part: what of the pattern is wrong.
-    """
-
-    def __init__(self, code: str, part: str) -> None:
-        super().__init__(f"error parsing regexp: {code}: `{part}`")
-
 
 _CLASS_RANGE = "invalid character class range"
 _ESCAPE = "invalid escape sequence"

@@ -15,13 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.machinery.effort import Effort, Exhausted
-from kubetrio.machinery.goregexp.engine import Regexp, available
-from kubetrio.machinery.goregexp.syntax import (
-    MOST_INSTRUCTIONS,
-    RegexpError,
-    regexp_error,
-    translated,
-)
+from kubetrio.machinery.goregexp.bindings import available
+from kubetrio.machinery.goregexp.engine import Regexp
+from kubetrio.machinery.goregexp.errors import RegexpError
+from kubetrio.machinery.goregexp.syntax import MOST_INSTRUCTIONS, regexp_error, translated
 
 needs_re2 = pytest.mark.skipif(not available(), reason="needs google-re2")
 TABLE: dict[str, Any] = json.loads((Path(__file__).parent / "cases/patterns.json").read_text())

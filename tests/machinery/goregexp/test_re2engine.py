@@ -13,7 +13,7 @@ import kubetrio
 from kubetrio.kinds.apiextensions.causes import Out
 from kubetrio.kinds.apiextensions.validation.structuralschemas import structural
 from kubetrio.kinds.apiextensions.values import Checker
-from kubetrio.machinery.goregexp import engine
+from kubetrio.machinery.goregexp import bindings
 from kubetrio.machinery.status import Cause
 
 ROOT = Path(kubetrio.__file__).parent
@@ -25,7 +25,7 @@ FUNCTIONS = {
 
 @pytest.fixture
 def _no_re2(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_load", lambda: None)
+    monkeypatch.setattr(bindings, "_load", lambda: None)
 
 
 @pytest.mark.usefixtures("_no_re2")
