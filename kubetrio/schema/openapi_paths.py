@@ -288,7 +288,8 @@ def _answer(path: str, row: Json, gvk: GroupVersionKind) -> tuple[str, tuple[str
         case "connect":
             return "", ("*/*",)
         case "list":
-            name = type_name(GroupVersionKind(gvk.group, gvk.version, f"{gvk.kind}List"))
+            kind = row.get("lists", f"{gvk.kind}List")
+            name = type_name(GroupVersionKind(gvk.group, gvk.version, kind))
             return name, tuple(row.get("produces", STREAM_TYPES))
         case "watch" | "watchlist":
             return f"{META}WatchEvent", STREAM_TYPES
@@ -409,6 +410,7 @@ def _custom_rows(root: str, resource: Kind) -> dict[str, dict[str, Json]]:
             **source,
             "id": f"{verb}{group}{version}{name}",
             "gvk": gvk,
+            "lists": resource.list_kind,
             "params": sorted(params),
             "produces": JSON_YAML,
             "consumes": JSON_YAML,

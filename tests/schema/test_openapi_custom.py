@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -61,8 +62,9 @@ def published(part: Json, *, v2: bool = False) -> Json:
     return found
 
 
-def document() -> Json:
-    served = registry().with_resources([beasts({"type": "object"})])
+def document(lists: str = "") -> Json:
+    kind = replace(beasts({"type": "object"}), lists=lists)
+    served = registry().with_resources([kind])
     data = openapi.document(served, PATH, version="v1.36.0")
     assert data is not None
     found: Json = orjson.loads(data)
@@ -163,6 +165,19 @@ def test_operations_of_custom_resources() -> None:
     assert scale["x-kubernetes-group-version-kind"]["kind"] == "Beast"
     content = scale["responses"]["200"]["content"]["application/json"]
     assert content["schema"]["$ref"] == f"{V3}io.k8s.api.autoscaling.v1.Scale"
+
+
+def test_collections_have_the_name_that_a_definition_gives_them() -> None:
+    """Operations refer to the type that the document has."""
+    made = document(lists="Herd")
+    assert "com.example.zoo.v1.Herd" in made["components"]["schemas"]
+    for path in (BASE, f"/apis/{GROUP}/v1/beasts"):
+        get = made["paths"][path]["get"]
+        [schema] = {
+            answer["schema"]["$ref"] for answer in get["responses"]["200"]["content"].values()
+        }
+        assert schema == f"{V3}com.example.zoo.v1.Herd"
+        assert get["x-kubernetes-group-version-kind"]["kind"] == "Beast"
 
 
 def test_a_large_schema_is_converted_in_steps() -> None:
