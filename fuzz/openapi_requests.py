@@ -17,7 +17,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -366,9 +366,23 @@ def message(body: str) -> str:
 
 
 def play(
-    path: str, seed: int, examples: int, findings: Findings, end: float, flags: Iterable[str] = ()
+    path: str,
+    seed: int,
+    examples: int,
+    findings: Findings,
+    go_on: Callable[[int], bool],
+    flags: Iterable[str] = (),
 ) -> int:
-    """One round with one document; returns how many requests were sent."""
+    """One round with one document; returns how many requests were sent.
+
+    Args:
+        path: of the document.
+        seed: of what is drawn.
+        examples: requests of an operation.
+        findings: what is found goes there.
+        go_on: whether another operation is asked, after a number of requests.
+        flags: of the server.
+    """
     rng, sent = seeded(seed).rng, 0
     with tempfile.TemporaryDirectory() as folder:
         running = process.start(Path(folder) / "data", Path(folder) / "log", *flags)
@@ -379,7 +393,7 @@ def play(
             made = operations(document, served.url, filled(path, served))
             rng.shuffle(made)
             for operation in made:
-                if monotonic() > end:
+                if not go_on(sent):
                     break
                 sent += ask(operation, served, examples, seed, findings)
         finally:
@@ -414,7 +428,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rng = seeded(seed).rng
         for path in rng.sample(paths, len(paths)):
             if monotonic() < end:
-                sent += play(path, seed, options.examples, findings, end)
+                sent += play(path, seed, options.examples, findings, lambda _: monotonic() < end)
         seed += 1
     statuses = ", ".join(f"{code}: {count}" for code, count in sorted(findings.answers.items()))
     print(f"\nseeds {options.seed} to {seed - 1}, {sent} requests ({statuses})")
