@@ -117,6 +117,7 @@ ALSO_ASKED: dict[tuple[str, str], frozenset[tuple[str, str]]] = {
 """Verbs and subresources that a request may be asked for beside, by subresource and verb; what else
 is asked is about another resource, and in `OTHERS`."""
 OTHERS: dict[str, frozenset[str]] = {
+    "/services": frozenset({"create /services/status"}),
     "certificates.k8s.io/certificatesigningrequests": frozenset(
         {"approve certificates.k8s.io/signers", "sign certificates.k8s.io/signers"}
     ),

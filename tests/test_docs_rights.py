@@ -105,6 +105,11 @@ CASES: dict[str, Case] = {
         ("PUT", f"{NS}/services/web", {},
          {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}), 201,
     ),
+    "`PUT` to the status of a Service that is not there": Case(
+        on("update", "", "services/status"), on("create", "", "services/status"),
+        ("PUT", f"{NS}/services/web/status", {},
+         {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}), 201,
+    ),
     "apply that creates": Case(
         on("patch", "", "secrets"), on("create", "", "secrets"),
         ("PATCH", f"{NS}/secrets/s?fieldManager=t", APPLY,

@@ -232,7 +232,7 @@ class Lifecycle:
         # Admission does not see them yet; a uid in a replacement is a precondition, not this.
         meta.pop("uid", None)
         meta.pop("creationTimestamp", None)
-        place = target._replace(name=meta.get("name") or "", subresource="")
+        place = target._replace(name=meta.get("name") or "")
         attributes = _attributes(Operation.CREATE, place, options, new=obj, old=None)
         await self._admission.mutate(attributes)
         drop_repeated_owners(obj, options.warn, admitted=True)
@@ -273,7 +273,7 @@ class Lifecycle:
         context = Context(now=meta["creationTimestamp"], uid=meta["uid"], user=options.user)
         await options.work(hub.rules.prepare_create, obj, context)
         allocator = self._allocator(resource)
-        if allocator is None:
+        if target.subresource or allocator is None:
             return await self._store_new(target, attributes, obj, options)
         async with allocator.writing(obj, None, dry_run=options.dry_run):
             return await self._store_new(target, attributes, obj, options)
