@@ -322,5 +322,6 @@ async def test_small_changes_of_large_objects_wait_for_each_other() -> None:
     for request in requests:
         off_loop.end(request)
     small = request_of("c")
+    small.heavy = False
     await off_loop.of(small).weigh(b"{}")
     assert not small.heavy
