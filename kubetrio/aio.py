@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from kubetrio.config import Config
 from kubetrio.threads import START_LIMIT_S, STOP_MARGIN_S, ServerRun
@@ -61,10 +61,13 @@ class AsyncioServer:
         Raises:
             NotRunning: the server has ended.
         """
-        future, cancel = self._run.submit(fn, *args)
+        call, cancel = self._run.submit(fn, *args)
+        future = asyncio.wrap_future(call)
         try:
-            return await asyncio.shield(asyncio.wrap_future(future))
+            return await asyncio.shield(future)
         except asyncio.CancelledError:
+            # What it raises now, nobody waits for; asyncio would log it as never retrieved.
+            future.add_done_callback(_retrieve)
             cancel()
             raise
 
@@ -84,6 +87,11 @@ class AsyncioServer:
         """Go back to a snapshot; see `kubetrio.threads.ServerThread.reset`."""
         self._run.clock.restore_wall_clock()
         await self.call(self.server.reset, snapshot)
+
+
+def _retrieve(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()
 
 
 @asynccontextmanager
@@ -115,6 +123,7 @@ async def open_server(
     raised: BaseException | None = None
     try:
         ready = asyncio.wrap_future(run.ready)
+        ready.add_done_callback(_retrieve)  # it may fail when nobody waits any more
         done, _ = await asyncio.wait([ready], timeout=start_limit_s)
         if not done:
             raise run.started(start_limit_s)

@@ -77,6 +77,7 @@ class ServerRun:
         self._token: trio.lowlevel.TrioToken | None = None
         self._scope: trio.CancelScope | None = None
         self._running: _Running | None = None
+        self._calls: set[Future[Any]] = set()
         self._abandoned = False
         # A daemon: a program that dies without leaving its block must not wait for its server.
         # What is stored is then as after a kill, which the next start copes with.
@@ -96,6 +97,7 @@ class ServerRun:
             failure = single(error)
         with self._lock:
             self._token = None
+            unanswered = list(self._calls)
         if not self.ready.done():
             self.ready.set_exception(failure or NotRunning("the server was stopped at its start"))
             self.ended.set_result(None)
@@ -103,6 +105,9 @@ class ServerRun:
             self.ended.set_result(None)
         else:
             self.ended.set_exception(failure)
+        for call in unanswered:  # which came when the run was about to end
+            with suppress(InvalidStateError):
+                call.set_exception(self._gone())
 
     async def _main(self) -> None:
         from kubetrio.server import open_server
@@ -184,20 +189,20 @@ class ServerRun:
             else:
                 running.nursery.start_soon(run, name=f"call of {fn!r}")
 
+        with self._lock:
+            self._calls.add(future)
+        future.add_done_callback(self._answered)
         if not self._soon(begin):
             future.set_exception(self._gone())
-        # A run that ends between the two would leave the call without an answer.
-        self.ended.add_done_callback(lambda _: self._unanswered(future))
 
         def cancel() -> None:
             self._soon(scope.cancel)
 
         return future, cancel
 
-    def _unanswered(self, future: Future[T]) -> None:
-        if not future.done():
-            with suppress(InvalidStateError):
-                future.set_exception(self._gone())
+    def _answered(self, call: Future[Any]) -> None:
+        with self._lock:
+            self._calls.discard(call)
 
     def _gone(self) -> NotRunning:
         error = NotRunning("the server is not running")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,42 @@ def test_cancelling_who_waits_cancels_the_call(config: Config) -> None:
 
     asyncio.run(main())
     assert seen == ["cancelled"]
+
+
+def test_what_a_cancelled_call_raises_is_not_logged(
+    config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The event loop would tell of an exception that was never retrieved."""
+
+    async def fails() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise KeyError
+
+    async def main() -> None:
+        async with aio.open_server(config) as server:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(server.call(fails), 0.05)
+
+    asyncio.run(main())
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+def test_a_start_that_takes_too_long_is_told_once(
+    config: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the exception, not in the log as well."""
+
+    async def main() -> None:
+        with pytest.raises(StartError, match="not ready within"):
+            async with aio.open_server(config, start_limit_s=0):
+                pytest.fail("it did not wait")
+
+    asyncio.run(main())
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 def test_a_server_that_cannot_start_says_so(config: Config, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading  # noqa: TID251  (who embeds a server has threads)
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +103,20 @@ def test_what_a_call_returns_and_raises_arrives_as_it_is(shared: ServerThread) -
     with pytest.raises(ApiError) as refused:
         shared.call(client.get, client.kind("v1", "Pod"), "none", "default")
     assert refused.value.code == 404
+
+
+def test_results_of_calls_are_let_go(shared: ServerThread) -> None:
+    """A server that is called for weeks keeps none of them."""
+
+    class Result:
+        pass
+
+    async def make() -> Result:
+        return Result()
+
+    left = weakref.ref(shared.call(make))
+    gc.collect()
+    assert left() is None
 
 
 def test_a_server_that_cannot_start_says_so(config: Config, tmp_path: Path) -> None:
