@@ -18,6 +18,7 @@ from typing import Any
 import h2.errors
 import h2.exceptions
 import trio
+from hypercorn.events import Updated
 from hypercorn.protocol.h2 import BufferCompleteError, H2Protocol, StreamBuffer
 from hypercorn.trio.worker_context import EventWrapper
 
@@ -43,6 +44,8 @@ class Backlog:
     most_bytes: int = MOST_BYTES
     held_bytes: int = 0
     resets: int = 0
+    stuck: set[H2Protocol] = field(default_factory=set)
+    """Connections whose client took nothing for that long, and has taken nothing since."""
     _stalled: dict[BoundedBuffer, int] = field(default_factory=dict)  # least progress first
     _fresh: dict[BoundedBuffer, tuple[int, float]] = field(default_factory=dict)  # the same
 
@@ -124,6 +127,7 @@ class BoundedBuffer(StreamBuffer):
         """Give the send task at most so many bytes."""
         data = bytes(self.buffer[:max_length])
         if data:
+            self._backlog.stuck.discard(self._protocol)
             del self.buffer[: len(data)]
             self._tell()
             if self.buffer:
@@ -163,6 +167,8 @@ class BoundedBuffer(StreamBuffer):
         with suppress(KeyError):
             protocol.priority.unblock(self._stream_id)  # the send task forgets it
         await protocol.has_data.set()
+        if protocol.idle:
+            await protocol.send(Updated(idle=True))
 
     def _tell(self) -> None:
         self._moved.set()
@@ -174,6 +180,7 @@ class BoundedBuffer(StreamBuffer):
         with trio.move_on_after(self._backlog.limit_s) as timer:
             await moved.wait()
         if timer.cancelled_caught:
+            self._backlog.stuck.add(self._protocol)
             self._backlog.give_up(self)
 
 
@@ -195,5 +202,6 @@ class BoundedBuffers(dict[int, Any]):
 
     def end(self) -> None:
         """The connection is over: nothing is held for it any more."""
+        self._backlog.stuck.discard(self._protocol)
         for buffer in self.values():
             self._backlog.drop(buffer)

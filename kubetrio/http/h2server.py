@@ -108,6 +108,17 @@ class Server(TCPServer):
         self.gone = True
         await self.idle_task.stop()
 
+    async def _idle_timeout(self) -> None:
+        """End the connection when nothing was asked for long: soon, if the client took nothing."""
+        backlog, protocol = self.bounds.backlog, self.bounds.protocol
+        limit = self.config.keep_alive_timeout
+        if protocol in backlog.stuck:
+            limit = min(limit, backlog.limit_s)
+        with trio.move_on_after(limit):
+            await self.context.terminated.wait()
+        with trio.CancelScope(shield=True):
+            await self._initiate_server_close()
+
     def end(self) -> None:
         """The connection is over; without the cycles, all that it had goes at once."""
         if self.bounds.protocol is not None:

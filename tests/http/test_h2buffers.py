@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trio
@@ -110,6 +110,19 @@ async def test_a_stream_without_progress_is_reset() -> None:
         assert client.bodies[small] == b"small"
         assert backlog.resets == 1
         assert backlog.held_bytes == 0
+
+
+async def test_a_connection_without_progress_is_closed() -> None:
+    """Once its streams are reset, and nothing else is asked for as long again."""
+    async with connected(window=0, limit_s=LIMIT_S) as (client, backlog):
+        for _ in range(3):
+            await client.get("/watch")
+        with suppress(OSError):
+            while await client.read():
+                pass
+        assert len(client.reset) == 3
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert not backlog.stuck
 
 
 async def test_the_stream_that_waits_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
