@@ -153,10 +153,13 @@ class Connection:
         with self.scope:
             try:
                 while not self._closing:
-                    message = await self._next_message()
+                    message: Message | None = await self._next_message()
                     if message is None:
                         return
-                    if not await self._serve(message):
+                    keep = await self._serve(message)
+                    message = None  # an idle connection holds nothing of what was asked on it
+                    self._parser.forget()
+                    if not keep:
                         return
             except (OSError, ClientGone):
                 return

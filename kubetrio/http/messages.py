@@ -142,6 +142,10 @@ class Message:
         return b"\r\n".join(lines) + b"\r\n\r\n" + self.rest
 
 
+NOTHING = Message()
+"""In the place of a message while there is none; it is not changed."""
+
+
 class Alike(NamedTuple):
     """What messages have in common that differ in the first line, the length and the body.
 
@@ -201,6 +205,12 @@ class Parser:
         """Nothing more will come: what knows this object is let go."""
         del self._parser
         self.failure = None  # by the frames of its traceback
+
+    def forget(self) -> None:
+        """Let go of the newest message, if all of it has come and nothing behind it."""
+        if self._between and not self.queue:
+            self._current = NOTHING
+            self._lines.forget()
 
     def feed(self, data: bytes) -> None:
         """Parse more bytes; what is wrong with them is kept in `failure`."""

@@ -45,6 +45,11 @@ class RequestLines:
         else:
             self._text = bytearray(self._text + data)
 
+    def forget(self) -> None:
+        """Let go of the bytes, unless a line is looked for in them."""
+        if self.seen:
+            self._text, self._at = b"", 0
+
     def instead(self, data: bytes) -> None:
         """The bytes of a message that is given to llhttp under the name of another method."""
         self._text, self._at = data, 0

@@ -741,3 +741,29 @@ async def test_other_protocols_are_not_spoken(protocol: bytes, cut: int) -> None
 async def test_versions_that_are_not_spoken(line: bytes, code: bytes) -> None:
     """Neither newer nor older than HTTP/1; what llhttp does not know is no request at all."""
     assert (await talk(line + b"\r\nHost: h\r\n\r\n")).startswith(b"HTTP/1.1 " + code)
+
+
+async def test_idle_connections_hold_nothing_of_what_was_asked() -> None:
+    """Neither a long head nor a body: strangers have a thousand connections, for five minutes."""
+    config = H1Config(max_head_bytes=300_000, max_body_bytes=1_000_000)
+    query = "a" * 100_000
+
+    async def held(method: str, target: str, body: bytes | None) -> int:
+        tracemalloc.start()
+        try:
+            async with connect(body_of, env(), config=config) as client:
+                answer = await client.request(method, target, {"X": query}, body)
+                assert answer.status == 200
+                del answer
+                await trio.testing.wait_all_tasks_blocked()
+                return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    async def body_of(request: Request) -> AnyResponse:
+        await request.read_body(1_000_000)
+        return Response(200, b"")
+
+    await held("GET", "/", None)
+    assert await held("GET", f"/?{query}", None) < 50_000
+    assert await held("POST", "/", b"x" * 1_000_000) < 50_000
