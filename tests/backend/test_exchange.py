@@ -252,3 +252,20 @@ async def test_one_end_ends_both(tunnel: Tunnel, which: int) -> None:
     await ended.wait()
     assert ends[1 - which].read_nowait() == b"bye"
     assert ends[1 - which].read_nowait() == b""
+
+
+async def test_a_head_without_end() -> None:
+    """A megabyte of fields is no answer."""
+    asked, there = exchange()
+
+    async def speak() -> None:
+        there.write_nowait(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            await there.wait_writable()
+            there.write_nowait(b"X: " + b"x" * 10_000 + b"\r\n")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(speak)
+        with pytest.raises(BackendError, match="server response headers exceeded"):
+            await asked.head()
+        nursery.cancel_scope.cancel()

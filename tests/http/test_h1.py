@@ -19,6 +19,7 @@ from kubetrio.api.response import (
     error_response,
 )
 from kubetrio.env import Env, seeded
+from kubetrio.http.channel import MAX_PARKED_BYTES
 from kubetrio.http.h1 import DRAIN_S, Connection, Upgrade
 from kubetrio.http.limits import H1Config, Phase, SweepClock
 from kubetrio.http.messages import DateHeader
@@ -767,3 +768,29 @@ async def test_idle_connections_hold_nothing_of_what_was_asked() -> None:
     await held("GET", "/", None)
     assert await held("GET", f"/?{query}", None) < 50_000
     assert await held("POST", "/", b"x" * 1_000_000) < 50_000
+
+
+async def test_few_bytes_are_kept_behind_a_stream() -> None:
+    """A client that goes on sending behind a watch loses it."""
+    ended = trio.Event()
+
+    async def handle(request: Request) -> AnyResponse:
+        del request
+
+        async def run(channel: Channel) -> None:
+            await channel.send(channel.frame(b"event"))
+            await channel.wait_closed()
+            ended.set()
+
+        return StreamResponse(200, run, long_running=True)
+
+    async with connect(handle, env()) as client:
+        await client.send(encode_request("GET", "/watch"))
+        await client.head()
+        assert await client.chunk() == b"event"
+        await client.send(b"x" * MAX_PARKED_BYTES)
+        await trio.testing.wait_all_tasks_blocked()
+        assert not ended.is_set()
+        await client.send(b"x")
+        with trio.fail_after(1):
+            await ended.wait()
