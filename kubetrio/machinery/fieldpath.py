@@ -28,7 +28,6 @@ _ESCAPES = {
     "\u2028": "\\u2028",
     "\u2029": "\\u2029",
 }
-_SHOWN = 100  # characters of a step in a message
 _RANKS = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
@@ -94,13 +93,6 @@ def parse(text: str) -> str:
     kind, rest = text[0], text[2:]
     if kind == "f":
         return text
-    try:
-        return _parsed(kind, rest, text)
-    except TypeError:  # of orjson, for 255 levels
-        raise ValueError(f"nested too deep: {text[:_SHOWN]!r}") from None
-
-
-def _parsed(kind: str, rest: str, text: str) -> str:
     if kind == "k":
         fields = orjson.loads(rest)
         if not isinstance(fields, dict):
