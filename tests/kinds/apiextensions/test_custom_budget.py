@@ -21,6 +21,7 @@ from kubetrio.machinery.effort import Effort, Exhausted
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, Cause
 from kubetrio.resources.objects import MOST_BYTES
+from kubetrio.schema.kind import Kind
 from kubetrio.schema.rules import Validation
 from kubetrio.wire.jsonwire import encode
 
@@ -172,7 +173,14 @@ def test_an_object_of_three_megabytes_is_checked() -> None:
 def checks(schema: Object) -> Validation:
     """Those of the objects of a schema."""
     shared = Shared(resource=GroupResource("zoo.example.com", "ks"))
-    return ObjectChecks(Version(schema, shared, status=True), Validation()).validation()
+    kind = Kind(
+        group="zoo.example.com", version="v1", resource="ks", kind="K", singular="k",
+        namespaced=False, verbs=frozenset(), storage_prefix="/registry/zoo.example.com/ks/",
+    )  # fmt: skip
+    return ObjectChecks(Version(schema, shared, status=True), Validation(), kind).validation()
+
+
+TYPE = {"apiVersion": "zoo.example.com/v1", "kind": "K"}
 
 
 TOO_MUCH = [
@@ -196,7 +204,7 @@ def test_too_much_work_is_one_cause() -> None:
     create = checks(SLOW).create
     assert create is not None
     causes: list[Cause] = []
-    create({"spec": {"a": [0] * 1000}}, "", causes)
+    create({**TYPE, "spec": {"a": [0] * 1000}}, "", causes)
     assert causes == TOO_MUCH
 
 
@@ -206,7 +214,7 @@ def test_finalizers_are_taken_off_what_is_too_much_work(part: str) -> None:
     rules = checks(SLOW)
     update = rules.update if part == "spec" else rules.subresources["status"]
     assert update is not None
-    old = {"metadata": {"finalizers": ["a/b"]}, part: {"a": [0] * 1000}}
+    old = {**TYPE, "metadata": {"finalizers": ["a/b"]}, part: {"a": [0] * 1000}}
     causes: list[Cause] = []
     update({**old, "metadata": {}}, old, causes)
     assert causes == []
