@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubetrio.kinds.apiextensions.customtype import CustomType, Settling, Version
-from kubetrio.kinds.apiextensions.customvalidation import ObjectChecks
+from kubetrio.kinds.apiextensions.customvalidation import ObjectChecks, without_schema
 from kubetrio.kinds.common.customcolumns import custom_printer
 from kubetrio.kinds.common.replicapaths import check_replicas, check_selector
 from kubetrio.kinds.common.row import ALL_BUT_STATUS, STATUS_ONLY
@@ -89,7 +89,9 @@ class CustomParts(PlainParts):
         scale = kind.subresources.get("scale")
         checks = _scale_checks(None if scale is None else scale.replicas)
         version = self.version
-        if version is not None:
+        if version is None:
+            checks = without_schema(checks, kind)
+        else:
             checks = ObjectChecks(version, checks, kind).validation()
         return Rules(
             default=unchanged_object if version is None else _filling_in(version, kind),

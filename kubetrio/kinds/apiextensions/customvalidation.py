@@ -40,6 +40,33 @@ _NOT_LOOKED_AT = Cause(
 )
 
 
+def is_of(kind: Kind, obj: Json, causes: Causes) -> bool:
+    """Whether an object says that it is of a kind and version; adds what it says wrongly.
+
+    Source: validator.go of apiextensions-apiserver, validateTypeMeta.
+    """
+    before = len(causes)
+    for name, value in (("kind", kind.kind), ("apiVersion", kind.api_version)):
+        if obj.get(name) != value:
+            causes.append(invalid(name, obj.get(name) or "", f"must be {value}"))
+    return len(causes) == before
+
+
+def without_schema(scale: Validation, kind: Kind) -> Validation:
+    """The checks of objects of a kind of which nobody declared a schema.
+
+    Args:
+        scale: the checks of the numbers that its scale shows.
+        kind: what they say they are.
+    """
+
+    def create(obj: Json, path: str, causes: Causes) -> None:
+        if is_of(kind, obj, causes) and scale.create is not None:
+            scale.create(obj, path, causes)
+
+    return replace(scale, create=create)
+
+
 class ObjectChecks:
     """The checks of objects of one version.
 
@@ -70,18 +97,10 @@ class ObjectChecks:
         taken, self._spared = self._spared, []
         return taken
 
-    def _type_meta(self, obj: Json, found: Out) -> bool:
-        """Whether an object says what it is; the schema does not count if it does not."""
-        wanted = self._kind
-        for name, value in (("kind", wanted.kind), ("apiVersion", wanted.api_version)):
-            if obj.get(name) != value:
-                found.append(invalid(name, obj.get(name) or "", f"must be {value}"))
-        return not found
-
     def _create(self, obj: Any, _: str, causes: Causes) -> None:
         found = Out()
         try:
-            if self._type_meta(obj, found):
+            if is_of(self._kind, obj, found):
                 self._version.checker.check(obj, "", None, found)
                 if self._scale.create is not None:
                     self._scale.create(obj, "", found)
@@ -96,7 +115,7 @@ class ObjectChecks:
     def _update(self, new: Json, old: Json, causes: Causes) -> None:
         found, checker = Out(), self._version.checker
         try:
-            if self._type_meta(new, found):
+            if is_of(self._kind, new, found):
                 checker.check(new, "", Old(checker, old, found.effort), found)
                 if self._scale.create is not None:
                     self._scale.create(new, "", found)
