@@ -7,7 +7,7 @@ duration, timestamp and regular expression literals).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -75,15 +75,26 @@ def literal_problems(checked: Any) -> list[Problem]:
     Args:
         checked: a ``CheckedExpr``.
     """
+    # Names, members and constants by themselves are fine.
+    nodes = [(node, kind) for node in walk(checked.expr) if (kind := kind_of(node)) in _COMPOSED]
     # What this engine lacks is told where cel-go would find nothing wrong.
-    return list(_overloads(checked)) or list(_problems(checked)) or list(_hidden(checked))
+    return (
+        list(_overloads(nodes, checked))
+        or list(_problems(nodes, checked))
+        or list(_hidden(nodes, checked))
+    )
 
 
-def _overloads(checked: Any) -> Iterator[Problem]:
+_COMPOSED = frozenset({"call_expr", "list_expr", "struct_expr"})
+_Nodes = Sequence[tuple[Node, str]]
+"""Nodes of these kinds, each with its own."""
+
+
+def _overloads(nodes: _Nodes, checked: Any) -> Iterator[Problem]:
     """Calls of functions of lists with something that is not in the list."""
-    for node in walk(checked.expr):
+    for node, form in nodes:
         made = node.call_expr
-        if kind_of(node) != "call_expr" or made.function not in _LOOKED_AT:
+        if form != "call_expr" or made.function not in _LOOKED_AT:
             continue
         kinds = [
             "dyn" if (kind := checked.type_map.get(part.id)) is None else type_text(kind)
@@ -145,9 +156,11 @@ def _fit(one: str, two: str, *, within: bool) -> bool:
     return one == two or "dyn" in one + two
 
 
-def _hidden(checked: Any) -> Iterator[Problem]:
-    unwrapped = {one.id for node in walk(checked.expr) for one in unwrapped_lists(node)}
-    for node in walk(checked.expr):
+def _hidden(nodes: _Nodes, checked: Any) -> Iterator[Problem]:
+    unwrapped = {
+        one.id for node, form in nodes if form == "call_expr" for one in unwrapped_lists(node)
+    }
+    for node, _ in nodes:
         if node.id in unwrapped:
             continue
         for inner in _hiding(node, checked.type_map):
@@ -155,12 +168,12 @@ def _hidden(checked: Any) -> Iterator[Problem]:
                 yield Problem(checked.source_info.positions.get(inner.id, 0), HIDDEN_OPTIONAL)
 
 
-def _problems(checked: Any) -> Iterator[Problem]:
+def _problems(nodes: _Nodes, checked: Any) -> Iterator[Problem]:
     positions = checked.source_info.positions
-    exempt = formatting.exempt(checked.expr)
-    for node in walk(checked.expr):
-        kind = kind_of(node)
-        if formatting.is_format(node):
+    formats = {node.id for node, _ in nodes if formatting.is_format(node)}
+    exempt = formatting.exempt(checked.expr) if formats else frozenset[int]()
+    for node, kind in nodes:
+        if node.id in formats:
             yield from _bad_format(node, checked)
         if kind == "list_expr" and node.id not in exempt:
             optional = set(node.list_expr.optional_indices)

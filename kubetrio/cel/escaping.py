@@ -27,6 +27,8 @@ def escaped(name: str) -> str:
     """The name of a member in expressions, empty when it has none."""
     if name in _RESERVED:
         return f"__{name}__"
+    if "__" not in name and _IDENTIFIER.fullmatch(name):
+        return name
     for text, replacement in _ESCAPES:
         name = name.replace(text, replacement)
     return name if _IDENTIFIER.fullmatch(name) else ""

@@ -31,7 +31,7 @@ from kubetrio.cel.declarations import (
 )
 from kubetrio.cel.engine import engine, extensions
 from kubetrio.cel.escaping import unescape_members, without_membership
-from kubetrio.cel.macros import DECLARED, loop_variables, variable_problems
+from kubetrio.cel.macros import DECLARED, loop_variables, may_loop, variable_problems
 from kubetrio.cel.messages import ADMISSION, Descriptors, base_pool
 from kubetrio.cel.metering import Work
 from kubetrio.cel.rewriting import rewritten
@@ -259,6 +259,8 @@ def parse(source: str) -> Any:
         syntax = read(env.compile(source, disable_check=True).serialize())
     except RuntimeError as error:
         raise _failed(wording.problems(str(error), source), source) from None
+    if not may_loop(source):
+        return syntax
     positions = syntax.source_info.positions
     if found := [
         wording.Problem(positions.get(node.id, 0), what)

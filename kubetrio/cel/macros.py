@@ -54,6 +54,14 @@ DECLARED: list[Row] = [
 """The macros as functions."""
 
 
+_NAMES = (*_PLAIN, *_FILTERED, SORT_BY)
+
+
+def may_loop(source: str) -> bool:
+    """Whether there can be such a loop in an expression: it has the name of one."""
+    return any(name in source for name in _NAMES)
+
+
 def is_loop(node: Node) -> bool:
     """Whether a node is such a loop, as it was parsed."""
     made = node.call_expr
@@ -77,9 +85,9 @@ def is_loop(node: Node) -> bool:
 def variable_problems(tree: Node) -> Iterator[tuple[Node, str]]:
     """What is wrong with the variables of loops: the argument, and what cel-go says of it."""
     for node in walk(tree):
-        made = node.call_expr
-        if kind_of(node) != "call_expr" or not made.HasField("target"):
+        if kind_of(node) != "call_expr" or not node.call_expr.HasField("target"):
             continue
+        made = node.call_expr
         name, args = made.function, made.args
         if name == SORT_BY and len(args) == 2:
             if kind_of(args[0]) != "ident_expr":
@@ -140,6 +148,8 @@ def mapping(result: Node, body: Node) -> tuple[Node, Node, Node, Node]:
 
 UNWRAPPING = frozenset({"unwrapOpt", "optional.unwrap"})
 """Functions that make a list of the values of optionals."""
+_UNWRAPPED = frozenset({"unwrapOpt", "unwrap", "optional.unwrap"})
+"""What their calls name, with the library or without."""
 
 
 def unwrapped_lists(node: Node) -> list[Node]:
@@ -149,7 +159,9 @@ def unwrapped_lists(node: Node) -> list[Node]:
         node: any node.
     """
     made = node.call_expr
-    if kind_of(node) != "call_expr" or name_of(node) not in UNWRAPPING:
+    if kind_of(node) != "call_expr" or made.function not in _UNWRAPPED:
+        return []
+    if name_of(node) not in UNWRAPPING:
         return []
     over = made.args[0] if made.args else made.target
     if kind_of(over) == "list_expr":

@@ -7,6 +7,7 @@ make, so one serves a whole schema: the variables of each place have names of th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from kubetrio.cel.costs import estimated
 from kubetrio.cel.engine import engine
 from kubetrio.cel.expressions import Checked, checked_as, checked_tree, new_environment, parse
 from kubetrio.cel.inference import Kinds
-from kubetrio.cel.macros import loop_variables
+from kubetrio.cel.macros import loop_variables, may_loop
 from kubetrio.cel.messages import Descriptors
 from kubetrio.cel.ranges import Range
 from kubetrio.cel.sizes import Sized
@@ -68,38 +69,51 @@ class _Source:
     uses: frozenset[str]
 
 
+TOGETHER = 64
+"""Places that have one environment when few of them are asked about: it takes milliseconds."""
+
+
 class Compiling:
     """Compiles the rules of a schema.
 
     Args:
         messages: types of objects.
         places: where there are rules.
+        together: how many places have one environment; it is made for the first of them that is
+            asked about, and takes the longer the more they are.
     """
 
-    def __init__(self, messages: Mapping[str, Mapping[str, str]], places: Sequence[Place]) -> None:
-        cel = engine()
-        found: dict[str, Any] = {}
-        optionals: dict[str, str] = {}
-        for at, place in enumerate(places):
-            found[_self(at)] = found[_old_self(at, optional=False)] = cel.Type(place.kind)
-            if place.optional_old:
-                optionals[_old_self(at, optional=True)] = f"{OPTIONAL}<{place.kind}>"
-        self._pool, self._messages = Descriptors(messages), messages
-        self._kinds = {
-            name: place.kind
-            for at, place in enumerate(places)
-            for name in (_self(at), _old_self(at, optional=False))
-        }
-        self._variables, self._optionals = found, optionals
-        self._environments: dict[tuple[str, ...], Any] = {}
+    def __init__(
+        self,
+        messages: Mapping[str, Mapping[str, str]],
+        places: Sequence[Place],
+        together: int = sys.maxsize,
+    ) -> None:
+        self._pool, self._messages, self._places = Descriptors(messages), messages, places
+        self._together = together
+        self._environments: dict[tuple[int, tuple[str, ...]], Any] = {}
 
-    def _environment(self, loops: tuple[str, ...]) -> Any:
-        """The environment for expressions whose loops declare these variables: mostly none."""
-        env = self._environments.get(loops)
+    def _environment(self, at: int, loops: tuple[str, ...]) -> Any:
+        """The environment for a place.
+
+        Args:
+            at: the number of the place.
+            loops: what the loops of an expression declare: mostly nothing.
+        """
+        first = at - at % self._together
+        env = self._environments.get((first, loops))
         if env is None:
-            found = {**dict.fromkeys(loops, engine().Type.DYN), **self._variables}
-            env = new_environment(self._pool, found, self._optionals, patches=False)
-            self._environments[loops] = env
+            cel = engine()
+            found = dict.fromkeys(loops, cel.Type.DYN)
+            optionals: dict[str, str] = {}
+            for number in range(first, min(first + self._together, len(self._places))):
+                place = self._places[number]
+                found[_self(number)] = kind = cel.Type(place.kind)
+                found[_old_self(number, optional=False)] = kind
+                if place.optional_old:
+                    optionals[_old_self(number, optional=True)] = f"{OPTIONAL}<{place.kind}>"
+            env = new_environment(self._pool, found, optionals, patches=False)
+            self._environments[first, loops] = env
         return env
 
     def check(self, source: str, at: int, *, optional_old: bool) -> Checked:
@@ -132,7 +146,8 @@ class Compiling:
         found = self._found(source, at, optional_old=optional_old)
         _, checked = checked_tree(found.env, source, found.variant, found.syntax)
         kind = type_text(checked.type_map[checked.expr.id])
-        kinds = Kinds(checked, self._messages, self._kinds)
+        own = self._places[at].kind
+        kinds = Kinds(checked, self._messages, {_self(at): own, _old_self(at, optional=False): own})
         return Estimated(kind, found.uses, estimated(checked, kinds, size))
 
     def _found(self, source: str, at: int, *, optional_old: bool) -> _Source:
@@ -147,7 +162,8 @@ class Compiling:
                 letters[begin : begin + len(name)] = instead[name]
                 uses_old = uses_old or name == "oldSelf"
         variant = "".join(letters)
-        env = self._environment(tuple(sorted(set(loop_variables(syntax.expr)))))
+        loops = set(loop_variables(syntax.expr)) if may_loop(source) else ()
+        env = self._environment(at, tuple(sorted(loops)))
         return _Source(syntax, variant, env, frozenset({"oldSelf"}) if uses_old else frozenset())
 
 

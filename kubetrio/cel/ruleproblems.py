@@ -9,7 +9,7 @@ cel_validation.go (``StaticEstimatedCostLimit``, ``StaticEstimatedCRDCostLimit``
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from kubetrio.cel.expressions import CompileError
 from kubetrio.cel.places import Compiling, Estimated, Place
 from kubetrio.cel.ranges import plus, times
 from kubetrio.cel.schemas import Rules, Schema, SchemaTypes
-from kubetrio.cel.sizes import Sized, size_of
+from kubetrio.cel.sizes import Sized, Sizes
 
 RULE_LIMIT = 10_000_000
 """What one rule may cost for an object at most."""
@@ -25,6 +25,7 @@ SCHEMA_LIMIT = 100_000_000
 """What all rules of a schema may cost for an object at most."""
 _NAMED = SCHEMA_LIMIT // 100  # what the dearest rules cost at least
 _DEAREST = 4
+_RULES = "x-kubernetes-validations"
 _TOTAL = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
 _PART = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
 _NO_OLD_SELF = "may not be set if oldSelf is not used in rule"
@@ -94,6 +95,36 @@ class _Total:
         yield Finding(excess(_TOTAL, self.cost, SCHEMA_LIMIT), too_dear=True)
 
 
+class _Shapes:
+    """Numbers for what the parts of a schema are, beside their rules and words: equal for equal."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[int, int] = {}
+
+    def of(self, schema: Schema) -> int:
+        """The number of a part; the schema is one, and stays as it is, as long as this is asked."""
+        found = self._known.get(id(schema))
+        if found is None:
+            shape = tuple(
+                (name, self._part(name, value))
+                for name, value in schema.items()
+                if name not in _NO_MATTER
+            )
+            found = self._known[id(schema)] = self._numbers.setdefault(shape, len(self._numbers))
+        return found
+
+    def _part(self, name: str, value: Any) -> Hashable:
+        if name == "properties" and value:
+            return tuple((key, self.of(inner)) for key, inner in value.items())
+        if name in ("items", "additionalProperties") and isinstance(value, dict):
+            return self.of(value)
+        return repr(value)
+
+
+_NO_MATTER = frozenset({"description", "title", "example", "externalDocs", _RULES})
+
+
 class _Problems:
     """The problems of one schema."""
 
@@ -104,6 +135,8 @@ class _Problems:
             for place, old in zip(types.places, optional, strict=True)
         ]
         self._compiling = Compiling(types.messages, places)
+        self._shapes = _Shapes()
+        self._known: dict[tuple[int, bool, bool, str], Estimated] = {}
         self._stored = stored
         self.total = _Total()
 
@@ -120,7 +153,7 @@ class _Problems:
             rule: the rule.
         """
         uses: frozenset[str] = frozenset()
-        found = self._compiled(at, size, rule, "rule")
+        found = self._compiled(at, place, size, rule, "rule")
         if isinstance(found, str):
             yield Finding(found, place, index, "rule")
         else:
@@ -142,7 +175,7 @@ class _Problems:
         member = "messageExpression"
         if not (rule.get(member) or "").strip():
             return
-        found = self._compiled(at, size, rule, member)
+        found = self._compiled(at, place, size, rule, member)
         if isinstance(found, str):
             yield Finding(found, place, index, member)
             return
@@ -158,15 +191,20 @@ class _Problems:
         self.total.add(cost, place, index, member)
 
     def _compiled(
-        self, at: int, size: Sized, rule: Mapping[str, Any], member: str
+        self, at: int, place: Rules, size: Sized, rule: Mapping[str, Any], member: str
     ) -> Estimated | str:
         """An expression of a rule, or what is wrong with it."""
         optional = bool(rule.get("optionalOldSelf"))
         text = (rule.get(member) or "").strip()
-        try:
-            found = self._compiling.estimate(text, at, size, optional_old=optional)
-        except CompileError as error:
-            return str(error) if member == "rule" else f"{member} {error}"
+        # What is wrong names the types of a place; what is right is so in all that are alike.
+        alike = self._shapes.of(place.schema), place.whole, optional, text
+        found = self._known.get(alike)
+        if found is None:
+            try:
+                found = self._compiling.estimate(text, at, size, optional_old=optional)
+            except CompileError as error:
+                return str(error) if member == "rule" else f"{member} {error}"
+            self._known[alike] = found
         if member == "rule":
             return found if found.type == "bool" else "cel expression must evaluate to a bool"
         return found if found.type == "string" else f"{member} must evaluate to a string"
@@ -187,14 +225,24 @@ def rule_problems(
     Raises:
         Missing: there are rules and no engine.
     """
-    types = SchemaTypes(root)
+    return problems_of(SchemaTypes(root), Sizes(), stored=stored, faulty=faulty)
+
+
+def problems_of(
+    types: SchemaTypes, sizes: Sizes, *, stored: bool = False, faulty: Container[int] = frozenset()
+) -> Iterator[Finding]:
+    """The same of a schema whose types are known, and sizes if they were asked for.
+
+    Raises:
+        Missing: there are rules and no engine.
+    """
     if not types.places:
         return
     problems = _Problems(types, stored=stored)
     for at, place in enumerate(types.places):
         if id(place.schema) in faulty:
             continue
-        size = size_of(place.schema, whole=place.whole)
+        size = sizes.of(place.schema, whole=place.whole)
         for index, rule in enumerate(place.rules if size is not None else ()):
             if size is not None:
                 yield from problems.rule(at, place, size, index, rule)

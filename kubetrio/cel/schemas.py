@@ -6,12 +6,12 @@ escaping of names, accessible members); KEP-2876.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kubetrio.cel.escaping import escaped, is_reserved
-from kubetrio.cel.sizes import most_below, size_of
+from kubetrio.cel.sizes import Sizes, most_below
 
 Schema = Mapping[str, Any]
 
@@ -148,15 +148,18 @@ class SchemaTypes:
         return name
 
 
-def untyped(root: Schema, faulty: Container[int] = frozenset()) -> Iterator[str]:
+def untyped(types: SchemaTypes, sizes: Sizes, faulty: Container[int] = frozenset()) -> list[str]:
     """Paths of places with rules whose values have no type, below the root.
 
     Args:
-        root: the structural schema of a resource.
+        types: of the structural schema of a resource.
+        sizes: of its parts.
         faulty: identities of parts of it that are left out.
     """
-    for place in SchemaTypes(root).places:
-        if id(place.schema) in faulty:
-            continue
-        if place.path and size_of(place.schema, whole=place.whole) is None:
-            yield place.path
+    return [
+        place.path
+        for place in types.places
+        if place.path
+        and id(place.schema) not in faulty
+        and sizes.of(place.schema, whole=place.whole) is None
+    ]

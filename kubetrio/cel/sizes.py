@@ -87,21 +87,39 @@ def size_of(schema: Schema, *, whole: bool) -> Sized | None:
         schema: a structural schema.
         whole: whether it is that of a resource.
     """
+    return Sizes().of(schema, whole=whole)
+
+
+class Sizes:
+    """The sizes of the parts of one schema, each found out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, bool], Sized | None] = {}
+
+    def of(self, schema: Schema, *, whole: bool) -> Sized | None:
+        """See `size_of`; the schema is one, and stays as it is, as long as this is asked."""
+        key = id(schema), whole
+        if key not in self._known:
+            self._known[key] = _size(schema, self, whole=whole)
+        return self._known[key]
+
+    def part(self, schema: Schema) -> Sized | None:
+        """The same for a part of a value."""
+        return self.of(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
+
+
+def _size(schema: Schema, sizes: Sizes, *, whole: bool) -> Sized | None:
     if schema.get("x-kubernetes-int-or-string"):
         return Sized(_length(schema), 1)
     kind = schema.get("type") or ""
     if kind == "array":
-        return _list(schema)
+        return _list(schema, sizes)
     if kind == "object":
-        return _object(schema, whole=whole)
+        return _object(schema, sizes, whole=whole)
     if kind == "string":
         return _text(schema)
     shortest = _SCALARS.get(kind)
     return None if shortest is None else Sized(shortest=shortest)
-
-
-def _part(schema: Schema) -> Sized | None:
-    return size_of(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
 
 
 def _bound(schema: Schema, name: str) -> int | None:
@@ -114,9 +132,9 @@ def _length(schema: Schema) -> int:
     return REQUEST - _TEXT if bound is None else bound * _RUNE & MOST
 
 
-def _list(schema: Schema) -> Sized | None:
+def _list(schema: Schema, sizes: Sizes) -> Sized | None:
     items = schema.get("items")
-    inner = _part(items) if isinstance(items, Mapping) else None
+    inner = sizes.part(items) if isinstance(items, Mapping) else None
     if inner is None:
         return None
     bound = _bound(schema, "maxItems")
@@ -124,10 +142,10 @@ def _list(schema: Schema) -> Sized | None:
     return Sized(most, _OBJECT, inner)
 
 
-def _object(schema: Schema, *, whole: bool) -> Sized | None:
+def _object(schema: Schema, sizes: Sizes, *, whole: bool) -> Sized | None:
     others = schema.get("additionalProperties")
     if isinstance(others, Mapping):
-        inner = _part(others)
+        inner = sizes.part(others)
         if inner is None:
             return None
         bound = _bound(schema, "maxProperties")
@@ -140,7 +158,7 @@ def _object(schema: Schema, *, whole: bool) -> Sized | None:
     fields: dict[str, Sized] = {}
     shortest = _OBJECT
     for name, part in properties.items():
-        inner = _part(part)
+        inner = sizes.part(part)
         if inner is None:
             continue
         if known := escaped(name):

@@ -183,7 +183,19 @@ def walk(node: Node) -> Iterator[Node]:
     while pending:
         found = pending.pop()
         yield found
-        pending.extend(children(found))
+        # Most nodes are of these kinds, and expressions are walked over and over.
+        match found.WhichOneof("expr_kind"):
+            case "ident_expr" | "const_expr":
+                continue
+            case "call_expr":
+                made = found.call_expr
+                if made.HasField("target"):
+                    pending.append(made.target)
+                pending.extend(made.args)
+            case "select_expr":
+                pending.append(found.select_expr.operand)
+            case _:
+                pending.extend(children(found))
 
 
 def names(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Node]:

@@ -8,6 +8,7 @@ import pytest
 
 from kubetrio.cel.engine import available
 from kubetrio.cel.ruleproblems import Finding, excess, rule_problems
+from kubetrio.testing.effort import calls
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
 
@@ -136,3 +137,52 @@ def test_counts_without_bounds() -> None:
     ]
     [found] = rule_problems(schema)
     assert shown(found)[2] == "estimated rule cost exceeds budget by factor of 1.258291x"
+
+
+def copies(count: int, **members: Json) -> Json:
+    """A schema with equal parts, each with a rule."""
+    part = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, **members},
+        "x-kubernetes-validations": [{"rule": "self.n > 3 && self.n < 30"}],
+    }
+    return {
+        "type": "object",
+        "properties": {f"p{at}": {**part, "description": f"number {at}"} for at in range(count)},
+    }
+
+
+def test_equal_rules_of_equal_places_are_compiled_once() -> None:
+    """What a schema repeats costs little."""
+    assert calls(lambda: list(rule_problems(copies(40))))["estimate"] == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "wrong"),
+    [
+        ({"properties": {"n": {"type": "string"}}}, "rule"),
+        ({"maxProperties": 3, "properties": {"n": {"type": "integer"}}}, ""),
+    ],
+)
+def test_equal_rules_of_other_places_are_compiled_for_each(other: Json, wrong: str) -> None:
+    """They may be wrong there."""
+    schema = copies(2)
+    schema["properties"]["p1"].update(other)
+    assert [found.member for found in rule_problems(schema)] == [wrong] * bool(wrong)
+
+
+def test_sizes_of_nested_places_are_found_out_once() -> None:
+    """However deep rules are in each other."""
+
+    def effort(depth: int) -> int:
+        schema: Json = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        for _ in range(depth):
+            schema = {
+                "type": "object",
+                "properties": {"a": schema, **{f"b{at}": {"type": "string"} for at in range(20)}},
+                "x-kubernetes-validations": [{"rule": "true"}],
+            }
+        return calls(lambda: list(rule_problems(schema))).total()
+
+    effort(1)  # what is made once is made
+    assert effort(80) < 5 * effort(20)

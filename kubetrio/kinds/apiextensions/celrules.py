@@ -7,7 +7,7 @@ KEP-2876; k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from kubetrio.cel.times import COMPILATION, EVALUATION
 from kubetrio.env import monotonic
 from kubetrio.kinds.apiextensions.causes import NOWHERE
-from kubetrio.kinds.apiextensions.celvalues import converter
+from kubetrio.kinds.apiextensions.celvalues import Convert, Converters
 from kubetrio.kinds.apiextensions.jsonkeys import by_keys, keys_of, steps_of
-from kubetrio.kinds.apiextensions.schemaparts import making, parts_of
+from kubetrio.kinds.apiextensions.schemaparts import RULES, Marks, making, parts_of
 from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
 from kubetrio.kinds.apiextensions.values import Checker, Old
 from kubetrio.machinery.effort import Effort
@@ -73,6 +73,10 @@ class Rule:
         return (self.said.get("message") or self.said.get("rule") or "").strip()
 
 
+HasRules = Callable[[Mapping[str, Any]], bool]
+"""Whether a part of a schema has rules, or something in it has."""
+
+
 class Place:
     """The rules of one place in a schema, and of those below it.
 
@@ -80,35 +84,66 @@ class Place:
         schema: what is there.
         whole: whether it is a resource, the root or inside of another.
         rules: the rules there, by the identity of the schema.
-        ruled: identities of the parts of the schema that have rules, at any depth.
+        ruled: of the parts of the schema.
+        converters: of the schema.
     """
 
-    __slots__ = ("converts", "items", "keys", "others", "properties", "rules", "schema")
+    __slots__ = (
+        "_converters",
+        "_converts",
+        "_whole",
+        "items",
+        "keys",
+        "others",
+        "properties",
+        "rules",
+        "schema",
+    )
 
     def __init__(
         self,
         schema: Mapping[str, Any],
         rules: Mapping[int, Iterable[Rule]],
-        ruled: Container[int],
+        ruled: HasRules,
+        converters: Converters,
         *,
         whole: bool = False,
     ) -> None:
         self.schema = schema
         self.rules = rules.get(id(schema), ())
         self.properties = {
-            name: Place(inner, rules, ruled)
+            name: Place(inner, rules, ruled, converters)
             for name, inner in (schema.get("properties") or {}).items()
-            if id(inner) in ruled
+            if ruled(inner)
         }
         self.others, self.items = (
-            Place(inner, rules, ruled) if isinstance(inner, dict) and id(inner) in ruled else None
+            Place(inner, rules, ruled, converters)
+            if isinstance(inner, dict) and ruled(inner)
+            else None
             for inner in (schema.get("additionalProperties"), schema.get("items"))
         )
         self.keys = schema.get("x-kubernetes-list-map-keys") or ()
-        self.converts = converter(schema, whole=whole)
+        self._converters: Converters | None = converters
+        self._converts: Convert | None = None
+        self._whole = whole
+
+    @property
+    def converts(self) -> Convert | None:
+        """What makes the values that rules see, None to take them; made for the first one."""
+        if self._converters is not None:
+            making().look_up()
+            self._converts = self._converters.of(self.schema, whole=self._whole)
+            self._converters = None
+        return self._converts
 
 
-def compiled(root: Mapping[str, Any], *, whole: bool = True, broken: bool = False) -> Place | None:
+def compiled(
+    root: Mapping[str, Any],
+    *,
+    whole: bool = True,
+    broken: bool = False,
+    marks: Marks | None = None,
+) -> Place | None:
     """The rules of a schema, None where it has none.
 
     Args:
@@ -116,25 +151,26 @@ def compiled(root: Mapping[str, Any], *, whole: bool = True, broken: bool = Fals
         whole: whether it is that of a resource.
         broken: whether values are refused for rules that do not compile.  They are left out
             otherwise: what is stored was compiled once.
+        marks: of the schema, when it is large.
 
     Raises:
         Missing: there are rules and no engine.
     """
     from kubetrio.cel.expressions import CompileError
-    from kubetrio.cel.places import Compiling
+    from kubetrio.cel.places import TOGETHER, Compiling
     from kubetrio.cel.places import Place as Typed
     from kubetrio.cel.schemas import SchemaTypes
 
     making().look_up()  # a handful of rules takes milliseconds
-    ruled: set[int] = set()
-    if not _find_rules(root, ruled):
+    ruled = _parts_with_rules(root) if marks is None else _marked(marks)
+    if not ruled(root):
         return None
     types = SchemaTypes(root, whole=whole)
     typed = [
         Typed(place.kind, optional_old=any(rule.get("optionalOldSelf") for rule in place.rules))
         for place in types.places
     ]
-    compiling = Compiling(types.messages, typed)
+    compiling = Compiling(types.messages, typed, TOGETHER)
 
     def made(at: int, said: Mapping[str, Any]) -> Rule | None:
         try:
@@ -146,7 +182,7 @@ def compiled(root: Mapping[str, Any], *, whole: bool = True, broken: bool = Fals
         id(place.schema): RulesOfPlace(place.rules, partial(made, at))
         for at, place in enumerate(types.places)
     }
-    return Place(root, found, ruled, whole=whole)
+    return Place(root, found, ruled, Converters(), whole=whole)
 
 
 class RulesOfPlace:
@@ -175,6 +211,16 @@ class RulesOfPlace:
             self._made = tuple(rule for rule in map(self._make, self._said) if rule is not None)
             COMPILATION.observe(monotonic() - begun)
         return iter(self._made)
+
+
+def _marked(marks: Marks) -> HasRules:
+    return lambda schema: marks.has(schema, RULES)
+
+
+def _parts_with_rules(root: Mapping[str, Any]) -> HasRules:
+    ruled: set[int] = set()
+    _find_rules(root, ruled)
+    return lambda schema: id(schema) in ruled
 
 
 def _find_rules(schema: Mapping[str, Any], ruled: set[int]) -> bool:

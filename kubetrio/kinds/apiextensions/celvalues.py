@@ -30,52 +30,63 @@ _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # seconds: the years 1 to 9999
 _MOST_HOURS, _MOST_MINUTES = 24, 60  # of the offset of a zone, as Go reads it
 
 
-def converter(schema: Mapping[str, Any], *, whole: bool = False) -> Convert | None:
-    """What makes the values that expressions see of JSON values of a schema; None to take them.
+class Converters:
+    """What makes the values that expressions see of JSON values, for the parts of one schema."""
 
-    Args:
-        schema: a structural schema, or a part of one.
-        whole: whether it is that of a resource.
-    """
-    kind = schema.get("type") or ""
-    if schema.get("x-kubernetes-int-or-string"):
-        return _whole_or_text
-    if kind in ("number", "integer"):
-        return _number if kind == "number" else _integer
-    if kind == "string":
-        return _text(schema.get("format") or "")
-    items, others = schema.get("items"), schema.get("additionalProperties")
-    if kind == "array" and isinstance(items, Mapping):
-        inner = _part(items)
-        return None if inner is None else _each(inner)
-    if isinstance(others, Mapping):
-        inner = _part(others)
-        return None if inner is None else _values(inner)
-    return _object(schema, whole=whole)
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, bool], Convert | None] = {}
 
+    def of(self, schema: Mapping[str, Any], *, whole: bool = False) -> Convert | None:
+        """What makes the values of a part; None to take them as they are.
 
-def _object(schema: Mapping[str, Any], *, whole: bool) -> Convert | None:
-    from kubetrio.cel.escaping import escaped, is_reserved
+        Args:
+            schema: a structural schema, or a part of one; it stays as it is, as long as this is
+                asked.
+            whole: whether it is that of a resource.
+        """
+        key = id(schema), whole
+        if key not in self._made:
+            self._made[key] = self._converter(schema, whole=whole)
+        return self._made[key]
 
-    members: dict[str, tuple[str, Convert | None]] = {}
-    # Undeclared members are not seen; where they are pruned, there are none.
-    hides = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-    nullable = False
-    for name, part in (schema.get("properties") or {}).items():
-        inner = _part(part)
-        field = name if is_reserved(name) else escaped(name)
-        nullable = nullable or bool(part.get("nullable"))
-        if hides or inner is not None or field != name:
-            members[name] = (field, inner)
-    if not hides:
-        return _members(members) if members or nullable else None
-    if whole:
-        members.update((name, (name, None)) for name in _META if name not in members)
-    return _members(members, hides=True)
+    def _converter(self, schema: Mapping[str, Any], *, whole: bool) -> Convert | None:
+        kind = schema.get("type") or ""
+        if schema.get("x-kubernetes-int-or-string"):
+            return _whole_or_text
+        if kind in ("number", "integer"):
+            return _number if kind == "number" else _integer
+        if kind == "string":
+            return _text(schema.get("format") or "")
+        items, others = schema.get("items"), schema.get("additionalProperties")
+        if kind == "array" and isinstance(items, Mapping):
+            inner = self._part(items)
+            return None if inner is None else _each(inner)
+        if isinstance(others, Mapping):
+            inner = self._part(others)
+            return None if inner is None else _values(inner)
+        return self._object(schema, whole=whole)
 
+    def _object(self, schema: Mapping[str, Any], *, whole: bool) -> Convert | None:
+        from kubetrio.cel.escaping import escaped, is_reserved
 
-def _part(schema: Mapping[str, Any]) -> Convert | None:
-    return converter(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
+        members: dict[str, tuple[str, Convert | None]] = {}
+        # Undeclared members are not seen; where they are pruned, there are none.
+        hides = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+        nullable = False
+        for name, part in (schema.get("properties") or {}).items():
+            inner = self._part(part)
+            field = name if is_reserved(name) else escaped(name)
+            nullable = nullable or bool(part.get("nullable"))
+            if hides or inner is not None or field != name:
+                members[name] = (field, inner)
+        if not hides:
+            return _members(members) if members or nullable else None
+        if whole:
+            members.update((name, (name, None)) for name in _META if name not in members)
+        return _members(members, hides=True)
+
+    def _part(self, schema: Mapping[str, Any]) -> Convert | None:
+        return self.of(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
 
 
 def _number(value: Any, _: Wrong) -> Any:

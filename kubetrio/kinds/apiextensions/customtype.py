@@ -95,7 +95,7 @@ class Version:
             return None
         from kubetrio.kinds.apiextensions.celrules import compiled
 
-        return compiled(schema)
+        return compiled(schema, marks=marks)
 
     def of(self, obj: Json, wanted: GroupKind) -> Version | None:
         """The version that an object says it is of, None for an object of another kind.

@@ -165,3 +165,49 @@ def test_members_in_another_order_are_no_change() -> None:
     checker, out = Checker(schema), Out()
     checker.check({"a": [{"x": 1, "y": 2}]}, "", Old(checker, {"a": [{"y": 2, "x": 1}]}), out)
     assert out == []
+
+
+def test_rules_inside_of_each_other_share_what_makes_their_values() -> None:
+    """Each part of a schema is looked at once, however many rules are above it."""
+    pytest.importorskip("cel_expr_python")
+
+    def effort(depth: int) -> int:
+        schema: Object = {"type": "object", "properties": {"n": {"type": "number"}}}
+        value: Object = {"n": 1}
+        for _ in range(depth):
+            more = {f"b{at}": {"type": "number"} for at in range(50)}
+            schema = {
+                "type": "object",
+                "properties": {"a": schema, **more},
+                "x-kubernetes-validations": [{"rule": "true"}],
+            }
+            value = {"a": value}
+
+        def first() -> None:
+            place = compiled(schema)
+            assert place is not None
+            check_rules(place, value, None, Checker(schema), [])
+
+        return calls(first).total()
+
+    effort(1)  # what is made once is made
+    assert effort(40) < 6 * effort(10)
+
+
+def test_rules_of_a_large_schema_have_environments_of_their_own() -> None:
+    """The first object of a kind does not pay for the rules of members that it does not have."""
+    pytest.importorskip("cel_expr_python")
+
+    def declared(count: int) -> int:
+        rules = [{"rule": "self > 1"}]
+        part = {"type": "integer", "x-kubernetes-validations": rules}
+        schema = {"type": "object", "properties": {f"p{at:04}": dict(part) for at in range(count)}}
+
+        def first() -> None:
+            place = compiled(schema)
+            assert place is not None
+            check_rules(place, {"p0003": 2}, None, Checker(schema), [])
+
+        return calls(first)["_old_self"]
+
+    assert declared(2000) == declared(64)

@@ -53,6 +53,25 @@ _FORMATS: Mapping[str, frozenset[str]] = {
 }
 
 
+_PARTS = (
+    ("items", True),
+    ("allOf", False),
+    ("anyOf", False),
+    ("oneOf", False),
+    ("not", True),
+    ("properties", False),
+    ("additionalProperties", True),
+    ("patternProperties", False),
+    ("additionalItems", True),
+    ("definitions", False),
+    ("dependencies", False),
+)
+"""Members of schemas that are schemas, in the order in which they are looked at.
+
+With each, whether it is one schema, or else several by name or in a list; items are either.
+"""
+
+
 def _schemas(values: Any) -> Iterator[Json]:
     if isinstance(values, dict):
         values = [values[key] for key in sorted(values)]
@@ -67,17 +86,10 @@ def parts(schema: Mapping[str, Any]) -> Iterator[Json]:
     Args:
         schema: a schema, structural or not.
     """
-    items = schema.get("items")
-    yield from _schemas([items] if isinstance(items, dict) else items)
-    for name in ("allOf", "anyOf", "oneOf"):
-        yield from _schemas(schema.get(name))
-    yield from _schemas([schema.get("not")])
-    yield from _schemas(schema.get("properties"))
-    yield from _schemas([schema.get("additionalProperties")])
-    yield from _schemas(schema.get("patternProperties"))
-    yield from _schemas([schema.get("additionalItems")])
-    yield from _schemas(schema.get("definitions"))
-    yield from _schemas(schema.get("dependencies"))
+    for name, one in _PARTS:
+        if name in schema:
+            value = schema[name]
+            yield from _schemas([value] if one and not isinstance(value, list) else value)
 
 
 def is_known(kind: str, name: str) -> bool:
@@ -91,19 +103,21 @@ def is_known(kind: str, name: str) -> bool:
     return plain in _FORMATS.get(kind, ())
 
 
-def _unrecognized(schema: Mapping[str, Any]) -> Iterator[str]:
+def _note_unrecognized(schema: Mapping[str, Any], found: dict[str, None]) -> None:
     name = schema.get("format")
     if name and not is_known(schema.get("type") or "", name):
-        yield name
+        found[name] = None
     for inner in parts(schema):
-        yield from _unrecognized(inner)
+        _note_unrecognized(inner, found)
 
 
 def _unrecognized_in(definition: Json | None) -> dict[str, None]:
     """Names of the formats, each once, in the order in which they are met."""
     versions: Sequence[Json] = member(definition, "spec").get("versions") or ()
-    schemas = [member(member(version, "schema"), "openAPIV3Schema") for version in versions]
-    return dict.fromkeys(name for schema in schemas for name in _unrecognized(schema))
+    found: dict[str, None] = {}
+    for version in versions:
+        _note_unrecognized(member(member(version, "schema"), "openAPIV3Schema"), found)
+    return found
 
 
 def format_warnings(new: Json, old: Json | None) -> list[str]:

@@ -46,16 +46,18 @@ def compile_rules(rules: SchemaRules) -> Sequence[Cause]:
     Args:
         rules: the rules.
     """
-    from kubetrio.cel.ruleproblems import rule_problems
-    from kubetrio.cel.schemas import untyped
+    from kubetrio.cel.ruleproblems import problems_of
+    from kubetrio.cel.schemas import SchemaTypes, untyped
+    from kubetrio.cel.sizes import Sizes
 
     path, faulty = rules.path, rules.faulty
     out: list[Cause] = []
     try:
-        for place in untyped(rules.schema, faulty):
+        types, sizes = SchemaTypes(rules.schema), Sizes()
+        for place in untyped(types, sizes, faulty):
             where = f"{path}{place}.x-kubernetes-validations"
             out.append(internal(where, _UNTYPED))
-        problems = rule_problems(rules.schema, stored=rules.stored, faulty=faulty)
+        problems = problems_of(types, sizes, stored=rules.stored, faulty=faulty)
         out.extend(_cause(found, path) for found in problems)
     except Missing:
         out.append(forbidden(path, f"x-kubernetes-validations: {NOT_INSTALLED}"))
