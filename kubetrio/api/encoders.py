@@ -421,10 +421,13 @@ def object_offer(request: Request, resource: Kind) -> negotiate.Offer:
         request: the request.
         resource: the resource.
     """
-    below = resource.subresources.get(request.info.subresource)
-    if below is not None and not below.columns:
-        return negotiate.NO_TABLE
-    verbs = resource.verbs if below is None else below.verbs
+    verbs = resource.verbs
+    if name := request.info.subresource:
+        below = resource.subresources.get(name)
+        if below is not None:
+            if not below.columns:
+                return negotiate.NO_TABLE
+            verbs = below.verbs
     return negotiate.NO_TABLE if verbs == CREATED_ONLY else negotiate.OBJECT
 
 

@@ -81,9 +81,10 @@ class Pipeline(Api):
         self.under_way += 1
         streams = False
         try:
-            query = request.raw_query
-            long = len(query) > outlines.SHORT_CHARS
-            named = deadlines.named_limit(query) if query and not long else None
+            named, long = None, False
+            if query := request.raw_query:
+                long = len(query) > outlines.SHORT_CHARS
+                named = None if long else deadlines.named_limit(query)
             if request.ready and named is None and not long:
                 # It waits for nothing that has no bound of its own: no timer to pay for.
                 response = await self._walk(request)
@@ -177,11 +178,10 @@ class Pipeline(Api):
         return counted
 
     def _finish(self, request: Request, response: AnyResponse, now: float) -> None:
-        size = len(response.body) if isinstance(response, Response) else -1
-        key = request_key(request, response.status)
-        if isinstance(response, TunnelResponse):
-            response.run = self._counted(key, response.run)
-        if isinstance(response, StreamResponse) and response.long_running:
+        key, size = request_key(request, response.status), -1
+        if isinstance(response, Response):
+            size = len(response.body)
+        elif isinstance(response, TunnelResponse) or response.long_running:
             response.run = self._counted(key, response.run)
         self.metrics.observe(key, now - request.arrived, size, request.body_bytes)
         if request.waited:
@@ -230,7 +230,8 @@ def request_key(request: Request, status: int) -> RequestKey:
 def parse(api: Api, request: Request) -> Answer:
     """Query and path to a `RequestInfo`."""
     del api
-    if outlines.is_long(request):
+    both = len(request.raw_path) + len(request.raw_query)
+    if both > outlines.SHORT_CHARS and outlines.is_long(request):
         request.outlined = True
         request.info, request.query = outlines.outline(request)
         return None

@@ -229,9 +229,8 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """An object replaced."""
     encoder = _encoder(api, request, resource, object_offer(request, resource))
     chosen = options.write_options(request, "UpdateOptions")
-    chosen = for_client(api, request, _working(api, request, chosen))
-    if request.empties:
-        chosen = chosen._replace(sent=Sent(request.empties))
+    sent = Sent(request.empties) if request.empties else None
+    chosen = _changing(api, request, chosen, sent)
     info = request.info
     target = Target(resource, object_namespace(request, resource), info.name, info.subresource)
     check_named(target, request.body)  # whichever name it is: this is told first
@@ -246,14 +245,14 @@ async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
     encoder = _encoder(api, request, resource, object_offer(request, resource))
     chosen = options.patch_options(request)
     target = _target(request, resource)
-    chosen = for_client(api, request, _working(api, request, chosen))
+    sent = Sent()
+    chosen = _changing(api, request, chosen, sent)
     if request.patch_type in APPLIES:
         wanted = configuration_of(request)
         written = await api.operations.apply(target, wanted, chosen)
     else:
-        sent = Sent()
         make = patching.maker(request, resource, sent)
-        written = await api.operations.patch(target, make, chosen._replace(sent=sent))
+        written = await api.operations.patch(target, make, chosen)
     return await _written(api, request, resource, encoder, written)
 
 
@@ -265,8 +264,24 @@ def for_client(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions
         request: the request.
         chosen: the options of the client.
     """
-    client = Client(api.authorizer.authorize, partial(attributes_of, request))
-    return chosen._replace(client=client)
+    return chosen._replace(client=_client(api, request))
+
+
+def _client(api: Api, request: Request) -> Client:
+    return Client(api.authorizer.authorize, partial(attributes_of, request))
+
+
+def _changing(api: Api, request: Request, chosen: WriteOptions, sent: Sent | None) -> WriteOptions:
+    """Return the options of a change: its work may leave the loop, its client has rights.
+
+    Args:
+        api: the server.
+        request: the request.
+        chosen: the options of the client.
+        sent: what is known of the object beside it.
+    """
+    one = api.off_loop.of(request)
+    return chosen._replace(work=one.work, weigh=one.weigh, client=_client(api, request), sent=sent)
 
 
 def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:

@@ -34,6 +34,7 @@ MANAGER_BYTES = 128
 """Bytes of the name of a field manager."""
 SUBRESOURCE_BYTES = 256
 """Bytes of the subresource that an entry of ``managedFields`` names."""
+_SHORT = MANAGER_BYTES // 4  # characters that are within either limit, whichever they are
 IMMUTABLE = "field is immutable"
 """The detail of every change to a field that never changes."""
 
@@ -215,15 +216,25 @@ def validate_managed_fields(entries: Iterable[Meta], path: str) -> list[Cause]:
     """
     causes: list[Cause] = []
     for index, entry in enumerate(entries):
-        where, operation = f"{path}[{index}]", entry.get("operation") or ""
+        operation, manager = entry.get("operation") or "", entry.get("manager") or ""
+        below = entry.get("subresource") or ""
+        if (  # the usual entry
+            operation in _OPERATIONS
+            and entry.get("fieldsType") == "FieldsV1"
+            and manager.isprintable()
+            and len(manager) <= _SHORT
+            and len(below) <= _SHORT
+        ):
+            continue
+        where = f"{path}[{index}]"
         if operation not in _OPERATIONS:
             detail = "must be `Apply` or `Update`"
             causes.append(invalid(f"{where}.operation", operation, detail))
         form = entry.get("fieldsType") or ""
         if form not in ("", "FieldsV1"):
             causes.append(invalid(f"{where}.fieldsType", form, "must be `FieldsV1`"))
-        causes += validate_field_manager(entry.get("manager") or "", f"{where}.manager")
-        if byte_length(entry.get("subresource") or "") > SUBRESOURCE_BYTES:
+        causes += validate_field_manager(manager, f"{where}.manager")
+        if byte_length(below) > SUBRESOURCE_BYTES:
             causes.append(too_long(f"{where}.subresource", SUBRESOURCE_BYTES))
     return causes
 

@@ -445,7 +445,9 @@ class Lifecycle:
                 stored = await options.work(objects.read, target.resource, current.value)
             else:
                 stored = objects.read(target.resource, current.value)
-            old = await in_hub(target.resource, stored, options.work)
+            old = stored
+            if not target.resource.builtin:
+                old = await in_hub(target.resource, stored, options.work)
             new = await change(old)
             pinned = identity.insists(
                 target,

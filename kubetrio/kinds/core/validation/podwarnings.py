@@ -231,12 +231,18 @@ def _matches(context: Json, note: str | None) -> bool:
     return profile is not None and profile == app_armor_profile(note or "")
 
 
-def _containers(spec: Json, notes: Mapping[str, str], path: str, notes_path: str) -> Iterator[str]:
+def _containers(
+    spec: Json,
+    containers: Sequence[tuple[Json, str]],
+    notes: Mapping[str, str],
+    path: str,
+    notes_path: str,
+) -> Iterator[str]:
     own = spec.get("securityContext") or {}
     if SECCOMP_POD in notes and own.get("seccompProfile") is None:
         yield f"{notes_path}[{SECCOMP_POD}]: {_FIELD_INSTEAD}"
     is_template = path != "spec"
-    for container, where in every_container(spec, path):
+    for container, where in containers:
         context = container.get("securityContext") or {}
         name = container.get("name") or ""
         if notes:
@@ -257,9 +263,9 @@ def _containers(spec: Json, notes: Mapping[str, str], path: str, notes_path: str
             yield from _env(env, f"{where}.env")
 
 
-def _ports(spec: Json, path: str) -> Iterator[str]:
+def _ports(containers: Sequence[tuple[Json, str]]) -> Iterator[str]:
     seen: dict[tuple[int, str], list[tuple[str, str, int]]] = {}
-    for container, at in every_container(spec, path):
+    for container, at in containers:
         for index, port in enumerate(container.get("ports") or ()):
             where = f"{at}.ports[{index}]"
             address, host = port.get("hostIP") or "", port.get("hostPort") or 0
@@ -279,13 +285,14 @@ def _ports(spec: Json, path: str) -> Iterator[str]:
             others.append((where, address, host))
 
 
-def _port_names(spec: Json, path: str) -> Iterator[str]:
+def _port_names(containers: Sequence[tuple[Json, str]]) -> Iterator[str]:
     seen: dict[str, str] = {}
-    for container, at in every_container(spec, path):
+    for container, at in containers:
         for index, port in enumerate(container.get("ports") or ()):
-            name, where = port.get("name"), f"{at}.ports[{index}]"
+            name = port.get("name")
             if not name:
                 continue
+            where = f"{at}.ports[{index}]"
             first = seen.setdefault(name, where)
             if first != where:
                 yield (
@@ -326,9 +333,10 @@ def template_warnings(template: Mapping[str, Any], path: str = "") -> list[str]:
         warnings += _volumes(volumes, f"{where}.volumes")
     warnings += _lists(spec, where)
     warnings += _fractions(spec, where, "overhead")
-    warnings += _containers(spec, notes, where, notes_path)
-    warnings += _ports(spec, where)
-    warnings += _port_names(spec, where)
+    containers = every_container(spec, where)
+    warnings += _containers(spec, containers, notes, where, notes_path)
+    warnings += _ports(containers)
+    warnings += _port_names(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         warnings.append(
             f"{where}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid "
