@@ -73,9 +73,11 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     if reserve_bytes:  # on a full disk a journal has to be flushed once
         flushed = min(config.reserve_bytes, FLUSHED * config.journal_bytes)
         reserve_bytes = max(reserve_bytes, flushed)
-    # The log is copied into the file while half of the reserve has room for all of it.
+    # The log is copied into the file while some of the reserve has room for all of it; of a small
+    # one the rest is to have room for the deletion of a large object.
     if reserve_bytes:
-        pages = min(config.checkpoint_pages, reserve_bytes // 2 // database.PAGE_BYTES)
+        part = 2 if reserve_bytes >= config.reserve_bytes else 8
+        pages = min(config.checkpoint_pages, reserve_bytes // part // database.PAGE_BYTES)
         config = replace(config, checkpoint_pages=pages)
     space = Space(Reserve(file.parent, reserve_bytes), file)
     space.opening()

@@ -21,6 +21,7 @@ PIECE = 1 << 20
 STEP_BYTES = 64 * 1024
 SMALLEST_BYTES = 256 * 1024
 SHARE_OF_DISK = 16  # of a small file system no more than this part is kept
+SHARE_OF_SMALL, SMALL_BYTES = 4, 2 * 1024 * 1024  # of a very small one this part, up to so much
 SLACK = 4  # room for this part of the reserve beside it: else it would be given up again at once
 
 
@@ -44,8 +45,9 @@ def size_for(directory: Path, wanted: int) -> int:
     if not wanted or not hasattr(os, "statvfs"):
         return wanted
     system = os.statvfs(directory)
-    share = system.f_blocks * system.f_frsize // SHARE_OF_DISK
-    return max(SMALLEST_BYTES, min(wanted, share)) if share else wanted
+    whole = system.f_blocks * system.f_frsize
+    share = max(whole // SHARE_OF_DISK, min(whole // SHARE_OF_SMALL, SMALL_BYTES))
+    return max(SMALLEST_BYTES, min(wanted, share)) if whole else wanted
 
 
 class Reserve:
@@ -79,10 +81,15 @@ class Reserve:
 
     def take_some(self) -> None:
         """Take what there is, before somebody else does."""
-        size = self._size
+        held = self.held
+        step = self._size - held
         with suppress(OSError):
-            while size >= STEP_BYTES and size > self.held and not _grow(self._path, size, 0):
-                size //= 2
+            while step >= STEP_BYTES and held < self._size:
+                before = held
+                if not _grow(self._path, held + step, 0):
+                    step //= 2
+                elif (held := self.held) <= before:
+                    return  # a file system that cannot allocate
 
     def room(self) -> bool:
         """Whether there is room beside it."""

@@ -45,7 +45,7 @@ from kubetrio.store.sqlite.prober import Prober
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.sqlite.recent import Recent
 from kubetrio.store.sqlite.settings import StoreConfig
-from kubetrio.store.sqlite.space import Space
+from kubetrio.store.sqlite.space import FREED_BYTES, Space
 from kubetrio.store.sqlite.sync import FileSync
 from kubetrio.store.sqlite.upkeep import Upkeep
 from kubetrio.store.sqlite.writer import Writer, Wrote
@@ -93,6 +93,7 @@ class SqliteStore:
         self._clock = Clock(writer.newest_ms, int(env.now() * 1000))
         # Of the connection; no lock, since who takes it need not be who gives it back.
         self._writer_slot = trio.Semaphore(1, max_value=1)
+        self._freeing = trio.Lock()  # on a full disk
         self._commits = Commits(
             writer,
             env,
@@ -349,13 +350,27 @@ class SqliteStore:
         size: int,
     ) -> T:
         """Submit a write that room comes of: where there is none for it, room is made first."""
-        try:
+        space = self._space
+        if not space.full:
+            try:
+                return await self._commits.submit(apply, arguments, size, frees=True)
+            except StoreFull:
+                if not space.full:
+                    raise
+        # The last values of a few deletions take the room that is left, so they go one by one.
+        async with self._freeing:
+            if space.full and space.freed and space.freed + size > FREED_BYTES:
+                await space.looked()
+            space.freed += size
+            try:
+                return await self._commits.submit(apply, arguments, size, frees=True)
+            except StoreFull:
+                if not space.full:
+                    raise
+                space.wanted = size
+            await space.looked()
+            space.freed += size
             return await self._commits.submit(apply, arguments, size, frees=True)
-        except StoreFull:
-            if not self._space.full:
-                raise
-        await self._space.looked()
-        return await self._commits.submit(apply, arguments, size, frees=True)
 
     async def _expire(self, most: int) -> bool:
         """Delete some of what has lived out its time; whether there may be more."""

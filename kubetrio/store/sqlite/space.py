@@ -25,6 +25,7 @@ LOOKS_EACH_S = 5.0
 SAID_EACH_S = 60.0
 OPENS_WITH_BYTES = 128 * 1024  # for the next start: SQLite makes its index of the log anew
 LOG_BYTES = 256 * 1024  # of log, with which something can be deleted
+FREED_BYTES = 64 * 1024  # of last values, behind which their pages are freed before others come
 
 
 class Space:
@@ -36,6 +37,8 @@ class Space:
 
     Attributes:
         full: whether the disk is.
+        wanted: bytes of the value whose deletion found no room.
+        freed: bytes of values that were deleted since room was made.
     """
 
     def __init__(self, reserve: Reserve, file: Path) -> None:
@@ -47,6 +50,8 @@ class Space:
         self._looked = trio.Event()
         self._said_at = -SAID_EACH_S
         self.full = False
+        self.wanted = 0
+        self.freed = 0
 
     def opening(self) -> None:
         """Take the reserve, before anything else is written; without room for it, begin full.
@@ -99,7 +104,8 @@ class Space:
             open_bytes: of log that the open transaction takes.
         """
         file, log = self._fds
-        for fd, size in ((file, file_bytes), (log, LOG_BYTES + open_bytes)):
+        more = self.wanted  # once as the last value, and once in the log
+        for fd, size in ((file, file_bytes + more), (log, LOG_BYTES + open_bytes + more)):
             spare = self._reserve.held - OPENS_WITH_BYTES
             self._give(min(size - os.fstat(fd).st_size, spare), fd)
 
@@ -155,6 +161,7 @@ class Space:
                 if await make_room() and self._taken():
                     break
                 self.refill()
+                self.wanted = self.freed = 0
                 self._answer()
                 if trio.current_time() - self._said_at >= SAID_EACH_S:
                     LOG.warning("There is still no room", dataDir=str(self._file.parent))

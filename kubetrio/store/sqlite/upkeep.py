@@ -219,7 +219,8 @@ class Upkeep:
             except apsw.BusyError:
                 pass  # compaction is emptying the log
             except apsw.Error as error:
-                LOG.error(error, "Checkpoint failed")  # tried again when the log has grown
+                if not self._space.failed(error):
+                    LOG.error(error, "Checkpoint failed")  # tried again when the log has grown
             self._checkpoint_due = trio.Event()
             await trio.lowlevel.checkpoint()
 

@@ -91,6 +91,25 @@ def test_a_part_of_a_reserve_is_better_than_none(
     assert kept.held == 2 * SMALLEST_BYTES
 
 
+def test_all_that_is_left_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not only a half or a quarter of the reserve."""
+    kept = Reserve(tmp_path, 16 * STEP_BYTES)
+    room = 13 * STEP_BYTES
+    allocate = reserve.fallocate
+
+    def fallocate(fd: int, begin: int, size: int) -> None:
+        if size > room:
+            raise OSError(errno.ENOSPC, "full")
+        allocate(fd, begin, size)
+
+    monkeypatch.setattr(reserve, "fallocate", fallocate)
+    kept.take_some()
+    assert kept.held == 13 * STEP_BYTES
+    monkeypatch.setattr(reserve, "fallocate", refuse(errno.EOPNOTSUPP))
+    kept.take_some()
+    assert kept.held == 13 * STEP_BYTES
+
+
 def test_zeros_are_blocks_too(tmp_path: Path) -> None:
     """Where the system has no call for it, they are written."""
     with (tmp_path / "file").open("w+b") as file:
@@ -105,3 +124,17 @@ def test_a_small_disk_keeps_less(tmp_path: Path) -> None:
     assert size_for(tmp_path, whole) == whole // reserve.SHARE_OF_DISK
     assert size_for(tmp_path, SMALLEST_BYTES) == SMALLEST_BYTES
     assert size_for(tmp_path, 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "kept"), [(1024, 16), (256, 16), (64, 4), (32, 2), (24, 2), (8, 2), (4, 1)]
+)
+def test_a_very_small_disk_keeps_a_larger_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mebibytes: int, kept: int
+) -> None:
+    """A deletion takes as much room there as elsewhere."""
+    found = list(os.statvfs(tmp_path))
+    found[0] = found[1] = 4096
+    found[2] = mebibytes << 8
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(found))
+    assert size_for(tmp_path, 16 << 20) == kept << 20
