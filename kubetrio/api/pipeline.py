@@ -181,7 +181,9 @@ class Pipeline(Api):
         key, size = request_key(request, response.status), -1
         if isinstance(response, Response):
             size = len(response.body)
-        elif isinstance(response, TunnelResponse) or response.long_running:
+        elif isinstance(response, TunnelResponse):  # noqa: SIM114  (they run otherwise)
+            response.run = self._counted(key, response.run)
+        elif response.long_running:
             response.run = self._counted(key, response.run)
         self.metrics.observe(key, now - request.arrived, size, request.body_bytes)
         if request.waited:

@@ -359,13 +359,14 @@ class SqliteStore:
                     raise
         # The last values of a few deletions take the room that is left, so they go one by one.
         async with self._freeing:
-            if space.full and space.freed and space.freed + size > FREED_BYTES:
+            # It may be full no more, and then nobody makes room.
+            if self._space.full and space.freed and space.freed + size > FREED_BYTES:
                 await space.looked()
             space.freed += size
             try:
                 return await self._commits.submit(apply, arguments, size, frees=True)
             except StoreFull:
-                if not space.full:
+                if not self._space.full:
                     raise
                 space.wanted = size
             await space.looked()
