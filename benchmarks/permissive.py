@@ -12,9 +12,9 @@ import sys
 from collections.abc import Collection
 
 from kubetrio import cli
-from kubetrio.assembly import Parts
 from kubetrio.auth import authorize
 from kubetrio.machinery.identity import Attributes, Verdict
+from kubetrio.server.assembly import Parts
 
 EVERYBODY = "*"
 

@@ -49,7 +49,7 @@ from fuzz.corpus import Corpus, corpus
 from fuzz.mutations import Mutator, dumps
 from fuzz.steps import Reply, Send, Step, collection
 from kubetrio.env import Env, monotonic, seeded
-from kubetrio.logs import LOGGER
+from kubetrio.observe.logs import LOGGER
 from kubetrio.testing.client import BadAnswer, Client
 from kubetrio.testing.server import in_memory, open_api
 

@@ -34,10 +34,10 @@ import trio.testing
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fuzz.corpus import corpus
-from kubetrio.assembly import Parts
 from kubetrio.auth.authorize import ALLOWED
 from kubetrio.env import monotonic, seeded
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
+from kubetrio.server.assembly import Parts
 from kubetrio.store.model import Event, EventType
 from kubetrio.testing.client import Answer, BadAnswer, Client
 from kubetrio.testing.server import InProcess, open_api

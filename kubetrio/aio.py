@@ -15,10 +15,10 @@ from kubetrio.config import Config
 from kubetrio.threads import START_LIMIT_S, STOP_MARGIN_S, ServerRun
 
 if TYPE_CHECKING:
-    from kubetrio.assembly import Parts
     from kubetrio.env import Env
-    from kubetrio.resetting import Snapshot
     from kubetrio.server import Server
+    from kubetrio.server.assembly import Parts
+    from kubetrio.server.resetting import Snapshot
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

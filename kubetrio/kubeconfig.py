@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kubetrio.files import write_atomic
+from kubetrio.runtime.files import write_atomic
 
 if TYPE_CHECKING:
     import yaml

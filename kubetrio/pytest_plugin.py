@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from kubetrio.assembly import Parts
     from kubetrio.config import Config
-    from kubetrio.resetting import Snapshot
+    from kubetrio.server.assembly import Parts
+    from kubetrio.server.resetting import Snapshot
     from kubetrio.threads import ServerThread
 
 FLAGS = "kubetrio_flags"

@@ -15,9 +15,9 @@ from typing import NoReturn
 
 import trio
 
-from kubetrio import prometheus
 from kubetrio.env import Env
-from kubetrio.logs import Log
+from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
 
 log = Log("kubetrio.files")
 INTERVAL_S = 5.0

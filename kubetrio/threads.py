@@ -20,14 +20,14 @@ import trio
 
 from kubetrio.clock import MovableClock
 from kubetrio.config import Config
-from kubetrio.groups import single
+from kubetrio.runtime.groups import single
 
 if TYPE_CHECKING:
-    from kubetrio.assembly import Parts
     from kubetrio.env import Env
     from kubetrio.faults import Injector, Rule
-    from kubetrio.resetting import Snapshot
     from kubetrio.server import Server
+    from kubetrio.server.assembly import Parts
+    from kubetrio.server.resetting import Snapshot
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -216,7 +216,7 @@ class ServerRun:
         Args:
             limit_s: how long it was waited for, seconds.
         """
-        from kubetrio.assembly import StartError
+        from kubetrio.server.assembly import StartError
 
         self.abort()
         return StartError(f"the server was not ready within {limit_s:g} seconds")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from kubetrio import pki
 from kubetrio.testing import process
 from kubetrio.testing.client import Client
 from kubetrio.testing.process import ServerProcess
 from kubetrio.testing.server import InProcess, open_api
+from kubetrio.tls import pki
 
 # What a run says of a commit is the same for everybody; `--hypothesis-profile=explore` (and
 # `tox -e explore`) draws other examples each time, to find what nobody has met yet.

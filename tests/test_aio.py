@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from kubetrio import aio
-from kubetrio.assembly import StartError
 from kubetrio.config import Config, Serving, Storage
 from kubetrio.machinery.status import ApiError
+from kubetrio.server.assembly import StartError
 from kubetrio.threads import NotRunning
 
 

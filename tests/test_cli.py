@@ -317,7 +317,7 @@ def test_certificate_and_key_of_different_pairs(
 ) -> None:
     """The line names a file."""
     made = tmp_path / "pki"
-    from kubetrio import pki
+    from kubetrio.tls import pki
 
     assert isinstance(certificates, pki.Pki)
     made.mkdir()

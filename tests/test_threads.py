@@ -21,9 +21,9 @@ import trio
 
 import kubetrio
 from kubetrio import threads
-from kubetrio.assembly import StartError
 from kubetrio.config import Config, Serving, Storage
 from kubetrio.machinery.status import ApiError
+from kubetrio.server.assembly import StartError
 from kubetrio.store.errors import StoreError
 from kubetrio.threads import NotRunning, ServerRun, ServerThread, in_thread
 

@@ -10,9 +10,9 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio import pki
 from kubetrio.http.tls import TlsConfig, tls_context
 from kubetrio.testing.transport import memory_pair
+from kubetrio.tls import pki
 from kubetrio.transport import PlainTransport, TlsTransport, Transport
 
 Ends = tuple[Transport, Transport]

@@ -12,13 +12,13 @@ from typing import Protocol
 
 from trio import current_time
 
-from kubetrio import prometheus
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.measures import ADMIT, VALIDATE, Measures
 from kubetrio.admission.plugin import Base
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
-from kubetrio.series import Histogram
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import Histogram
 
 Asked = dict[tuple[Operation, GroupResource, bool], "_Round"]
 

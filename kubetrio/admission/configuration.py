@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.schema.structural_shapes import Field, Shape, ShapeKind, Struct
 from kubetrio.schema.structural_strict import Walk
 from kubetrio.wire.gojson import GoJsonError, Parsed, parse

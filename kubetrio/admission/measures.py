@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from kubetrio import prometheus
 from kubetrio.admission.attributes import Operation
-from kubetrio.series import Histogram, Labels, counter, histograms
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import Histogram, Labels, counter, histograms
 
 ADMIT, VALIDATE, VALIDATING = "admit", "validate", "validating"
 BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kubetrio import prometheus
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, forbidden
+from kubetrio.observe import prometheus
 from kubetrio.schema.structural_shapes import struct
 
 Object = dict[str, Any]

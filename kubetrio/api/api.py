@@ -8,38 +8,38 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
 
+from kubetrio.aggregation.aggregation import Aggregation
+from kubetrio.aggregation.routes import Route
 from kubetrio.api.arriving import Arrivals
-from kubetrio.api.cache import ByteCache
-from kubetrio.api.documents import Documents
-from kubetrio.api.encoders import accept_error
+from kubetrio.api.encoding.encoders import accept_error
+from kubetrio.api.encoding.kindstreams import KindStreams
+from kubetrio.api.encoding.serializers import dump
 from kubetrio.api.flowcontrol import FlowControl
 from kubetrio.api.httplog import RequestLog
-from kubetrio.api.kindstreams import KindStreams
 from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
+from kubetrio.api.pages.cache import ByteCache
+from kubetrio.api.pages.documents import Documents
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response
-from kubetrio.api.serializers import dump
 from kubetrio.audit.auditor import Auditor
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.authorizations import Authorizations
 from kubetrio.auth.impersonate import Impersonation
 from kubetrio.auth.issuing import DEFAULT_ISSUER, TokenIssuer
+from kubetrio.auth.rbac.authorizer import Rbac
 from kubetrio.auth.selectors import Selected
 from kubetrio.backend.backends import Backends
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.kinds.apiregistration.aggregation import Aggregation
-from kubetrio.kinds.apiregistration.routes import Route
-from kubetrio.kinds.core.quota.stored import StoredQuotas
 from kubetrio.kinds.inert import InertKinds
-from kubetrio.kinds.rbac.authorizer import Rbac
 from kubetrio.machinery.identity import WHOLE, Attributes
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import ApiError
-from kubetrio.metrics import Metrics
+from kubetrio.observe.metrics import Metrics
 from kubetrio.outgoing.client import Outgoing
+from kubetrio.quota.stored import StoredQuotas
 from kubetrio.reloading import Reloader
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing

@@ -8,11 +8,12 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
-from kubetrio.api import options, serializers
-from kubetrio.api.encoders import accept, object_offer, offered
+from kubetrio.api import options
+from kubetrio.api.encoding import serializers
+from kubetrio.api.encoding.encoders import accept, object_offer, offered
 from kubetrio.api.offloop import INLINE_BYTES, WEIGHED_BYTES, OffLoop
 from kubetrio.api.request import Request
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import bad_request, too_many_values
 from kubetrio.schema import builtin

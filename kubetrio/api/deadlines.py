@@ -8,7 +8,7 @@ not have such a limit, zero and what is longer than the server's own limit mean 
 from __future__ import annotations
 
 from kubetrio.api.request import CONNECTED, Request, parse_query
-from kubetrio.machinery.godurations import parse_duration
+from kubetrio.gotext.durations import parse_duration
 from kubetrio.machinery.status import bad_request
 
 LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})

@@ -21,7 +21,7 @@ from kubetrio.flow.objects import ObjectCounts
 from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.machinery.identity import MASTERS
-from kubetrio.metrics import Collected
+from kubetrio.observe.metrics import Collected
 from kubetrio.schema.registry import LiveRegistry, Registry
 from kubetrio.watch.hub import Hub, prefixes
 

@@ -18,8 +18,8 @@ from kubetrio.api.response import AnyResponse, Response, TunnelResponse
 from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.flow.ticket import Ticket
-from kubetrio.logs import Log
-from kubetrio.machinery.godurations import duration_text
+from kubetrio.gotext.durations import duration_text
+from kubetrio.observe.logs import Log
 
 Args = TypeVarTuple("Args")
 Leave = Callable[[Request, float], None]

@@ -28,8 +28,8 @@ import trio
 
 from kubetrio.api.request import Request
 from kubetrio.env import RunBlocking, end_if_cancelled
-from kubetrio.machinery.effort import Looking
 from kubetrio.machinery.status import timeout
+from kubetrio.runtime.effort import Looking
 from kubetrio.wire.weights import weight
 
 T = TypeVar("T")

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from kubetrio.api.request import Request, truthy
-from kubetrio.machinery import fields, gonumbers, labels
+from kubetrio.gotext import numbers as gonumbers
+from kubetrio.machinery import fields, labels
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.objectmeta import MANAGER_BYTES, validate_field_manager
 from kubetrio.machinery.remember import counted

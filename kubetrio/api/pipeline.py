@@ -16,14 +16,15 @@ from typing import Any, TypeVarTuple
 
 import trio
 
-from kubetrio.api import auditing, deadlines, outlines, routing, verbs
-from kubetrio.api.aggregated import delegated, route_of
+from kubetrio.api import deadlines, outlines, routing, verbs
 from kubetrio.api.api import Api, attributes_of
+from kubetrio.api.audit import auditing
 from kubetrio.api.bodies import decode_body
-from kubetrio.api.compress import compress, compresses
-from kubetrio.api.encoders import accept_error
+from kubetrio.api.encoding.compress import compress, compresses
+from kubetrio.api.encoding.encoders import accept_error
 from kubetrio.api.flowcontrol import held_by_stream, keep_seat
 from kubetrio.api.offloop import TOO_LATE
+from kubetrio.api.pages.aggregated import delegated, route_of
 from kubetrio.api.request import CONNECTED, Request, parse_query, resolve
 from kubetrio.api.response import (
     AnyResponse,
@@ -35,11 +36,10 @@ from kubetrio.api.response import (
     text_response,
     unfinished_path,
 )
-from kubetrio.api.subverbs import SUBVERBS
+from kubetrio.api.subresources.verbs import SUBVERBS
 from kubetrio.api.unseated import NoSeat, read_unseated
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.impersonate import ORDINARY, wanted_user
-from kubetrio.logs import Log
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.identity import (
     ANONYMOUS,
@@ -51,7 +51,8 @@ from kubetrio.machinery.identity import (
 )
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, internal_error, timeout, too_many_requests
-from kubetrio.metrics import RequestKey
+from kubetrio.observe.logs import Log
+from kubetrio.observe.metrics import RequestKey
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Unreadable
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.machinery.status import ApiError
 from kubetrio.transport import Transport
 from kubetrio.wire.negotiate import Accepted
@@ -143,7 +143,7 @@ def error_response(error: ApiError, accepted: Accepted | None = None) -> Respons
         headers.append((b"Retry-After", b"%d" % error.retry_after))
     if accepted is None or (accepted.serializer == "json" and not accepted.pretty):
         return json_response(error.status(), error.code, headers)
-    from kubetrio.api.serializers import dump
+    from kubetrio.api.encoding.serializers import dump
 
     body = dump(error.status(), accepted)
     return Response(error.code, body, accepted.media_type.encode(), headers)

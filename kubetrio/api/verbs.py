@@ -15,8 +15,8 @@ import trio
 from kubetrio.api import options, patching
 from kubetrio.api.api import Api, attributes_of
 from kubetrio.api.applying import configuration_of
-from kubetrio.api.encoders import AnyEncoder, accept, encoder_for, object_offer, offered
-from kubetrio.api.largeanswers import encoded, finished, written_list
+from kubetrio.api.encoding.encoders import AnyEncoder, accept, encoder_for, object_offer, offered
+from kubetrio.api.encoding.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name

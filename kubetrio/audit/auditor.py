@@ -10,7 +10,7 @@ from kubetrio.audit.backends import Backend
 from kubetrio.audit.counting import Counting
 from kubetrio.audit.events import Event
 from kubetrio.audit.policy import About, Chosen, Policy
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 
 log = Log("kubetrio.audit")
 

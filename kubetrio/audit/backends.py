@@ -18,7 +18,7 @@ from kubetrio.audit.events import Event, event_list
 from kubetrio.audit.policy import Level
 from kubetrio.audit.rotation import Plain, RotatingFile
 from kubetrio.env import Env, Worker
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 
 log = Log("kubetrio.audit")
 MOST_AT_ONCE = 200

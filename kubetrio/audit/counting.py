@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from kubetrio import prometheus
 from kubetrio.audit.events import Event
 from kubetrio.audit.policy import LEVEL_NAMES, Level
-from kubetrio.logs import Log
+from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
 
 log = Log("kubetrio.audit")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from kubetrio.audit.policy import LEVEL_NAMES, STAGES, Level
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.machinery.identity import UserInfo, user_info
 from kubetrio.machinery.remember import counted
 from kubetrio.machinery.timestamps import format_micro

@@ -26,7 +26,7 @@ from kubetrio.audit.policy import PolicyError, load
 from kubetrio.audit.rotation import Limits, Plain, RotatingFile
 from kubetrio.config.audit import Audit
 from kubetrio.env import Env
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 from kubetrio.outgoing.client import CallError, Outgoing
 from kubetrio.outgoing.target import Target, TargetError, from_kubeconfig
 

@@ -12,12 +12,12 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from kubetrio.logs import Log
+from kubetrio.gotext.text import aggregate, quote
 from kubetrio.machinery import fielderrors
-from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.names_validation import dns1123_subdomain
 from kubetrio.machinery.remember import keep
 from kubetrio.machinery.status import Cause
+from kubetrio.observe.logs import Log
 
 log = Log("kubetrio.audit")
 API_VERSION = "audit.k8s.io/v1"

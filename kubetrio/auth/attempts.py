@@ -17,9 +17,9 @@ from typing import NoReturn
 
 import trio
 
-from kubetrio import prometheus
-from kubetrio.logs import Log
-from kubetrio.series import Histogram, Labels, counter, exponential, histograms
+from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
+from kubetrio.observe.series import Histogram, Labels, counter, exponential, histograms
 
 log = Log("kubetrio.auth")
 BUCKETS = exponential(0.001, 2, 15)

@@ -21,7 +21,7 @@ from kubetrio.env import monotonic
 from kubetrio.machinery.identity import ANONYMOUS, UNUSABLE, UserInfo, authenticated
 from kubetrio.machinery.status import ApiError, unauthorized
 from kubetrio.machinery.waiting import Walk, run
-from kubetrio.series import DEFAULT_BUCKETS, Histogram
+from kubetrio.observe.series import DEFAULT_BUCKETS, Histogram
 
 BAD_TOKEN = "invalid bearer token"  # noqa: S105  (a message)
 KNOWN_HEADERS = 1024

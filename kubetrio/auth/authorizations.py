@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubetrio import prometheus
 from kubetrio.machinery.identity import Decision, Verdict
-from kubetrio.series import Histogram, Labels, counter, exponential, histograms
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import Histogram, Labels, counter, exponential, histograms
 
 BUCKETS = exponential(0.001, 2, 15)
 ALLOWED, DENIED, NO_OPINION, ERROR = "allowed", "denied", "no-opinion", "error"

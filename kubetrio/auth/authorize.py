@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from kubetrio.certificates import KUBELET_ADMINS
+from kubetrio.gotext.text import aggregate
 from kubetrio.machinery.fielderrors import quote
-from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, Verdict
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, resource_details
 from kubetrio.machinery.waiting import Walk, run
+from kubetrio.tls.certificates import KUBELET_ADMINS
 
 Object = dict[str, Any]
 

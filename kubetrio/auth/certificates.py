@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from kubetrio.certificates import KUBELET_ADMINS, KUBELET_CLIENT, read_certificate
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.tls.certificates import KUBELET_ADMINS, KUBELET_CLIENT, read_certificate
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 """Extra key that identifies the credential used."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kubetrio.auth.certificates import CREDENTIAL_ID
 from kubetrio.auth.claimexpressions import Expression, ExpressionError, inputs_of, texts_of
 from kubetrio.auth.jwtconfig import JwtAuthenticator
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.wire.gojson import type_word
 

@@ -20,11 +20,10 @@ from urllib.parse import unquote
 
 import trio
 
-from kubetrio import prometheus
 from kubetrio.auth.authorize import forbidden
+from kubetrio.gotext.text import aggregate
 from kubetrio.machinery.asking import Authorize, verdict_of
 from kubetrio.machinery.fielderrors import invalid, quote
-from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.identity import (
     ANONYMOUS,
     AUTHENTICATED,
@@ -41,8 +40,9 @@ from kubetrio.machinery.names_validation import (
     prefixed_path,
 )
 from kubetrio.machinery.status import ApiError, bad_request
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import Labels, Timings, counter, exponential
 from kubetrio.schema.wellknown import NODES, SERVICE_ACCOUNTS
-from kubetrio.series import Labels, Timings, counter, exponential
 
 PREFIX = b"impersonate-"
 EXTRA = b"impersonate-extra-"

@@ -13,7 +13,6 @@ from typing import NoReturn
 
 import trio
 
-from kubetrio import prometheus
 from kubetrio.auth.authenticate import BadCredentials
 from kubetrio.auth.background import Background
 from kubetrio.auth.claimmapping import Compiled
@@ -22,9 +21,10 @@ from kubetrio.auth.oidc import OidcTokens
 from kubetrio.auth.oidckeys import Fetcher, hash_of
 from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
-from kubetrio.logs import Log
+from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
+from kubetrio.observe.series import Histogram
 from kubetrio.outgoing.client import Outgoing
-from kubetrio.series import Histogram
 
 log = Log("kubetrio.auth.oidc")
 HEALTHY_WITHIN_S = 60.0

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubetrio.pem import pem_blocks, private_keys
+from kubetrio.tls.pem import pem_blocks, private_keys
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import (

@@ -19,7 +19,7 @@ from kubetrio.auth.oidckeys import Fetcher, FetchError, Provider
 from kubetrio.auth.signed import Malformed, claims_of, issuer_of, parse
 from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.wire.gojson import type_word
 

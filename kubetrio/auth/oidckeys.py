@@ -21,8 +21,8 @@ import trio
 
 from kubetrio.auth.background import Background, Flight, NotRunning
 from kubetrio.env import Env
-from kubetrio.logs import Log
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
+from kubetrio.observe.logs import Log
 from kubetrio.outgoing.client import CallError
 from kubetrio.outgoing.target import Target
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from kubetrio import prometheus
 from kubetrio.auth.authenticate import TokenAuthenticator
 from kubetrio.auth.bootstraptokens import BootstrapTokens
 from kubetrio.auth.boundobjects import bound_objects
@@ -19,8 +18,9 @@ from kubetrio.config import Config
 from kubetrio.config.kinds import duration_text
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.logs import Log
 from kubetrio.machinery.remember import Fill
+from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
 from kubetrio.schema.registry import LiveRegistry
 
 log = Log("kubetrio.auth")

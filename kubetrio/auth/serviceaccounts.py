@@ -36,12 +36,12 @@ from kubetrio.auth.keys import KeySet
 from kubetrio.auth.tokencounts import TokenCounts
 from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
+from kubetrio.gotext.text import quote
 from kubetrio.informers.remembered import Remembered
-from kubetrio.logs import Log
-from kubetrio.machinery.gotext import quote
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
 from kubetrio.machinery.waiting import Walk, run
+from kubetrio.observe.logs import Log
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.wellknown import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
 from kubetrio.store.errors import StoreError

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.wire import gojson
 
 MOST_BYTES = 3 * 1024 * 1024

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import trio
 
-from kubetrio import prometheus
 from kubetrio.auth.authenticate import Authenticator, BadCredentials, TokenAuthenticator
 from kubetrio.auth.background import Background
 from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
-from kubetrio.series import DEFAULT_BUCKETS, Histogram
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import DEFAULT_BUCKETS, Histogram
 
 MOST_ENTRIES = 32 * 1024
 MOST_BYTES = 16 * 1024 * 1024

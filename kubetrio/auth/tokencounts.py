@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from kubetrio import prometheus
+from kubetrio.observe import prometheus
 
 VALID, STALE = "valid_tokens", "stale_tokens"
 LEGACY = "legacy_tokens"

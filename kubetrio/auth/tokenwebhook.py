@@ -15,8 +15,8 @@ import trio
 from kubetrio.auth.authenticate import BadCredentials
 from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
-from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.observe.logs import Log
 from kubetrio.outgoing.client import AnswerTooLarge, CallError, CallTimedOut
 from kubetrio.outgoing.target import Target
 

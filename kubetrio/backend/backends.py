@@ -17,7 +17,6 @@ from pathlib import Path
 
 import trio
 
-from kubetrio import pki
 from kubetrio.backend.dial import (
     CONNECT_TIMEOUT_S,
     Dial,
@@ -31,10 +30,11 @@ from kubetrio.backend.dial import (
     port_number,
 )
 from kubetrio.backend.guard import Guard
-from kubetrio.certificates import believe
 from kubetrio.config.kinds import ADDRESS_TYPES
 from kubetrio.env import Env
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
+from kubetrio.tls import pki
+from kubetrio.tls.certificates import believe
 from kubetrio.transport import Transport
 
 log = Log("kubetrio.backend")

@@ -18,20 +18,20 @@ from typing import Any, NamedTuple, NoReturn
 import orjson
 import trio
 
-from kubetrio.certificates import FRONT_PROXY_CLIENT, NO_CERTIFICATES, bundle
+from kubetrio.auth.trust import RootBundle, SigningPair
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.kinds.common.trust import RootBundle, SigningPair
-from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
-from kubetrio.pem import certificates, printed
+from kubetrio.observe.logs import Log
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Event, EventType
+from kubetrio.tls.certificates import FRONT_PROXY_CLIENT, NO_CERTIFICATES, bundle
+from kubetrio.tls.pem import certificates, printed
 
 Object = dict[str, Any]
 

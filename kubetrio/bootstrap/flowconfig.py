@@ -31,15 +31,15 @@ import trio
 from kubetrio.env import Env
 from kubetrio.flow.config import digest
 from kubetrio.flow.gate import Gate
-from kubetrio.groups import leaves
 from kubetrio.informers.informer import EventHandler, SharedInformerFactory
-from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.observe.logs import Log
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import SERVER, apply_status
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
+from kubetrio.runtime.groups import leaves
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry

@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 import trio
 
 from kubetrio.env import Env
-from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_micro, parse_micro
+from kubetrio.observe.logs import Log
 from kubetrio.resources import revising
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN

@@ -16,10 +16,10 @@ from typing import Any
 
 import orjson
 
-from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.observe.logs import Log
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target

@@ -10,12 +10,12 @@ from typing import Any
 
 import trio
 
+from kubetrio.auth.rbac.matching import GROUP
+from kubetrio.auth.rbac.reconciliation import is_protected, reconciled_binding, reconciled_role
 from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.kinds.rbac.matching import GROUP
-from kubetrio.kinds.rbac.reconciliation import is_protected, reconciled_binding, reconciled_role
-from kubetrio.logs import Log
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
+from kubetrio.observe.logs import Log
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target

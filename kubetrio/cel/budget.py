@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from kubetrio.machinery.effort import Effort
+from kubetrio.runtime.effort import Effort
 
 PER_CALL = 10_000_000
 """For one expression: kube-apiserver's 1,000,000."""
@@ -86,7 +86,7 @@ class Budget:
 
         Raises:
             OverBudget: there are not so many.
-            BaseException: what a look raised, or `kubetrio.machinery.effort.Exhausted`.
+            BaseException: what a look raised, or `kubetrio.runtime.effort.Exhausted`.
         """
         self._call -= units
         self._total -= units

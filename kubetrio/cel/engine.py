@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from kubetrio.machinery.goregexp.bindings import available as re2_available
+from kubetrio.gotext.regexp.bindings import available as re2_available
 
 NOT_INSTALLED = (
     "this server has no CEL engine, so it cannot tell what the expression means; "

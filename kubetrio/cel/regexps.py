@@ -7,10 +7,10 @@ from itertools import islice
 
 from kubetrio.cel.budget import spend
 from kubetrio.cel.spending import CALL
-from kubetrio.machinery.effort import Effort
-from kubetrio.machinery.goregexp.engine import Regexp
-from kubetrio.machinery.goregexp.errors import RegexpError
-from kubetrio.machinery.goregexp.syntax import translated
+from kubetrio.gotext.regexp.engine import Regexp
+from kubetrio.gotext.regexp.errors import RegexpError
+from kubetrio.gotext.regexp.syntax import translated
+from kubetrio.runtime.effort import Effort
 
 
 @lru_cache(maxsize=64)

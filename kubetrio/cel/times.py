@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubetrio import prometheus
-from kubetrio.series import DEFAULT_BUCKETS, Histogram, histograms
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import DEFAULT_BUCKETS, Histogram, histograms
 
 COMPILATION = Histogram(DEFAULT_BUCKETS)
 EVALUATION = Histogram(DEFAULT_BUCKETS)

@@ -105,7 +105,7 @@ def _in_file(path: Path) -> list[Any]:
     Raises:
         Failure: it cannot be read.
     """
-    from kubetrio.api.faultpages import FaultsError, parsed
+    from kubetrio.api.pages.faultpages import FaultsError, parsed
 
     try:
         text = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
@@ -136,7 +136,7 @@ async def _do(options: argparse.Namespace, rules: list[Any]) -> list[dict[str, A
 async def _asked(
     server: Server, options: argparse.Namespace, rules: list[Any]
 ) -> list[dict[str, Any]]:
-    from kubetrio.api.faultpages import ROOT
+    from kubetrio.api.pages.faultpages import ROOT
     from kubetrio.cli.asking import segment
 
     left: dict[str, Any] = {}

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import trio
 
-from kubetrio.certificates import believe
 from kubetrio.store.lock import holder
+from kubetrio.tls.certificates import believe
 
 FILE_NAME = "kubetrio.running"
 LOG_NAME = "kubetrio.log"

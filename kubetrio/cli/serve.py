@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import trio
 
-from kubetrio import __version__, kubeconfig, logs
+from kubetrio import __version__, kubeconfig
 from kubetrio.cli import running
 from kubetrio.cli.systemd import ActivationError, Manager, passed
 from kubetrio.config import Config, ConfigError
 from kubetrio.flags import parser as flags
 from kubetrio.flags.terminal import Terminal
-from kubetrio.logs import Log
+from kubetrio.observe import logs
+from kubetrio.observe.logs import Log
 
 if TYPE_CHECKING:
-    from kubetrio.assembly import Parts
     from kubetrio.cli.commands import Call
     from kubetrio.flags.absence import Ignored
     from kubetrio.server import Server
+    from kubetrio.server.assembly import Parts
 
 log = Log("kubetrio")
 PROXIED = "http://127.0.0.1:8001"  # where kubectl proxy listens
@@ -134,9 +135,9 @@ def serve(
         ready: is told the first screen when the server is ready, and before it is printed.
     """
     from kubetrio.http.descriptors import allow_all
-    from kubetrio.pki import PkiError
     from kubetrio.server import StartError
     from kubetrio.store.errors import StoreError
+    from kubetrio.tls.pki import PkiError
 
     allow_all()
     expected = (
@@ -287,7 +288,7 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     Raises:
         KubeconfigError: one cannot be written, or has another server's entry.
     """
-    from kubetrio.api.flowpages import ROOT
+    from kubetrio.api.pages.flowpages import ROOT
 
     if not server.url.startswith("http"):
         asks = f"curl --unix-socket {shlex.quote(str(server.config.local.unix_socket))}"

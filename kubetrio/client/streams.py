@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import trio
 
 from kubetrio.api.response import AnyResponse, ClientGone, Response, StreamResponse
-from kubetrio.groups import ungrouped
+from kubetrio.runtime.groups import ungrouped
 
 BUFFER_BYTES = 256 * 1024
 """What may wait for a client that does not take it; then it is served as slow ones are."""

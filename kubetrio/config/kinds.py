@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubetrio.certificates import host_name
+from kubetrio.tls.certificates import host_name
 
 ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 """Kinds of addresses that a node may have, in the order in which they are tried."""

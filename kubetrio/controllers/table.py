@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from kubetrio.aggregation.aggregation import Aggregation
+from kubetrio.auth.trust import Trust
 from kubetrio.config import Config
+from kubetrio.controllers.clusterroles import ClusterRoleAggregation
+from kubetrio.controllers.protection import ClaimProtection, ClassProtection, VolumeProtection
+from kubetrio.controllers.resourcequota import QuotaKeeper
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.kinds.apiregistration.aggregation import Aggregation
-from kubetrio.kinds.common.trust import Trust
-from kubetrio.kinds.core.protection import ClaimProtection, ClassProtection, VolumeProtection
-from kubetrio.kinds.core.quota.keeper import QuotaKeeper
-from kubetrio.kinds.core.quota.stored import StoredQuotas
-from kubetrio.kinds.rbac.aggregation import ClusterRoleAggregation
+from kubetrio.quota.stored import StoredQuotas
 from kubetrio.resources.operations import Operations
 from kubetrio.schema.registry import LiveRegistry
 
@@ -78,7 +78,7 @@ def _protection(
 
 
 def _garbage(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.common.garbage.collector import GarbageCollector
+    from kubetrio.controllers.garbage.collector import GarbageCollector
 
     return GarbageCollector(
         name, context.registry, context.operations, context.informers, context.env
@@ -86,7 +86,7 @@ def _garbage(name: str, context: Context) -> Controller:
 
 
 def _namespaces(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.termination.controller import NamespaceController
+    from kubetrio.controllers.namespaces.controller import NamespaceController
 
     return NamespaceController(
         name,
@@ -103,57 +103,57 @@ def _aggregation(name: str, context: Context) -> Controller:
 
 
 def _approving(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.certificates.controllers import RequestApproval
+    from kubetrio.controllers.certificates.controllers import RequestApproval
 
     return RequestApproval(name, *_common(context), context.trust)
 
 
 def _signing(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.certificates.controllers import RequestSigning
+    from kubetrio.controllers.certificates.controllers import RequestSigning
 
     longest_s = context.config.certificates.signing_duration_s
     return RequestSigning(name, *_common(context), context.trust.signing, longest_s)
 
 
 def _cleaning(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.certificates.controllers import RequestCleaning
+    from kubetrio.controllers.certificates.controllers import RequestCleaning
 
     return RequestCleaning(name, *_common(context))
 
 
 def _accounts(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.accounts import DefaultAccounts
+    from kubetrio.controllers.serviceaccounts.accounts import DefaultAccounts
 
     return DefaultAccounts(name, context.registry, context.operations, context.informers)
 
 
 def _authorities(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.accounts import RootAuthorities
+    from kubetrio.controllers.serviceaccounts.accounts import RootAuthorities
 
     root = context.trust.root
     return RootAuthorities(name, context.registry, context.operations, context.informers, root)
 
 
 def _account_tokens(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.accounttokens import AccountTokens
+    from kubetrio.controllers.serviceaccounts.accounttokens import AccountTokens
 
     return AccountTokens(name, *_common(context), context.trust)
 
 
 def _unused_tokens(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.accounttokens import TokenCleanUp
+    from kubetrio.controllers.serviceaccounts.accounttokens import TokenCleanUp
 
     return TokenCleanUp(name, *_common(context), context.config.certificates.unused_tokens_s)
 
 
 def _cluster_info(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.bootstraptokens import ClusterInfoSigning
+    from kubetrio.controllers.bootstraptokens import ClusterInfoSigning
 
     return ClusterInfoSigning(name, *_common(context))
 
 
 def _bootstrap_tokens(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.bootstraptokens import TokenCleaning
+    from kubetrio.controllers.bootstraptokens import TokenCleaning
 
     return TokenCleaning(name, *_common(context))
 
@@ -163,19 +163,19 @@ def _common(context: Context) -> tuple[LiveRegistry, Operations, Dispatcher, Env
 
 
 def _ranges(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.networking.servicecidrs import ServiceRanges
+    from kubetrio.controllers.servicecidrs import ServiceRanges
 
     return ServiceRanges(name, context.registry, context.operations, context.informers, context.env)
 
 
 def _disruption(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.policy.disruption import Disruption
+    from kubetrio.controllers.disruption.disruption import Disruption
 
     return Disruption(name, context.registry, context.operations, context.informers, context.env)
 
 
 def _endpoints(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.services.endpoints import EndpointsKeeper
+    from kubetrio.controllers.endpoints.endpoints import EndpointsKeeper
 
     return EndpointsKeeper(
         name, context.registry, context.operations, context.informers, context.env
@@ -183,7 +183,7 @@ def _endpoints(name: str, context: Context) -> Controller:
 
 
 def _slices(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.discovery.slicing import EndpointSlices
+    from kubetrio.controllers.endpointslices.slicing import EndpointSlices
 
     return EndpointSlices(
         name, context.registry, context.operations, context.informers, context.env
@@ -191,25 +191,25 @@ def _slices(name: str, context: Context) -> Controller:
 
 
 def _mirroring(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.discovery.mirroring import Mirroring
+    from kubetrio.controllers.endpointslices.mirroring import Mirroring
 
     return Mirroring(name, context.registry, context.operations, context.informers, context.env)
 
 
 def _pods(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.core.pods.collection import PodCollection
+    from kubetrio.controllers.podgc import PodCollection
 
     return PodCollection(name, context.registry, context.operations, context.informers, context.env)
 
 
 def _finished(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.batch.finished import FinishedJobs
+    from kubetrio.controllers.finished import FinishedJobs
 
     return FinishedJobs(name, context.registry, context.operations, context.informers, context.env)
 
 
 def _policies(name: str, context: Context) -> Controller:
-    from kubetrio.kinds.admissionregistration.typechecking import PolicyStatus
+    from kubetrio.controllers.typechecking import PolicyStatus
 
     return PolicyStatus(name, context.registry, context.operations, context.informers, context.env)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
+from kubetrio.crd.serving import served
 from kubetrio.encryption.configuration import EncryptionConfigError
 from kubetrio.encryption.control import Encryption
 from kubetrio.env import Env
-from kubetrio.groups import ungrouped
-from kubetrio.kinds.apiextensions.serving import served
 from kubetrio.kinds.builtin import registry as builtin_registry
+from kubetrio.runtime.groups import ungrouped
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import Registry
 from kubetrio.store.errors import Compacted, StoreError, Unreadable

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kubetrio.machinery.godurations import parse_duration
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.durations import parse_duration
+from kubetrio.gotext.text import quote
 from kubetrio.wire import yamlwire
 
 API_VERSION: Final = "apiserver.config.k8s.io/v1"

@@ -26,13 +26,13 @@ from kubetrio.encryption.providers import Transforms, build, read
 from kubetrio.encryption.sealed import EncryptingStore
 from kubetrio.encryption.transformers import TransformError
 from kubetrio.env import Env
+from kubetrio.gotext.text import aggregate
 from kubetrio.kinds.builtin import registry
-from kubetrio.logs import Log
-from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
+from kubetrio.observe.logs import Log
 from kubetrio.resources.objects import restamp
+from kubetrio.runtime.supervise import persevere
 from kubetrio.store.model import Store
-from kubetrio.supervise import persevere
 
 LOG = Log("kubetrio.encryption")
 

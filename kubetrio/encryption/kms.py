@@ -27,9 +27,9 @@ from kubetrio.encryption.aes import SEED_BYTES, ExtendedGcm, Gcm
 from kubetrio.encryption.kmsplugin import Encrypted, Service, Status
 from kubetrio.encryption.transformers import KeyWanted, Plain, Refused, Seal, TransformError
 from kubetrio.env import Env, monotonic
+from kubetrio.gotext.text import aggregate, quote
 from kubetrio.kinds.common.conventions import fully_qualified_domain
-from kubetrio.logs import Log
-from kubetrio.machinery.gotext import aggregate, quote
+from kubetrio.observe.logs import Log
 
 LOG = Log("kubetrio.encryption")
 

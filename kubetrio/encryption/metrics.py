@@ -13,10 +13,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from kubetrio import prometheus
 from kubetrio.encryption.kms import digest
 from kubetrio.encryption.transformers import Report, TransformError
 from kubetrio.env import Env
+from kubetrio.observe import prometheus
 
 KEYS_SHOWN: Final = 100  # label sets with names of keys; the oldest go
 

@@ -29,7 +29,7 @@ from kubetrio.encryption.transformers import (
     Transformer,
 )
 from kubetrio.encryption.validation import ANY, parse_resource
-from kubetrio.machinery.gotext import aggregate, quote
+from kubetrio.gotext.text import aggregate, quote
 from kubetrio.machinery.names import GroupResource
 
 KMS_V1 = (

@@ -35,9 +35,9 @@ from kubetrio.encryption.transformers import (
     TransformError,
 )
 from kubetrio.env import Env
-from kubetrio.logs import Log
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.machinery.names import GroupResource
+from kubetrio.observe.logs import Log
 from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.errors import KeyExists, RevisionMismatch
 from kubetrio.store.model import (

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kubetrio.env import monotonic
-from kubetrio.machinery.gotext import aggregate
+from kubetrio.gotext.text import aggregate
 from kubetrio.store.errors import Unreadable
 
 ENCRYPTED = b"k8s:enc:"

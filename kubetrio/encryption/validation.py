@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kubetrio.encryption import aes, secretbox
 from kubetrio.encryption.configuration import EncryptionConfig, Key, Kms, Provider
-from kubetrio.kinds.common.gourl import GoURLError, parse_url
+from kubetrio.gotext.urls import GoURLError, parse_url
 from kubetrio.machinery.fielderrors import invalid, required
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import Cause

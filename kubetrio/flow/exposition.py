@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from kubetrio import prometheus
 from kubetrio.flow.config import EXEMPT
 from kubetrio.flow.observe import Histogram, Snapshot, Tally, less
 from kubetrio.flow.occupancy import RatioSnapshot
 from kubetrio.flow.report import LevelStatistics, SchemaStatistics
 from kubetrio.flow.seats import seconds
-from kubetrio.series import go_float
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import go_float
 
 PREFIX = "apiserver_flowcontrol_"
 LEVEL = ("priority_level",)

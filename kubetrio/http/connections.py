@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 
 import trio
 
-from kubetrio import prometheus
-from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
-from kubetrio.series import counter
+from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
+from kubetrio.observe.series import counter
 
 log = Log("kubetrio.http")
 RESERVED_DESCRIPTORS = 128

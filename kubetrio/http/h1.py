@@ -37,12 +37,12 @@ from kubetrio.http.messages import (
     split_target,
 )
 from kubetrio.http.shown import ShownCertificate, certificate_of, current
-from kubetrio.logs import Log
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import (
     bad_request,
     entity_too_large,
 )
+from kubetrio.observe.logs import Log
 from kubetrio.transport import Transport, keep_alive, peer_closed
 
 log = Log("kubetrio.http")

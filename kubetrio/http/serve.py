@@ -29,8 +29,8 @@ from kubetrio.http.openssl import failure
 from kubetrio.http.shown import ShownCertificate, shown_by
 from kubetrio.http.tls import Security
 from kubetrio.http.turns import Turns
-from kubetrio.logs import Log
 from kubetrio.machinery.identity import UNUSABLE, UserInfo
+from kubetrio.observe.logs import Log
 from kubetrio.transport import PlainTransport, TlsTransport
 
 log = Log("kubetrio.http")

@@ -15,7 +15,7 @@ import trio
 
 from kubetrio.env import RunBlocking
 from kubetrio.http.heap import opened, resident_bytes, trimmer
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 
 LOG = Log("kubetrio.memory")
 LOOKS_EACH_S = 0.1

@@ -15,12 +15,12 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kubetrio import prometheus
 from kubetrio.auth.certificates import CertificateError, user_of_peer
 from kubetrio.http import openssl
-from kubetrio.logs import Log
 from kubetrio.machinery.identity import UNUSABLE, UserInfo, authenticated
-from kubetrio.series import Histogram
+from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
+from kubetrio.observe.series import Histogram
 
 log = Log("kubetrio.http")
 HOUR_S = 3600.0

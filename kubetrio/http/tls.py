@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubetrio.certificates import authorities
 from kubetrio.config.sni import NamedPair
 from kubetrio.config.suites import CURVES, INSECURE, SUITES, VERSIONS
 from kubetrio.http import openssl
 from kubetrio.http.clientcas import name_authorities
 from kubetrio.http.servernames import NameTable
 from kubetrio.http.shown import Trust
-from kubetrio.logs import Log
-from kubetrio.pem import printed
+from kubetrio.observe.logs import Log
+from kubetrio.tls.certificates import authorities
+from kubetrio.tls.pem import printed
 
 log = Log("kubetrio.http")
 

@@ -10,8 +10,8 @@ from typing import Protocol
 import trio
 
 from kubetrio.informers.workqueue import ShutDown, WorkQueue
-from kubetrio.logs import Log
 from kubetrio.machinery.status import ApiError
+from kubetrio.observe.logs import Log
 from kubetrio.store.errors import StoreError
 
 log = Log("kubetrio.controllers")

@@ -22,7 +22,7 @@ from kubetrio.informers.digests import Digests
 from kubetrio.informers.dispatch import STEP_KEYS, Dispatcher
 from kubetrio.informers.redelivery import Listener, Redelivery
 from kubetrio.informers.reflector import Reflector
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 from kubetrio.schema.kind import Kind
 from kubetrio.store.model import Event, EventType, Revision, Store
 from kubetrio.wire.gojson import parse_printed

@@ -16,8 +16,8 @@ from typing import NoReturn
 
 import trio
 
-from kubetrio import prometheus
-from kubetrio.logs import Log
+from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
 from kubetrio.store.errors import StoreError
 
 log = Log("kubetrio.informers")

@@ -17,8 +17,8 @@ from math import inf
 
 import trio
 
-from kubetrio import prometheus
-from kubetrio.series import Histogram
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import Histogram
 
 BASE_DELAY_S, MAX_DELAY_S = 0.005, 1000.0
 QPS, BURST = 10.0, 100

@@ -20,7 +20,7 @@ from kubetrio.kinds.coordination.leading import (
     SCHEDULER,
     leads,
 )
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Reading

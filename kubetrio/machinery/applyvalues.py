@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
+from kubetrio.gotext.text import go_literal, go_type, go_value
 from kubetrio.machinery import fieldpath
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.fieldset import LEAF, SELF, FieldSet, Node
-from kubetrio.machinery.gotext import go_literal, go_type, go_value
 from kubetrio.machinery.typeschema import Scalar, TypeKind, TypeSchema
 
 Json = dict[str, Any]

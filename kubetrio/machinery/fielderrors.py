@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from kubetrio.machinery import gotext
+from kubetrio.gotext import text as gotext
 from kubetrio.machinery.status import MORE, Cause
 from kubetrio.machinery.telling import cause, told_enough
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kubetrio.gotext.text import aggregate
 from kubetrio.machinery.fielderrors import invalid, quote
-from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names_validation import label_key, label_value, label_values
 
 Labels = Mapping[str, str]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kubetrio.machinery.gotext import aggregate, quote
+from kubetrio.gotext.text import aggregate, quote
 from kubetrio.machinery.names import GroupKind, GroupResource
 
 Json = dict[str, Any]

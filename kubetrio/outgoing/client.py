@@ -21,10 +21,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import trio
 
-from kubetrio.certificates import believe
 from kubetrio.env import Env
 from kubetrio.outgoing.counts import ERROR, CallCounts
 from kubetrio.outgoing.target import Target
+from kubetrio.tls.certificates import believe
 
 if TYPE_CHECKING:
     import httpx2

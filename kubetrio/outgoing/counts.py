@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubetrio import prometheus
-from kubetrio.series import Counts, Timings
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import Counts, Timings
 
 ERROR = "<error>"
 """The code of what had no answer."""

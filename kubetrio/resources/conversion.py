@@ -16,7 +16,7 @@ from typing import Any
 
 import trio
 
-from kubetrio.machinery.gotext import aggregate, go_type
+from kubetrio.gotext.text import aggregate, go_type
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.objectmeta import validate_annotations, validate_labels
 from kubetrio.machinery.status import ApiError, Cause

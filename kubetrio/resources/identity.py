@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubetrio.machinery import gonumbers, objectmeta
+from kubetrio.gotext import numbers as gonumbers
+from kubetrio.machinery import objectmeta
 from kubetrio.machinery.names import GroupKind, GroupResource
 from kubetrio.machinery.status import OBJECT_MODIFIED, ApiError, bad_request, conflict, invalid
 from kubetrio.resources.writes import Target

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import trio
 
-from kubetrio.machinery import gonumbers
+from kubetrio.gotext import numbers as gonumbers
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names_validation import path_segment
 from kubetrio.machinery.status import (

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubetrio import prometheus
 from kubetrio.machinery.names import GroupResource
+from kubetrio.observe import prometheus
+from kubetrio.observe.series import Histogram, Labels, Timings, counter, exponential, histograms
 from kubetrio.schema.kind import Kind
-from kubetrio.series import Histogram, Labels, Timings, counter, exponential, histograms
 
 SIZES = exponential(1024.0, 2.0, 8)
 WATCH_LIST_S = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60)

@@ -7,13 +7,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
-from kubetrio import prometheus
 from kubetrio.admission.attributes import NOTHING_SAID, unheard
 from kubetrio.machinery.asking import Client
 from kubetrio.machinery.fielderrors import format_value
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, invalid
+from kubetrio.observe import prometheus
 from kubetrio.schema.kind import Kind
 from kubetrio.wire.report import Empties
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from kubetrio.machinery.gonumbers import parse_int
+from kubetrio.gotext.numbers import parse_int
 from kubetrio.schema import builtin
 
 Json = dict[str, Any]

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from kubetrio.groups import call_all
 from kubetrio.machinery.names import (
     GroupResource,
     GroupVersion,
     GroupVersionKind,
     version_order,
 )
+from kubetrio.runtime.groups import call_all
 from kubetrio.schema.kind import Kind
 
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from kubetrio.gotext.numbers import is_int64
 from kubetrio.machinery import quantity
-from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.machinery.remember import remembered
 from kubetrio.machinery.timestamps import normalise_micro, normalise_time
 from kubetrio.wire.gojson import Float, float_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 from kubetrio.store.model import CommitHook, Event
 
 log = Log("kubetrio.store")

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubetrio.pki import Pki
 from kubetrio.testing.backend import Answer, Asked, FakeBackend, open_backend, tls_of
+from kubetrio.tls.pki import Pki
 
 Object = dict[str, Any]
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 import trio
 
-from kubetrio.pki import Pki
+from kubetrio.tls.pki import Pki
 
 
 class Prefixed(trio.abc.HalfCloseableStream):

@@ -12,16 +12,16 @@ from trio.testing import wait_all_tasks_blocked
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
-from kubetrio.assembly import Parts
+from kubetrio.auth.trust import RootBundle, Trust
 from kubetrio.client.client import Client
 from kubetrio.config import Config
 from kubetrio.controllers.table import Context, made
 from kubetrio.env import Env
-from kubetrio.groups import ungrouped
 from kubetrio.informers.controller import Controller
-from kubetrio.kinds.common.trust import RootBundle, Trust
 from kubetrio.machinery import identity
 from kubetrio.machinery.identity import Decision, UserInfo
+from kubetrio.runtime.groups import ungrouped
+from kubetrio.server.assembly import Parts
 from kubetrio.testing.server import InProcess, open_api
 
 VERBS = {

@@ -12,8 +12,8 @@ from typing import Any
 
 import trio
 
-from kubetrio.pki import Pki
 from kubetrio.testing.backend import Asked, FakeBackend, tls_of
+from kubetrio.tls.pki import Pki
 
 Object = dict[str, Any]
 

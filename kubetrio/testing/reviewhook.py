@@ -13,7 +13,7 @@ from typing import Any
 import h11
 import trio
 
-from kubetrio import pki
+from kubetrio.tls import pki
 
 Object = dict[str, Any]
 Said = tuple[int, bytes]

@@ -16,13 +16,10 @@ from pathlib import Path
 import trio
 
 from kubetrio.api.pipeline import Handle, Pipeline
-from kubetrio.assembly import Parts, State
 from kubetrio.client.client import LOOPBACK
 from kubetrio.client.client import Client as InProcessClient
-from kubetrio.composition import open_core
 from kubetrio.config import Admission, Config, Serving, Storage
 from kubetrio.env import Env, seeded
-from kubetrio.groups import ungrouped
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
 from kubetrio.http.limits import H1Config
@@ -30,12 +27,15 @@ from kubetrio.http.serve import Listener, bind
 from kubetrio.http.shown import Trust
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.machinery.identity import UserInfo
-from kubetrio.pki import Pki
-from kubetrio.resetting import Resets
+from kubetrio.runtime.groups import ungrouped
+from kubetrio.server.assembly import Parts, State
+from kubetrio.server.composition import open_core
+from kubetrio.server.resetting import Resets
+from kubetrio.server.upkeep import Upkeep
 from kubetrio.testing.client import ADMIN, Client, connect
 from kubetrio.testing.determinism import seed_scheduler
 from kubetrio.testing.transport import CAPACITY_BYTES
-from kubetrio.upkeep import Upkeep
+from kubetrio.tls.pki import Pki
 
 ADDRESS = "192.0.2.10"  # only words in documents: nothing listens
 PORT = 6443

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from kubetrio.kinds.apiextensions.custom import CustomParts, custom_prefix
+from kubetrio.crd.custom import CustomParts, custom_prefix
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema.discovery import CUSTOM_VERBS
 from kubetrio.schema.kind import Conversion, Family, Kind, ScalePaths, Subresource

@@ -34,7 +34,7 @@ from typing import NoReturn, Protocol
 
 import trio
 
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 from kubetrio.store.model import Event, History, Progress, Range, Revision
 from kubetrio.watch.window import Batch, Window
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.machinery.gonumbers import is_int64
+from kubetrio.gotext.numbers import is_int64
 from kubetrio.wire import jsonpieces
 from kubetrio.wire.goscan import MAX_DEPTH, Float, GoJsonError, Pairs, Scanner, integer
 

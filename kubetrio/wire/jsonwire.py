@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from kubetrio.machinery.gotext import quote
+from kubetrio.gotext.text import quote
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.wire.gojson import (

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kubetrio.admission.configuration import ConfigurationError, read
-from kubetrio.assembly import StartError
 from kubetrio.config import Admission, Config, Serving
+from kubetrio.server.assembly import StartError
 from kubetrio.testing.server import open_api
 
 BAD: list[dict[str, Any]] = json.loads(

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from kubetrio.api import serializers
 from kubetrio.api.bodies import decode_object
+from kubetrio.api.encoding import serializers
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import Client

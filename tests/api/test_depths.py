@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import pytest
 import trio.testing
 
+from kubetrio.aggregation import documents
 from kubetrio.auth import claims as own_claims
 from kubetrio.auth import signed
-from kubetrio.kinds.admissionregistration.webhooks import answers, patches
-from kubetrio.kinds.apiextensions.webhookconversion import BadAnswer, converted_in
-from kubetrio.kinds.apiregistration import documents
+from kubetrio.crd.webhookconversion import BadAnswer, converted_in
 from kubetrio.machinery import fieldpath
+from kubetrio.plugins.webhooks import answers, patches
 from kubetrio.testing.server import InProcess, open_api
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"

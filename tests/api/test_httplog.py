@@ -18,8 +18,8 @@ from kubetrio.api.response import TunnelResponse
 from kubetrio.auth.authorize import ALLOWED, Chain
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.config import Config, FlowControl
-from kubetrio.logs import TextFormatter
 from kubetrio.machinery.identity import Attributes, UserInfo, Verdict
+from kubetrio.observe.logs import TextFormatter
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
 from kubetrio.transport import Transport

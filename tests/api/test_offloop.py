@@ -15,9 +15,9 @@ from kubetrio.api.bodies import MAX_REVIEW_BYTES
 from kubetrio.api.offloop import BEGUN_BYTES, INLINE_BYTES, INLINE_OBJECT_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.env import Env, run_inline, seeded
-from kubetrio.machinery.effort import STRIDE, Effort
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
+from kubetrio.runtime.effort import STRIDE, Effort
 from kubetrio.testing.server import InProcess, open_api
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

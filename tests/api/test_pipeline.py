@@ -17,8 +17,8 @@ from kubetrio.api.pipeline import STAGES, metric_verb
 from kubetrio.api.request import Request, resolve
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Authentication, Config, Serving
-from kubetrio.logs import LOGGER, TextFormatter
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.observe.logs import LOGGER, TextFormatter
 from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.writes import Written
 from kubetrio.testing.client import Client

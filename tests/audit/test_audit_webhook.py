@@ -14,7 +14,6 @@ import orjson
 import pytest
 import trio
 
-from kubetrio import pki
 from kubetrio.audit.auditor import Auditor
 from kubetrio.audit.counting import Counting
 from kubetrio.audit.events import Event, time_json
@@ -24,6 +23,7 @@ from kubetrio.config.audit import Audit
 from kubetrio.env import Env
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.outgoing.client import Outgoing
+from kubetrio.tls import pki
 
 Stream = trio.SSLStream[trio.SocketStream]
 Serve = Callable[[Stream, bytes], Awaitable[None]]

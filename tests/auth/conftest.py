@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import trio
 
-from kubetrio import pki
 from kubetrio.env import Env
 from kubetrio.outgoing.client import Outgoing
+from kubetrio.tls import pki
 
 Stream = trio.SSLStream[trio.SocketStream]
 Answer = tuple[int, dict[str, str], bytes]

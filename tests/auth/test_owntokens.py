@@ -10,7 +10,7 @@ import pytest
 from kubetrio.auth.keys import KeyFileError
 from kubetrio.auth.owntokens import service_account_keys, token_issuer
 from kubetrio.config import Config, ServiceAccounts
-from kubetrio.pki import Pki
+from kubetrio.tls.pki import Pki
 
 
 def config(directory: Path, key: Path, *more: Path, **chosen: float | bool) -> Config:

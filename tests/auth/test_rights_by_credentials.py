@@ -20,10 +20,10 @@ from kubetrio.auth.oidckeys import WELL_KNOWN
 from kubetrio.config import Authentication, Authenticators, ServiceAccounts
 from kubetrio.env import Env
 from kubetrio.machinery.identity import UserInfo
-from kubetrio.pki import Pki
 from kubetrio.testing.client import Client
 from kubetrio.testing.rights import grant, rule
 from kubetrio.testing.server import InProcess, in_memory, open_api
+from kubetrio.tls.pki import Pki
 
 NOW = 1_800_000_000.0
 RBAC = "rbac.authorization.k8s.io"

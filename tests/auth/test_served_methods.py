@@ -16,13 +16,13 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio import pki
-from kubetrio.assembly import StartError
 from kubetrio.auth.oidckeys import WELL_KNOWN
 from kubetrio.config import Authentication, Authenticators, Config, Serving
 from kubetrio.env import Env
 from kubetrio.server import Server, open_server
+from kubetrio.server.assembly import StartError
 from kubetrio.testing.server import InProcess, in_memory, open_api
+from kubetrio.tls import pki
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"

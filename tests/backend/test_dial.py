@@ -10,7 +10,6 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio import pki
 from kubetrio.backend.backends import FRESH_S, Backends, KubeletConfig, Trust
 from kubetrio.backend.dial import (
     DialError,
@@ -24,6 +23,7 @@ from kubetrio.backend.guard import Guard
 from kubetrio.env import seeded
 from kubetrio.testing.backend import Asked, open_backend, tls_of
 from kubetrio.testing.faults import no_descriptors
+from kubetrio.tls import pki
 from kubetrio.transport import TlsTransport, Transport
 
 

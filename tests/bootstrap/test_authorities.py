@@ -10,7 +10,6 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio import pki
 from kubetrio.bootstrap.authorities import (
     INTERVAL_S,
     Proxies,
@@ -20,6 +19,7 @@ from kubetrio.bootstrap.authorities import (
 )
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
+from kubetrio.tls import pki
 
 PATH = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 MERGE = {"Content-Type": "application/merge-patch+json"}

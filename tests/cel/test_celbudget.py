@@ -16,12 +16,12 @@ from kubetrio.cel.expressions import Checked, Scope, admission_scope, check
 from kubetrio.cel.programs import Inputs, Outcome, Program
 from kubetrio.cel.spending import ROWS, counting
 from kubetrio.cel.wording import OUT_OF_BUDGET
-from kubetrio.kinds.admissionregistration.policies.policies import MatchConditions, policy_scope
-from kubetrio.kinds.admissionregistration.policies.validating import Validations
-from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
-from kubetrio.kinds.apiextensions.values import Checker
-from kubetrio.machinery.effort import STRIDE, Effort, Exhausted, Looking
 from kubetrio.machinery.status import Cause
+from kubetrio.plugins.policies.policies import MatchConditions, policy_scope
+from kubetrio.plugins.policies.validating import Validations
+from kubetrio.runtime.effort import STRIDE, Effort, Exhausted, Looking
+from kubetrio.structural.celrules import check_rules, compiled
+from kubetrio.structural.values import Checker
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
 

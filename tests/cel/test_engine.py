@@ -99,9 +99,7 @@ async def test_a_stored_policy_is_not_ignored(
     ):
         obj = {"apiVersion": group, "kind": kind, "metadata": {"name": "p"}, "spec": body}
         assert (await client.request("POST", path, json=obj)).status == 201
-    monkeypatch.setattr(
-        "kubetrio.kinds.admissionregistration.policies.policies.available", lambda: False
-    )
+    monkeypatch.setattr("kubetrio.plugins.policies.policies.available", lambda: False)
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     answer = await client.request("POST", "/api/v1/namespaces/default/configmaps", json=config)
     assert (answer.status, answer.json()["reason"]) == (500, "InternalError")

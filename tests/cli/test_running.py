@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import trio
 
-from kubetrio import pki
 from kubetrio.cli.running import (
     FILE_NAME,
     Found,
@@ -25,6 +24,7 @@ from kubetrio.cli.stop import Told, tell
 from kubetrio.config import Config, Serving
 from kubetrio.server import open_server
 from kubetrio.store.lock import DirectoryLock, holder
+from kubetrio.tls import pki
 
 
 def record(pid: int, url: str = "https://127.0.0.1:1") -> Record:

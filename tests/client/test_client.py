@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 import trio
 
-from kubetrio.api.faulting import injector
+from kubetrio.api.faults.faulting import injector
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response, text_response
-from kubetrio.assembly import Parts
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION
 from kubetrio.client.client import Client
 from kubetrio.faults import Rule
 from kubetrio.machinery.identity import Attributes, UserInfo, Verdict
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema.kind import Kind
+from kubetrio.server.assembly import Parts
 from kubetrio.testing.server import InProcess, open_api
 
 Object = dict[str, Any]

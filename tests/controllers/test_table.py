@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.assembly import Parts, StartError
+from kubetrio.auth.trust import RootBundle, Trust
 from kubetrio.config import Config
 from kubetrio.config.flag import rows
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
 from kubetrio.informers.controller import Controller
-from kubetrio.kinds.common.trust import RootBundle, Trust
+from kubetrio.server.assembly import Parts, StartError
 from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, in_memory, open_api
 

@@ -18,9 +18,9 @@ import yaml
 from fake_kubelet import FakeKubelet
 from kubectl_runner import Kubectl, Said, needs_kubectl
 
-from kubetrio.pki import Pki
 from kubetrio.testing.backend import Asked, FakeBackend, open_backend, tls_of
 from kubetrio.testing.process import ServerProcess
+from kubetrio.tls.pki import Pki
 
 pytest.importorskip("trio_websocket", reason="trio-websocket is not installed")
 pytestmark = [pytest.mark.e2e, needs_kubectl]

@@ -15,14 +15,14 @@ import trio.testing
 from fake_kubelet import CLOSE, ERROR, RESIZE, STDERR, STDIN, STDOUT, SUCCESS, V4, V5, FakeKubelet
 from fake_kubelet import failure as failed
 
-from kubetrio import pki
-from kubetrio.api.connecting import WEBSOCKETS
+from kubetrio.api.proxy.connecting import WEBSOCKETS
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.dial import DialError, dial
 from kubetrio.http.serve import Listener
 from kubetrio.testing.backend import Asked, FakeBackend, open_backend, tls_of
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, listening, open_api
+from kubetrio.tls import pki
 
 trio_websocket: Any = pytest.importorskip(
     "trio_websocket", reason="trio-websocket is not installed"

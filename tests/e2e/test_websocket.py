@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import trio
 
-from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import StreamResponse
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
@@ -22,6 +21,7 @@ from kubetrio.config import Authentication, Config, Storage
 from kubetrio.http.asgi import stream_body
 from kubetrio.testing.client import ADMIN
 from kubetrio.testing.server import InProcess, listening, open_api
+from kubetrio.tls import pki
 
 trio_websocket: Any = pytest.importorskip(
     "trio_websocket", reason="trio-websocket is not installed"

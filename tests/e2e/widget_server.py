@@ -10,9 +10,9 @@ from pathlib import Path
 
 import trio
 
-from kubetrio.assembly import Parts
 from kubetrio.config import Authenticators, Config, Serving
 from kubetrio.server import open_server
+from kubetrio.server.assembly import Parts
 from kubetrio.testing.widgets import widgets
 
 

@@ -12,10 +12,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kubetrio.assembly import StartError
 from kubetrio.config import Config
 from kubetrio.config.encryption import Encryption as Flags
 from kubetrio.encryption.note import NOTE
+from kubetrio.server.assembly import StartError
 from kubetrio.store.model import EventType, Range
 from kubetrio.testing.client import Client
 from kubetrio.testing.kms import Plugin, serving

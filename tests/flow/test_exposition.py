@@ -25,8 +25,8 @@ from kubetrio.flow.exposition import families
 from kubetrio.flow.observe import Histogram, Snapshot, Tally
 from kubetrio.flow.seats import Width
 from kubetrio.flow.ticket import Reason, Ticket
+from kubetrio.observe.series import go_float
 from kubetrio.schema import builtin
-from kubetrio.series import go_float
 
 REFERENCE: dict[str, dict[str, Any]] = {
     name: fact for name, fact in builtin.load("metrics").items() if fact.get("flowControl")

@@ -19,14 +19,14 @@ import orjson
 import pytest
 import trio
 
-from kubetrio import pki
-from kubetrio.api.faulting import injector
+from kubetrio.api.faults.faulting import injector
 from kubetrio.backend.dial import dial
 from kubetrio.env import Env, seeded
 from kubetrio.faults import Rule
 from kubetrio.testing.backend import Asked, open_backend
 from kubetrio.testing.client import ADMIN, Answer, Client, Exchange, Head
 from kubetrio.testing.server import InProcess, bridge_to, listening, open_api
+from kubetrio.tls import pki
 from kubetrio.transport import PlainTransport, Transport
 
 JSON = ("Content-Type", "application/json")

@@ -9,12 +9,12 @@ import sys
 import pytest
 import trio
 
-from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.env import seeded
 from kubetrio.http.clientcas import name_authorities
 from kubetrio.testing.server import listening
+from kubetrio.tls import pki
 
 OPENSSL = shutil.which("openssl")
 

@@ -15,7 +15,6 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.env import seeded
@@ -25,6 +24,7 @@ from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import bind
 from kubetrio.machinery.identity import UNUSABLE, UserInfo
 from kubetrio.testing.server import listening
+from kubetrio.tls import pki
 
 H2_GET = (  # preface, SETTINGS, HEADERS: GET https / of authority h
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0\0\0\6\1\5\0\0\0\1\x82\x87\x84\x41\x01h"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubetrio.http.shown import ShownCertificate, Trust, current
 from kubetrio.machinery.identity import UNUSABLE, UserInfo
-from kubetrio.series import Histogram
+from kubetrio.observe.series import Histogram
 
 ALICE = UserInfo("alice")
 LEAF, BETWEEN, ROOT, OTHER = b"leaf", b"between", b"root", b"other"

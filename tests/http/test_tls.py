@@ -21,18 +21,18 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID as Usage
 
-from kubetrio import pki
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.config.sni import NamedPair
 from kubetrio.env import Env
-from kubetrio.files import write_atomic
 from kubetrio.http import openssl
 from kubetrio.http.shown import shown_by
 from kubetrio.http.tls import CIPHERS, Security, TlsConfig, warn_of_suites
 from kubetrio.machinery.identity import UNUSABLE
-from kubetrio.pem import printed
+from kubetrio.runtime.files import write_atomic
 from kubetrio.testing.server import listening
+from kubetrio.tls import pki
+from kubetrio.tls.pem import printed
 
 NOW = dt.datetime.now(dt.UTC).replace(microsecond=0)
 DAY = dt.timedelta(days=1)

@@ -24,7 +24,7 @@ from kubetrio.informers.workqueue import (
     WorkQueue,
     queue_families,
 )
-from kubetrio.series import go_float
+from kubetrio.observe.series import go_float
 
 KEYS = st.sampled_from(["a", "b", "c"])
 

@@ -26,7 +26,7 @@ from made_up import (
 
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.auth.authorize import Chain
-from kubetrio.kinds.core.quota.keeper import QuotaKeeper
+from kubetrio.controllers.resourcequota import QuotaKeeper
 from kubetrio.machinery.identity import Attributes, Decision, Verdict
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api

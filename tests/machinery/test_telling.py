@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.kinds.apiextensions.values import Checker, Old
-from kubetrio.kinds.apiextensions.values import Out as Causes
 from kubetrio.machinery import fielderrors
 from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import MORE, MOST_CAUSES, MOST_TOLD_CHARS, invalid
 from kubetrio.machinery.telling import Telling, told_enough, untell
+from kubetrio.structural.values import Checker, Old
+from kubetrio.structural.values import Out as Causes
 
 KIND = GroupKind("", "Pod")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from kubetrio import pki
 from kubetrio.env import Env
 from kubetrio.outgoing.client import AnswerTooLarge, CallError, CallTimedOut, Outgoing
 from kubetrio.outgoing.target import Target
+from kubetrio.tls import pki
 
 Serve = Callable[[trio.SSLStream[trio.SocketStream]], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Told: so\r\n\r\nok"

@@ -4,7 +4,7 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.api.encoders import json_encoder
+from kubetrio.api.encoding.encoders import json_encoder
 from kubetrio.kinds.builtin import registry
 from kubetrio.resources import paging
 from kubetrio.resources.readcounts import ListReads

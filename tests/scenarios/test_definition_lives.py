@@ -11,10 +11,10 @@ import pytest
 import trio
 from definition_lives import Case, Life, cases, converted
 
-from kubetrio import pki
 from kubetrio.testing.client import Answer, Client
 from kubetrio.testing.hooks import Called, open_hook
 from kubetrio.testing.server import InProcess, open_api
+from kubetrio.tls import pki
 
 Object = dict[str, Any]
 WEBHOOK = "machinedeployments"

@@ -13,11 +13,11 @@ import orjson
 import pytest
 from trio.testing import MockClock
 
-from kubetrio import logs
 from kubetrio.config import Admission, Config, Storage
 from kubetrio.config.audit import Audit
-from kubetrio.logs import Format
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.observe import logs
+from kubetrio.observe.logs import Format
 from kubetrio.testing.server import ACCOUNTS, InProcess, open_api
 
 ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"

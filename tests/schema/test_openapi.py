@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.kinds.apiextensions.custom import CustomParts
+from kubetrio.crd.custom import CustomParts
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import builtin, openapi

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kubetrio.kinds.apiextensions.custom import CustomParts
+from kubetrio.crd.custom import CustomParts
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.schema import openapi

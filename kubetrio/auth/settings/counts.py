@@ -11,7 +11,7 @@ from collections import Counter as Tally
 from collections.abc import Iterable
 from hashlib import sha256
 
-from kubetrio import prometheus
+from kubetrio.observe import prometheus
 
 _PREFIX = "apiserver_authorization_"
 _MATCH_S = (0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from kubetrio.gotext.durations import parse_duration
 from kubetrio.machinery.fielderrors import quote
-from kubetrio.machinery.godurations import parse_duration
 from kubetrio.wire.gojson import type_word
 from kubetrio.wire.yamlwire import YamlError, decode
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from kubetrio.auth.settings.decoding import ConfigurationError, decoded
 from kubetrio.auth.settings.settings import MODES, WEBHOOK, Setting, WebhookSetting
+from kubetrio.gotext.durations import duration_text
+from kubetrio.gotext.text import aggregate
 from kubetrio.machinery.fielderrors import (
     duplicate,
     invalid,
@@ -20,8 +22,6 @@ from kubetrio.machinery.fielderrors import (
     required,
     too_many,
 )
-from kubetrio.machinery.godurations import duration_text
-from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names_validation import dns1123_subdomain
 from kubetrio.machinery.status import Cause
 

@@ -21,7 +21,7 @@ from kubetrio.auth.authorize import NO_OPINION, Rules
 from kubetrio.auth.webhook.remembered import Remembered
 from kubetrio.auth.webhook.review import Refused, Status, body_of, spec_of, status_of
 from kubetrio.env import Env
-from kubetrio.machinery.godurations import duration_text
+from kubetrio.gotext.durations import duration_text
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.outgoing.client import CallError, CallTimedOut, Outgoing
 from kubetrio.outgoing.target import Target

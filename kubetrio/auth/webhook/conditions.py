@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kubetrio.cel.budget import ON_LOOP, Budget
 from kubetrio.cel.expressions import REVIEW, CompileError, check, result_error
 from kubetrio.cel.programs import Inputs, Program
-from kubetrio.machinery.gotext import aggregate
+from kubetrio.gotext.text import aggregate
 
 Object = dict[str, Any]
 

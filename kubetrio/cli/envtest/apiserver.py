@@ -160,7 +160,7 @@ def main(arguments: Sequence[str]) -> int:
     if {"--help", "-h"} & set(arguments):
         return kubetrio(["serve", "--help"])
     if "--version" in arguments or "--version=true" in arguments:
-        from kubetrio.api.documents import GIT_VERSION
+        from kubetrio.api.pages.documents import GIT_VERSION
 
         print(f"Kubernetes {GIT_VERSION}")
         return 0

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubetrio.gotext.text import aggregate
 from kubetrio.kinds.apiextensions.validation.approval import approval_state
 from kubetrio.kinds.apiextensions.validation.definitions import valid_bundle
 from kubetrio.kinds.apiextensions.validation.structuralschemas import structural
 from kubetrio.machinery.fielderrors import invalid, quote
-from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.status import Cause
 
 Json = dict[str, Any]

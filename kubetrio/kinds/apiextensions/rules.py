@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from kubetrio.kinds.apiextensions import preparation
 from kubetrio.kinds.apiextensions.validation import definitions
-from kubetrio.kinds.common.model import member
 from kubetrio.kinds.common.row import STATUS_ONLY, Row
+from kubetrio.machinery.members import member
 from kubetrio.machinery.names_validation import NameCheck, dns1123_subdomain
 from kubetrio.schema.rules import Json, MetadataChecks
 

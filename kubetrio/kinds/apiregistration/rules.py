@@ -10,9 +10,9 @@ from kubetrio.kinds.common.metadata import (
     GIVEN_METADATA,
     keep_metadata_of_stored,
 )
-from kubetrio.kinds.common.model import member
 from kubetrio.kinds.common.row import STATUS_ONLY, Row
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.members import member
 from kubetrio.machinery.names_validation import NameCheck, path_segment
 from kubetrio.schema.rules import Json, MetadataChecks
 

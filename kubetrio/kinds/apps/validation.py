@@ -30,7 +30,6 @@ from kubetrio.kinds.common.formats import (
     number_or_percent,
     positive_or_percent,
 )
-from kubetrio.kinds.common.model import shown_map
 from kubetrio.kinds.common.replicas import (
     at_most_replicas,
     counts,
@@ -54,6 +53,7 @@ from kubetrio.machinery.fielderrors import (
     required,
 )
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
+from kubetrio.machinery.members import shown_map
 from kubetrio.machinery.status import Cause
 from kubetrio.wire.jsonwire import encode
 

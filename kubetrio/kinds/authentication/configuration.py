@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from kubetrio.auth.claimexpressions import EngineMissing, Expression, ExpressionError
 from kubetrio.auth.claimmapping import Compiled
 from kubetrio.auth.jwtconfig import AuthenticationConfig, ClaimSource, Issuer, JwtAuthenticator
-from kubetrio.certificates import NO_CERTIFICATES, read_certificate
+from kubetrio.gotext.text import aggregate, quote
+from kubetrio.gotext.urls import GoURLError, parse_url
 from kubetrio.kinds.common.formats import domain_prefixed_path
-from kubetrio.kinds.common.gourl import GoURLError, parse_url
 from kubetrio.machinery.fielderrors import duplicate, invalid, required, too_many
-from kubetrio.machinery.gotext import aggregate, quote
 from kubetrio.machinery.status import Cause
-from kubetrio.pem import certificates
+from kubetrio.tls.certificates import NO_CERTIFICATES, read_certificate
+from kubetrio.tls.pem import certificates
 
 MOST_ISSUERS = 64
 INVALID = "invalid authentication configuration: "

@@ -14,10 +14,10 @@ import binascii
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubetrio.certificates import FRONT_PROXY_CLIENT, KUBELET_ADMINS
-from kubetrio.certificates import KUBELET_CLIENT as KUBELET_CLIENT_NAME
 from kubetrio.machinery.identity import MASTERS
-from kubetrio.pem import pem_blocks
+from kubetrio.tls.certificates import FRONT_PROXY_CLIENT, KUBELET_ADMINS
+from kubetrio.tls.certificates import KUBELET_CLIENT as KUBELET_CLIENT_NAME
+from kubetrio.tls.pem import pem_blocks
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -12,7 +12,6 @@ from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
-from kubetrio.certificates import read_certificate
 from kubetrio.kinds.certificates.requests import NOT_A_REQUEST, NOT_ALONE, read_request
 from kubetrio.kinds.common.checks import (
     Causes,
@@ -32,7 +31,8 @@ from kubetrio.machinery.fielderrors import (
     too_long,
 )
 from kubetrio.machinery.names_validation import byte_length, dns1123_label, dns1123_subdomain
-from kubetrio.pem import PemBlock, pem_blocks
+from kubetrio.tls.certificates import read_certificate
+from kubetrio.tls.pem import PemBlock, pem_blocks
 
 _USAGES = (
     "any",

@@ -23,15 +23,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubetrio.kinds.common.model import (
-    IMMUTABLE,
-    NOT_INTEGER,
-    NOT_NEGATIVE,
-    NOT_POSITIVE,
-    child,
-    is_missing,
-    member,
-)
 from kubetrio.machinery.fielderrors import (
     Named,
     duplicate,
@@ -39,6 +30,15 @@ from kubetrio.machinery.fielderrors import (
     invalid,
     not_supported,
     required,
+)
+from kubetrio.machinery.members import (
+    IMMUTABLE,
+    NOT_INTEGER,
+    NOT_NEGATIVE,
+    NOT_POSITIVE,
+    child,
+    is_missing,
+    member,
 )
 from kubetrio.schema.rules import Causes, Check, Json, Messages, UpdateCheck, Validation
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.gotext.urls import GoURLError, parse_url
 from kubetrio.kinds.common.checks import Causes, Check, Json, Messages
 from kubetrio.kinds.common.formats import PORT_NUMBER
-from kubetrio.kinds.common.gourl import GoURLError, parse_url
 from kubetrio.kinds.common.selectors import label_name
 from kubetrio.machinery.fielderrors import duplicate, invalid, not_supported, required, too_long
 from kubetrio.machinery.names_validation import byte_length, dns1123_label, dns1123_subdomain

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.gotext.numbers import is_int64
 from kubetrio.kinds.common.checks import Json
-from kubetrio.machinery.gonumbers import is_int64
 from kubetrio.wire.gojson import Float, parse, type_word
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubetrio.certificates import read_certificate
-from kubetrio.pem import pem_blocks
+from kubetrio.tls.certificates import read_certificate
+from kubetrio.tls.pem import pem_blocks
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes

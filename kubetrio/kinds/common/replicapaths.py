@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetrio.machinery import gotext
+from kubetrio.gotext import text as gotext
 from kubetrio.machinery.fielderrors import invalid
 from kubetrio.schema.rules import Causes, Json
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubetrio.kinds.common.checks import Causes, Json
-from kubetrio.kinds.common.model import is_zero
 from kubetrio.machinery.fielderrors import Named, duplicate, forbidden, invalid, required
+from kubetrio.machinery.members import is_zero
 from kubetrio.machinery.names_validation import dns1123_subdomain, label_value, qualified_name
 from kubetrio.machinery.objectmeta import validate_annotations, validate_labels
 

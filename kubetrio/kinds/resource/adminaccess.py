@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubetrio.kinds.core.namespaces import PREFIX
 from kubetrio.machinery.fielderrors import forbidden, internal
 from kubetrio.machinery.status import Cause
 from kubetrio.schema.rules import GetObject, Json
@@ -48,7 +47,7 @@ async def _labelled(get: GetObject, namespace: str, path: str) -> list[Cause]:
     """What is wrong with admin access asked for at a path, if it is."""
     if not path:
         return []
-    found = await get(PREFIX + namespace)
+    found = await get(f"/registry/namespaces/{namespace}")
     if found is None:
         missing = f'namespaces "{namespace}" not found'
         detail = f"could not retrieve namespace to verify admin access: {missing}"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import apsw
 
-from kubetrio.files import FULL, NO_DESCRIPTORS
+from kubetrio.runtime.files import FULL, NO_DESCRIPTORS
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.sync import sync_directory

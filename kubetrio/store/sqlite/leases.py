@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import trio
 
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 from kubetrio.store.errors import StoreClosed, StoreError
 from kubetrio.store.sqlite.clock import Clock
 

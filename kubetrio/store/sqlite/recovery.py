@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import apsw
 
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 from kubetrio.store.model import Revision
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite import sync

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kubetrio.files import FULL
+from kubetrio.runtime.files import FULL
 
 FILE_NAME = "kubetrio.reserve"
 MODE = 0o600

@@ -18,7 +18,8 @@ import apsw
 import trio
 
 from kubetrio.env import Env
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
+from kubetrio.runtime.supervise import persevere
 from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.errors import StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import (
@@ -49,7 +50,6 @@ from kubetrio.store.sqlite.space import FREED_BYTES, Space
 from kubetrio.store.sqlite.sync import FileSync
 from kubetrio.store.sqlite.upkeep import Upkeep
 from kubetrio.store.sqlite.writer import Writer, Wrote
-from kubetrio.supervise import persevere
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")

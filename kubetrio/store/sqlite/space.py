@@ -16,8 +16,8 @@ from typing import NoReturn
 import apsw
 import trio
 
-from kubetrio.files import FULL
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
+from kubetrio.runtime.files import FULL
 from kubetrio.store.sqlite.reserve import STEP_BYTES, Reserve
 
 LOG = Log("kubetrio.store")

@@ -18,7 +18,7 @@ import apsw
 import trio
 
 from kubetrio.env import Env
-from kubetrio.logs import Log
+from kubetrio.observe.logs import Log
 from kubetrio.store.errors import Compacted, StoreError, StoreUnavailable
 from kubetrio.store.model import Revision
 from kubetrio.store.sqlite.clock import Clock

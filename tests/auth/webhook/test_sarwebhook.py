@@ -9,7 +9,6 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kubetrio import pki
 from kubetrio.auth.settings.counts import Counts
 from kubetrio.auth.webhook import authorizer as webhooks
 from kubetrio.auth.webhook.authorizer import MOST_CHARACTERS, Webhook, WebhookAuthorizer
@@ -29,6 +28,7 @@ from kubetrio.machinery.identity import (
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.outgoing.target import Target
 from kubetrio.testing.reviewhook import Object, Said, review, webhook
+from kubetrio.tls import pki
 
 ALICE = UserInfo("alice", "7", ("devs",), {"k": ("v",)})
 ASKED = Attributes(user=ALICE, verb="list", namespace="x", api_version="v1", resource="pods")

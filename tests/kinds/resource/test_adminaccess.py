@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from kubetrio.kinds.builtin import registry
-from kubetrio.kinds.core.namespaces import PREFIX
+from kubetrio.plugins.namespaces import PREFIX
 from kubetrio.resources.objects import stamp
 from kubetrio.resources.writes import Target
 from kubetrio.testing.store_model import MemoryStore

@@ -11,7 +11,8 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.env import seeded
-from kubetrio.groups import leaves
+from kubetrio.runtime.groups import leaves
+from kubetrio.runtime.supervise import FIRST_PAUSE_S
 from kubetrio.store.errors import StoreClosed, StoreUnavailable
 from kubetrio.store.model import Event, KeyValue, Range, Revision, Stamped
 from kubetrio.store.sqlite.errors import DatabaseUnusable, StoreBroken
@@ -19,7 +20,6 @@ from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import SqliteStore
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.store.sqlite.space import LOOKS_EACH_S
-from kubetrio.supervise import FIRST_PAUSE_S
 from kubetrio.testing.faults import ENOUGH, Faults, Lack
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="replaces Linux's system calls")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kubetrio.gotext.urls import GoURL, GoURLError, parse_url
 from kubetrio.kinds.common.checks import Causes, member
-from kubetrio.kinds.common.gourl import GoURL, GoURLError, parse_url
 from kubetrio.machinery.fielderrors import invalid, required
 
 _APPROVED = "api-approved.kubernetes.io"

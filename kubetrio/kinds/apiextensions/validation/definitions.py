@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubetrio.certificates import authorities
 from kubetrio.kinds.apiextensions.validation.approval import check_approval
-from kubetrio.kinds.apiextensions.validation.formats import format_warnings, parts
 from kubetrio.kinds.apiextensions.validation.parts import (
     columns,
     selectable_fields,
@@ -53,6 +51,8 @@ from kubetrio.machinery.fielderrors import (
     required,
 )
 from kubetrio.machinery.names_validation import byte_length, dns1035_label, dns1123_subdomain
+from kubetrio.structural.formats import format_warnings, parts
+from kubetrio.tls.certificates import authorities
 
 _VERSION_TYPE = (
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
 from kubetrio.kinds.common.checks import Causes, Json, each
 from kubetrio.machinery.fielderrors import duplicate, invalid, invalid_pointer, required, too_many
+from kubetrio.structural.schemapaths import NoField, find_field
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = (

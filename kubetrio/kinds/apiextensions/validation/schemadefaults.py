@@ -9,23 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kubetrio.kinds.apiextensions.causes import Out
-from kubetrio.kinds.apiextensions.jsonkeys import sorted_json, steps_of
-from kubetrio.kinds.apiextensions.listtypes import check_embedded
-from kubetrio.kinds.apiextensions.structure import (
-    META_FIELDS,
-    Malformed,
-    Node,
-    coerce_part,
-    prune_part,
-)
+from kubetrio.gotext.text import aggregate
 from kubetrio.kinds.apiextensions.validation.structuralschemas import EMBEDDED, children
-from kubetrio.kinds.apiextensions.values import Checker
 from kubetrio.kinds.common.checks import Causes
-from kubetrio.machinery.effort import Effort, Exhausted
 from kubetrio.machinery.fielderrors import forbidden, invalid
-from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.jsonvalues import copy_json
+from kubetrio.runtime.effort import Effort, Exhausted
+from kubetrio.structural.causes import Out
+from kubetrio.structural.jsonkeys import sorted_json, steps_of
+from kubetrio.structural.listtypes import check_embedded
+from kubetrio.structural.structure import META_FIELDS, Malformed, Node, coerce_part, prune_part
+from kubetrio.structural.values import Checker
 
 _TYPE_META = {"kind": "Validation", "apiVersion": "validation/v1"}
 _UNKNOWN = "must not have unknown fields"
@@ -133,7 +127,7 @@ def _check(schema: Mapping[str, Any], value: Any, path: str, out: Causes, around
     if found or not _has_rules(schema):
         return
     from kubetrio.cel.engine import available
-    from kubetrio.kinds.apiextensions.celrules import check_rules, compiled
+    from kubetrio.structural.celrules import check_rules, compiled
 
     if not available():
         return  # refused for that

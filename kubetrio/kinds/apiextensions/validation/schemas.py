@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubetrio.kinds.apiextensions.validation.schemadefaults import defaults
-from kubetrio.kinds.apiextensions.validation.schemapaths import NoField, find_field
 from kubetrio.kinds.apiextensions.validation.structuralschemas import (
     EMBEDDED,
     NILABLE,
@@ -24,6 +23,7 @@ from kubetrio.kinds.common.checks import Causes, Json
 from kubetrio.kinds.common.gostructs import go_struct_of
 from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
 from kubetrio.machinery.status import Cause
+from kubetrio.structural.schemapaths import NoField, find_field
 
 CompileRules = Callable[["SchemaRules"], Sequence[Cause]]
 """A compiler of the rules of a schema: to what is wrong with them."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubetrio.kinds.apiextensions.patterns import pattern_error
 from kubetrio.kinds.common.checks import Causes, Json
-from kubetrio.machinery.effort import Effort, Exhausted
 from kubetrio.machinery.fielderrors import forbidden, invalid, required
+from kubetrio.runtime.effort import Effort, Exhausted
+from kubetrio.structural.patterns import pattern_error
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"

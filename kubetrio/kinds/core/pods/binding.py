@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubetrio.gotext.text import aggregate
 from kubetrio.kinds.common.compiling import ordered
 from kubetrio.kinds.core.pods.conditions import set_pod_condition
 from kubetrio.machinery.fielderrors import not_supported, required
-from kubetrio.machinery.gotext import aggregate
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict
 

@@ -16,7 +16,6 @@ from kubetrio.kinds.common.checks import (
     member,
     not_negative,
 )
-from kubetrio.kinds.common.model import shown_map
 from kubetrio.kinds.common.replicas import replica_status, scale
 from kubetrio.kinds.core.validation.claims import CLAIMS
 from kubetrio.kinds.core.validation.configs import CONFIG_MAPS, SECRETS
@@ -29,6 +28,7 @@ from kubetrio.kinds.core.validation.podspec import only_always, pod_template
 from kubetrio.kinds.core.validation.podwarnings import controller_warnings
 from kubetrio.kinds.core.validation.services import SERVICES
 from kubetrio.machinery.fielderrors import invalid, required
+from kubetrio.machinery.members import shown_map
 from kubetrio.machinery.names_validation import qualified_name
 
 _FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})

@@ -24,7 +24,6 @@ from kubetrio.kinds.common.checks import (
 from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.differences import difference
 from kubetrio.kinds.common.formats import SUBDOMAIN
-from kubetrio.kinds.common.model import shown_map
 from kubetrio.kinds.common.quantities import basic_quantity, positive_quantity
 from kubetrio.kinds.common.selectors import node_selector, printed_term
 from kubetrio.kinds.core.validation import volume_sources as sources
@@ -45,6 +44,7 @@ from kubetrio.machinery.fielderrors import (
     not_supported,
     required,
 )
+from kubetrio.machinery.members import shown_map
 from kubetrio.machinery.names_validation import dns1123_label
 
 _MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"

@@ -1,0 +1,1 @@
+"""The aggregation layer: what other API servers serve."""

@@ -1,0 +1,1 @@
+"""Addresses and ports of Services."""

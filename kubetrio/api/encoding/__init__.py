@@ -1,0 +1,1 @@
+"""Objects, lists and tables to bytes."""

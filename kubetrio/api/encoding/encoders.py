@@ -1,0 +1,510 @@
+"""Encoders: what `resources` uses to answer in the representation a client asked for.
+
+`JsonEncoder` is the hot path: stored bytes are response bytes.  `ObjectEncoder` does everything
+else, from decoded objects: other media types, other versions, Tables and metadata only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from kubetrio.api.encoding import serializers, tables
+from kubetrio.api.encoding.listwriters import (
+    CollectedListWriter,
+    FramedListWriter,
+    JsonListWriter,
+    Kept,
+    ProtobufItems,
+    StagedListWriter,
+    Step,
+    frame_of,
+    list_metadata,
+)
+from kubetrio.api.offloop import INLINE_BYTES
+from kubetrio.api.pages.cache import ByteCache
+from kubetrio.api.request import Request, parse_query
+from kubetrio.machinery.remember import counted
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources.objects import Object, head, read
+from kubetrio.resources.representation import ListMeta, ListWriter
+from kubetrio.schema.kind import Kind, kept
+from kubetrio.schema.printing import Printer
+from kubetrio.wire import cborwire, framing, gojson, jsonpieces, jsonwire, negotiate
+from kubetrio.wire.negotiate import Accepted
+from kubetrio.wire.protowire import ListMessage, encode_event
+
+REMEMBERED_BYTES = 1024  # of what a client says about the answers that it takes
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+def bookmark_object(resource: Kind, revision: int, *, initial_end: bool) -> Object:
+    """The object of a bookmark: kind, revision, and members that are never left out."""
+    meta: Object = {"resourceVersion": str(revision)}
+    held = resource.type.held
+    annotations = {} if held is None or held.zero is None else {held.annotation: held.zero}
+    if initial_end:
+        annotations[INITIAL_EVENTS_END] = "true"
+    if annotations:
+        meta["annotations"] = annotations
+    identity: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
+    return {**identity, "metadata": meta, **_zero_members(resource)}
+
+
+@kept
+def _zero_members(resource: Kind) -> Object:
+    """Members that Go prints for an object that was never filled in (``spec``, ``status``)."""
+    zero = resource.type.zero
+    return {k: v for k, v in zero.items() if k not in ("kind", "apiVersion", "metadata")}
+
+
+class JsonEncoder:
+    """JSON in the stored version, without a decode or an encode.
+
+    Args:
+        resource: a resource in its storage version.
+    """
+
+    stored = True
+    converts: Kind | None = None
+    content_type = b"application/json"
+    stream_type = b"application/json"
+
+    def __init__(self, resource: Kind) -> None:
+        self.identity: Hashable = self
+        self._resource = resource
+        # Items of custom resources say what they are.
+        self.skip = len(head(resource)) if resource.builtin else 0
+        self.separator = b",{" if self.skip else b","
+
+    def check(self) -> None:
+        """There is nothing to refuse."""
+
+    def object(self, value: bytes) -> bytes:
+        """The stored bytes and a newline."""
+        return value + b"\n"
+
+    def list_writer(self) -> ListWriter:
+        """See `Encoder`."""
+        return JsonListWriter(self._resource, self.skip)
+
+    def event(self, kind: str, value: bytes) -> bytes:
+        """One line."""
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), value)
+
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        """See `Encoder`."""
+        obj = bookmark_object(self._resource, revision, initial_end=initial_end)
+        return self.event("BOOKMARK", orjson.dumps(obj))
+
+    def error(self, status: Object) -> bytes:
+        """See `Encoder`."""
+        return self.event("ERROR", jsonwire.encode(status))
+
+
+class ObjectEncoder:
+    """Any representation, from decoded objects.
+
+    Args:
+        resource: the resource in the version of the request.
+        accepted: media type and shape asked for.
+        include_object: what Table rows carry.
+        now: wall clock, seconds since the epoch, for ages.
+        cache: encoded objects by what they were made from.
+        refusal: why nothing can be shown, raised when there is something to show.
+
+    Attributes:
+        steps: what its list writer has left to others.
+    """
+
+    stored = False
+    separator = b""
+    skip = 0
+
+    def __init__(
+        self,
+        resource: Kind,
+        accepted: Accepted,
+        include_object: tables.IncludeObject,
+        now: Callable[[], float],
+        cache: ByteCache,
+        refusal: ApiError | None = None,
+    ) -> None:
+        self._resource = resource
+        self.converts = resource if resource.waiting is not None else None
+        self._refusal = refusal
+        self._accepted = accepted
+        self._include_object = include_object
+        self._now = now
+        self._cache = cache
+        self._columns_sent = False
+        self.steps: deque[Step] = deque()
+        self.content_type = accepted.media_type.encode()
+        self.stream_type = accepted.media_type.encode()
+
+    @property
+    def identity(self) -> Hashable:
+        """Tables are told apart: each watch begins with its own columns."""
+        accepted = self._accepted
+        if accepted.as_kind == "Table":
+            return self
+        return (self._resource, accepted.serializer, accepted.as_kind, accepted.as_version)
+
+    # ------------------------------------------------------------------ shapes
+
+    def decoded(self, value: bytes) -> Object:
+        """A stored object."""
+        if len(value) <= jsonpieces.LARGE_BYTES:
+            return read(self._resource, value)
+        kept = self._resource.type.free_form
+        obj: Object = gojson.parse_printed(value) if kept else gojson.parse_stored(value)
+        return obj
+
+    def prepare(self) -> None:
+        """Have plans made here: those who make them must not be interrupted.
+
+        To be called before anything is encoded in a thread.
+        """
+        accepted, resource = self._accepted, self._resource
+        version, kind = resource.api_version, resource.kind
+        if accepted.as_kind:
+            version, kind = f"meta.k8s.io/{self._table_version}", "PartialObjectMetadata"
+        if accepted.serializer == "protobuf":
+            serializers.protobuf().prepare(serializers.type_name(version, kind))
+        elif accepted.serializer == "cbor":
+            serializers.binary_shape(version, kind)
+
+    def _in_version(self, obj: Mapping[str, Any]) -> Object:
+        return self._converted(dict(obj))
+
+    def _converted(self, obj: Object) -> Object:
+        """A decoded object in the version of the request, in which it may have come."""
+        return obj if self.converts is not None else self._resource.from_stored(obj)
+
+    def _shaped(self, obj: Object, *, with_columns: bool = True) -> Object:
+        """A decoded object in the shape asked for.
+
+        Tables and metadata are the same in all versions, unless the conversion waits.
+        """
+        accepted = self._accepted
+        if accepted.as_kind == "Table":
+            return tables.table(
+                [obj],
+                self._printer(),
+                include_object=self._include_object,
+                table_version=self._table_version,
+                now=self._now(),
+                with_columns=with_columns,
+                shown=self._in_version,
+            )
+        if accepted.as_kind:
+            return tables.partial_object(obj, self._table_version, self._printer().hidden)
+        return self._converted(obj)
+
+    @property
+    def _table_version(self) -> tables.TableVersion:
+        return "v1beta1" if self._accepted.as_version == "v1beta1" else "v1"
+
+    def _printer(self) -> Printer:
+        return self._resource.printer
+
+    def check(self) -> None:
+        """See `Encoder`."""
+        if self._refusal is not None:
+            raise self._refusal
+
+    def object(self, value: bytes) -> bytes:
+        """See `Encoder`."""
+        self.check()
+        return serializers.dump(self._shaped(self.decoded(value)), self._accepted)
+
+    # ------------------------------------------------------------------ lists
+
+    def list_writer(self) -> ListWriter:
+        """See `Encoder`; large objects are left to ``steps``."""
+        self.check()
+        return StagedListWriter(self._list_writer(), self.steps, INLINE_BYTES)
+
+    def _list_writer(self) -> ListWriter:
+        text = self._accepted.serializer in ("json", "yaml")
+        if self._accepted.as_kind == "Table":
+            if text and self._printer().sort_key is None:
+                return self._table_writer()
+            return CollectedListWriter(Kept(lambda value: value, self._table_list))
+        if text:
+            return self._text_writer()
+        if self._accepted.serializer == "cbor":
+            return CollectedListWriter(Kept(self._cbor_item, self._cbor_list))
+        message = ListMessage(serializers.protobuf(), *self._list_identity())
+        return CollectedListWriter(ProtobufItems(self._proto_item, message))
+
+    def _list_identity(self) -> tuple[str, str]:
+        """Version and kind of lists."""
+        accepted = self._accepted
+        if accepted.as_kind:
+            return f"meta.k8s.io/{accepted.as_version}", "PartialObjectMetadataList"
+        return self._resource.api_version, self._resource.list_kind
+
+    def _item(self, value: bytes) -> Object:
+        obj = self._shaped(self.decoded(value))
+        if not self._accepted.as_kind and self._resource.builtin:
+            obj = {key: v for key, v in obj.items() if key not in ("kind", "apiVersion")}
+        return obj
+
+    def _text_writer(self) -> ListWriter:
+        version, kind = self._list_identity()
+
+        def whole(meta: ListMeta) -> Object:
+            shown = self._list_metadata(meta)
+            return {"kind": kind, "apiVersion": version, "metadata": shown, "items": []}
+
+        return FramedListWriter(
+            lambda meta: frame_of(whole(meta), self._accepted),
+            self._item,
+            lambda meta: serializers.dump(self._empty(self._list_metadata(meta)), self._accepted),
+        )
+
+    def _list_metadata(self, meta: ListMeta) -> Object:
+        return meta.as_dict() if self._accepted.as_kind else list_metadata(self._resource, meta)
+
+    def _empty(self, meta: Object) -> Object:
+        """A list without items; of metadata alone, Go never makes the slice."""
+        version, kind = self._list_identity()
+        items: list[Object] | None = None if self._accepted.as_kind else []
+        return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
+
+    def _proto_item(self, value: bytes) -> bytes:
+        def encode() -> bytes:
+            obj = self._shaped(self.decoded(value))
+            name = serializers.type_name(obj["apiVersion"], obj["kind"])
+            return serializers.protobuf().encode(obj, name)
+
+        if len(value) > INLINE_BYTES:
+            return encode()  # in a thread, while the cache is the event loop's
+        return self._cache.get((self.identity, value), encode)
+
+    def _cbor_item(self, value: bytes) -> bytes:
+        obj = self._shaped(self.decoded(value))
+        shape = serializers.binary_shape(obj["apiVersion"], obj["kind"])
+        return cborwire.encode(self._item(value), shape)
+
+    def _cbor_list(self, meta: Object, items: list[bytes]) -> bytes:
+        if not items:
+            return cborwire.encode(self._empty(meta))
+        version, kind = self._list_identity()
+        return cborwire.encode_list(version, kind, meta, items)
+
+    def _table(self, meta: Object, items: list[bytes]) -> Object:
+        return tables.table(
+            [self.decoded(value) for value in items],
+            self._printer(),
+            list_meta=meta,
+            include_object=self._include_object,
+            table_version=self._table_version,
+            now=self._now(),
+            shown=self._in_version,
+        )
+
+    def _table_list(self, meta: Object, items: list[bytes]) -> bytes:
+        return serializers.dump(self._table(meta, items), self._accepted)
+
+    def _table_writer(self) -> ListWriter:
+        printer, now = self._printer(), self._now()
+        include, version = self._include_object, self._table_version
+
+        def row(value: bytes) -> Object:
+            obj = self.decoded(value)
+            return tables.table_row(obj, printer, include, version, now, self._in_version)
+
+        return FramedListWriter(
+            lambda meta: frame_of(self._table(meta.as_dict(), []), self._accepted),
+            row,
+            lambda meta: self._table_list(meta.as_dict(), []),
+        )
+
+    # ------------------------------------------------------------------ events
+
+    def _frame(self, kind: str, obj: Object) -> bytes:
+        match self._accepted.serializer:
+            case "protobuf":
+                name = serializers.type_name(obj["apiVersion"], obj["kind"])
+                wrapped = serializers.protobuf().encode_object(obj, name)
+                return framing.delimited(encode_event(kind, wrapped))
+            case "cbor":
+                shape = serializers.binary_shape(obj["apiVersion"], obj["kind"])
+                return cborwire.encode_event(kind, cborwire.encode(obj, shape))
+            case _:
+                return framing.json_event(kind.encode(), jsonwire.encode(obj))
+
+    def event(self, kind: str, value: bytes) -> bytes:
+        """See `Encoder`."""
+        obj = self._shaped(self.decoded(value), with_columns=not self._columns_sent)
+        self._columns_sent = True
+        return self._frame(kind, obj)
+
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        """See `Encoder`."""
+        obj = bookmark_object(self._resource, revision, initial_end=initial_end)
+        if self._accepted.as_kind:
+            obj = self._shaped(obj, with_columns=not self._columns_sent)
+        self._columns_sent = True
+        return self._frame("BOOKMARK", obj)
+
+    def error(self, status: Object) -> bytes:
+        """See `Encoder`."""
+        return self._frame("ERROR", status)
+
+
+AnyEncoder = JsonEncoder | ObjectEncoder
+
+
+@kept
+def json_encoder(resource: Kind) -> JsonEncoder:
+    """The JSON encoder of a resource, made once."""
+    return JsonEncoder(resource)
+
+
+def encoder_for(
+    request: Request,
+    resource: Kind,
+    offer: negotiate.Offer,
+    now: Callable[[], float],
+    cache: ByteCache,
+) -> AnyEncoder:
+    """The encoder for what a client accepts.
+
+    What does not fit to objects or lists is told later, when there is one: kube-apiserver shapes
+    what the verb gave it.
+
+    Args:
+        request: the request.
+        resource: the resource in the version of the request.
+        offer: what the endpoint can do.
+        now: wall clock for ages.
+        cache: encoded objects.
+
+    Raises:
+        ApiError: 406.
+    """
+    accepted = accept(request, offer)
+    plain = accepted.serializer == "json" and not accepted.pretty and not accepted.as_kind
+    if plain and resource.stored is resource and resource.waiting is None:
+        return json_encoder(resource)
+    if accepted.as_kind == "Table":
+        try:
+            include = tables.include_object_of(request.query.get("includeObject", ""))
+        except ApiError as error:
+            return ObjectEncoder(resource, accepted, "Metadata", now, cache, error)
+        return ObjectEncoder(resource, accepted, include, now, cache)
+    refusal = None
+    is_list = request.info.verb in ("list", "deletecollection")
+    if accepted.as_kind and request.info.verb != "watch":
+        wants_list = accepted.as_kind.endswith("List")
+        if wants_list and not is_list and not resource.builtin:
+            refusal = ApiError(500, "", "content is not a list")
+        elif wants_list != is_list:
+            refusal = negotiate.metadata_shape_mismatch(
+                accepted.as_kind, go_type(resource, is_list=is_list), is_list=is_list
+            )
+    return ObjectEncoder(resource, accepted, "Metadata", now, cache, refusal)
+
+
+def object_offer(request: Request, resource: Kind) -> negotiate.Offer:
+    """What the endpoint of an object can answer with.
+
+    Args:
+        request: the request.
+        resource: the resource.
+    """
+    verbs = resource.verbs
+    if name := request.info.subresource:
+        below = resource.subresources.get(name)
+        if below is not None:
+            if not below.columns:
+                return negotiate.NO_TABLE
+            verbs = below.verbs
+    return negotiate.NO_TABLE if verbs == CREATED_ONLY else negotiate.OBJECT
+
+
+def offered(resource: Kind, offer: negotiate.Offer, *, cbor: bool) -> negotiate.Offer:
+    """What an endpoint of a resource can answer with.
+
+    Args:
+        resource: the resource.
+        offer: what that of a built-in resource can.
+        cbor: whether CBOR is spoken.
+    """
+    if not resource.builtin:
+        offer = negotiate.CUSTOM_WATCH if offer.stream else negotiate.CUSTOM
+    return negotiate.CBOR_OFFERS[offer] if cbor else offer
+
+
+def go_type(resource: Kind, *, is_list: bool) -> str:
+    """Go's name of the type of objects or lists, as messages print it."""
+    if not resource.builtin:
+        return "*unstructured.UnstructuredList" if is_list else "*unstructured.Unstructured"
+    package = GO_PACKAGES.get(resource.group, resource.group.split(".")[0])
+    return f"*{package}.{resource.list_kind if is_list else resource.kind}"
+
+
+CREATED_ONLY = frozenset({"create"})
+GO_PACKAGES = {
+    "": "core",
+    "events.k8s.io": "core",
+    "internal.apiserver.k8s.io": "apiserverinternal",
+    "rbac.authorization.k8s.io": "rbac",
+}
+
+
+def accept(request: Request, offer: negotiate.Offer) -> Accepted:
+    """What a client accepts of an offer, pretty-printing decided too.
+
+    Raises:
+        ApiError: 406.
+    """
+    known = request.accepted
+    if known is not None and known[0] is offer:
+        return known[1]
+    headers = request.headers
+    header, agent = headers.get(b"accept", b""), headers.get(b"user-agent", b"")
+    pretty = request.query.get("pretty") if request.query else None
+    if len(header) + len(agent) + len(pretty or "") > REMEMBERED_BYTES:
+        accepted: Accepted = _accept.__wrapped__(header, agent, pretty, offer)
+    else:
+        accepted = _accept(header, agent, pretty, offer)
+    request.accepted = (offer, accepted)  # a write asks before its body is read, and again
+    return accepted
+
+
+def accept_error(request: Request) -> Accepted:
+    """What a client accepts of a ``Status`` that reports a failure, pretty-printing decided too.
+
+    Args:
+        request: the request, however far it came.
+    """
+    accepted = negotiate.negotiate_error(request.header(b"accept"))
+    if accepted.serializer != "json" or accepted.pretty:
+        return accepted
+    pretty = parse_query(request.raw_query).get("pretty") if request.raw_query else None
+    if negotiate.wants_pretty(pretty, request.header(b"user-agent")):
+        return replace(accepted, pretty=True)
+    return accepted
+
+
+@counted
+@lru_cache(1024)
+def _accept(header: bytes, agent: bytes, pretty: str | None, offer: negotiate.Offer) -> Accepted:
+    accepted = negotiate.negotiate(header.decode("latin-1") or None, offer)
+    if (
+        accepted.serializer == "json"
+        and not accepted.pretty
+        and not offer.stream
+        and negotiate.wants_pretty(pretty, agent.decode("latin-1"))
+    ):
+        return replace(accepted, pretty=True)
+    return accepted

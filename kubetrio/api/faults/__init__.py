@@ -1,0 +1,1 @@
+"""Faults, where rules of them are in force."""

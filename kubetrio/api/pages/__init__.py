@@ -1,0 +1,1 @@
+"""Paths that are not resources."""

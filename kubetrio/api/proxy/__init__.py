@@ -1,0 +1,1 @@
+"""Connections to kubelets, pods, services and other API servers."""

@@ -1,0 +1,1 @@
+"""Subresources with verbs of their own."""

@@ -1,0 +1,112 @@
+"""ComponentStatuses: what kube-apiserver knows about the components beside it (deprecated).
+
+Scheduler and controller manager are asked at their usual ports on this machine, and the store is
+read from.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import trio
+
+from kubetrio.api.api import Api
+from kubetrio.api.encoding.encoders import encoder_for
+from kubetrio.api.options import list_options
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse, Response
+from kubetrio.api.verbs import Verb
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import not_found
+from kubetrio.resources.representation import ListMeta
+from kubetrio.schema.kind import Kind
+from kubetrio.store.errors import StoreError
+from kubetrio.store.model import KeyValue
+from kubetrio.wire import jsonwire
+from kubetrio.wire.negotiate import COLLECTION, OBJECT
+
+Object = dict[str, Any]
+STORE = "etcd-0"
+PORTS = {"scheduler": "10259", "controller-manager": "10257"}
+COMPONENTS = (*PORTS, STORE)
+PROBING = "kubetrio.api.proxy.probing"
+ANSWERS_WITHIN_S = 2.0  # the store
+"""What connects is imported, in a thread, when it is first asked for."""
+STATUS = {True: "True", False: "False", None: "Unknown"}
+
+
+class _NoVersion(ListMeta):
+    """Metadata of a list that was not read from the store."""
+
+    def as_dict(self) -> Object:
+        """Nothing."""
+        return {}
+
+
+async def component(api: Api, name: str) -> Object:
+    """The status of a component, asked for now."""
+    if name == STORE:
+        healthy, condition = await _store(api)
+    else:
+        if PROBING not in sys.modules:
+            await api.env.run_blocking(importlib.import_module, PROBING)
+        from kubetrio.api.proxy.probing import probe
+
+        healthy, text = await probe(api, PORTS[name])
+        condition = {"message": text} if text else {}
+    return {
+        "kind": "ComponentStatus",
+        "apiVersion": "v1",
+        "metadata": {"name": name},
+        "conditions": [{"type": "Healthy", "status": STATUS[healthy], **condition}],
+    }
+
+
+async def _store(api: Api) -> tuple[bool | None, Object]:
+    try:
+        await api.store.probe(ANSWERS_WITHIN_S)
+    except StoreError as error:
+        return False, {"error": str(error)}
+    return True, {"message": "ok"}
+
+
+async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
+    """One component."""
+    encoder = encoder_for(request, resource, OBJECT, api.env.now, api.cache)
+    name = request.info.name
+    if name not in COMPONENTS:
+        raise not_found(GroupResource("", "componentstatus"), name)
+    body = encoder.object(jsonwire.encode(await component(api, name)))
+    return Response(200, body, encoder.content_type)
+
+
+async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
+    """The components that the selectors choose; there are no versions and no pages."""
+    encoder = encoder_for(request, resource, COLLECTION, api.env.now, api.cache)
+    chosen = list_options(request, resource).selection
+    found: dict[str, Object] = {}
+
+    async def ask(name: str) -> None:
+        found[name] = await component(api, name)
+
+    async with trio.open_nursery() as nursery:
+        for name in COMPONENTS:
+            nursery.start_soon(ask, name)
+    objects = [found[name] for name in COMPONENTS]
+    items = [
+        KeyValue(obj["metadata"]["name"], jsonwire.encode(obj), 0, 0)
+        for obj in objects
+        if chosen is None or chosen.matches(obj)
+    ]
+    writer = encoder.list_writer()
+    parts = (writer.open(_NoVersion(resource_version="")), writer.items(items), writer.close())
+    return Response(200, b"".join(parts), encoder.content_type)
+
+
+VERBS: Mapping[tuple[str, str], Verb] = {
+    ("components", "get"): get,
+    ("components", "list"): list_,
+}

@@ -1,0 +1,211 @@
+"""``serviceaccounts/token``: a token for a service account, bound to an object if asked for.
+
+Source: docs "Managing Service Accounts", API reference of TokenRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubetrio.api import options
+from kubetrio.api.admitting import admitted
+from kubetrio.api.api import Api
+from kubetrio.api.encoding.encoders import encoder_for
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse, Response
+from kubetrio.api.subresources.pods import check_namespace
+from kubetrio.api.verbs import Verb
+from kubetrio.auth.issuing import EXTENSION_S, WARN_AFTER_S, claims_of
+from kubetrio.auth.serviceaccounts import credential_id
+from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST
+from kubetrio.kinds.common.compiling import ordered
+from kubetrio.machinery.fielderrors import invalid as invalid_value
+from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.names import GroupResource, GroupVersion
+from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict, invalid
+from kubetrio.machinery.timestamps import format_time
+from kubetrio.resources import revising
+from kubetrio.resources.fieldmanager import FieldManager
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.wellknown import CORE_NODES, NODES, PODS, SECRETS
+from kubetrio.wire import jsonwire
+from kubetrio.wire.negotiate import NO_TABLE
+
+Object = dict[str, Any]
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+SPEC = "io.k8s.api.authentication.v1.TokenRequestSpec"
+DEFAULT_LIFE_S = 3600
+SHORTEST_S, LONGEST_S = 600, 1 << 32
+ISSUED = "authentication.kubernetes.io/issued-credential-id"
+"""Annotation of the audit log."""
+BINDABLE = {"Pod": PODS, "Secret": SECRETS, "Node": NODES}
+
+
+def check_name(meta: Object, name: str) -> None:
+    """The name, if the body has one, is that of the path.
+
+    Raises:
+        ApiError: 422.
+    """
+    given = meta.get("name")
+    if given and given != name:
+        detail = "must match the service account name if specified"
+        cause = invalid_value("metadata.name", given, detail)
+        raise invalid(TOKEN_REQUEST.group_kind, name, [cause])
+
+
+def check_uid(meta: Object, name: str, uid: str) -> None:
+    """A request for a service account that is no more must not get a token of its successor.
+
+    Raises:
+        ApiError: 409.
+    """
+    given = meta.get("uid")
+    if given and given != uid:
+        raise conflict(
+            GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind),
+            name,
+            f"the UID in the token request ({given}) does not match the UID of the service "
+            f"account ({uid})",
+        )
+
+
+def default_request(body: Object) -> None:
+    """Fill in what a request leaves open, as Kubernetes does when it decodes one."""
+    body["spec"] = spec = dict(body.get("spec") or {})
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = DEFAULT_LIFE_S
+
+
+def check_life(seconds: int) -> None:
+    """A token lives ten minutes at least.
+
+    Raises:
+        ApiError: 422.
+    """
+    causes: list[Cause] = []
+    path = "spec.expirationSeconds"
+    if seconds < SHORTEST_S:
+        detail = "may not specify a duration less than 10 minutes"
+        causes.append(invalid_value(path, seconds, detail))
+    if seconds > LONGEST_S:
+        detail = "may not specify a duration larger than 2^32 seconds"
+        causes.append(invalid_value(path, seconds, detail))
+    if causes:
+        raise invalid(TOKEN_REQUEST.group_kind, "", causes)
+
+
+async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dict[str, str]]:
+    """The objects a token is bound to, by role.
+
+    Raises:
+        ApiError: 400, 404 or 409.
+    """
+    try:
+        group, version = GroupVersion.parse(reference.get("apiVersion") or "")
+    except ValueError:
+        group, version = "", ""  # so upstream (schema.FromAPIVersionAndKind)
+    kind, name = reference.get("kind") or "", reference.get("name") or ""
+    info = request.info
+    if group or kind not in BINDABLE:
+        shown = f"{group}/{version}, Kind={kind}"
+        raise bad_request(f"cannot bind token to object of type {shown}")
+    if not name:
+        raise bad_request("Name parameter required.")
+    resource = api.registry.resources["", "v1", BINDABLE[kind]]
+    namespace = info.namespace if resource.namespaced else ""
+    found = await revising.read(api.store, resource, namespace, name)
+    uid = found["metadata"]["uid"]
+    bound = {kind.lower(): {"name": name, "uid": uid}}
+    if kind == "Pod":
+        spec = found["spec"]
+        if spec.get("serviceAccountName", "") != info.name:
+            raise bad_request(
+                f"cannot bind token for serviceaccount {quote(info.name)} to pod running with "
+                "different serviceaccount name."
+            )
+        if node := spec.get("nodeName"):
+            nodes = api.registry.resources[CORE_NODES]
+            stored = await api.store.get(nodes.key("", node))
+            bound["node"] = {"name": node}
+            if stored is not None:
+                read = await revising.read(api.store, nodes, "", node)
+                bound["node"]["uid"] = read["metadata"]["uid"]
+    if reference.get("uid") and reference["uid"] != uid:
+        raise conflict(
+            GroupResource(group, kind),
+            name,
+            f"the UID in the bound object reference ({reference['uid']}) does not match the UID "
+            "in record. The object might have been deleted and then recreated",
+        )
+    return bound
+
+
+async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
+    """A token."""
+    encoder = encoder_for(request, TOKEN_REQUEST, NO_TABLE, api.env.now, api.cache)
+    chosen = options.write_options(request, "CreateOptions")
+    issuer = api.issuer
+    if issuer is None:
+        raise ApiError(501, "NotImplemented", "this server has no key that signs tokens", {})
+    info, body = request.info, request.body
+    check_namespace(request)
+    now = api.env.now()
+    default_request(body)
+    manager = FieldManager(TOKEN_REQUEST, chosen.field_manager, format_time(now), info.subresource)
+    manager.created(body)
+    sent: Object = {
+        "kind": TOKEN_REQUEST.kind,
+        "apiVersion": TOKEN_REQUEST.api_version,
+        "metadata": ordered(META, body["metadata"]),
+        "spec": ordered(SPEC, body["spec"]),
+        "status": {"token": "", "expirationTimestamp": None},
+    }
+    async with admitted(
+        api, request, resource, sent, dry_run=chosen.dry_run, said=chosen.said
+    ) as shown:
+        # What a request leaves open is filled in here: for kubelets it makes a difference.
+        meta: Object = dict(shown.get("metadata") or {})
+        spec: Object = dict(shown.get("spec") or {})
+        check_name(meta, info.name)
+        account = await revising.read(api.store, resource, info.namespace, info.name)
+        uid = account["metadata"]["uid"]
+        check_uid(meta, info.name, uid)
+        spec["audiences"] = audiences = list(spec.get("audiences") or api.config.audiences)
+        seconds: int = spec.get("expirationSeconds") or 0
+        meta.update(name=info.name, namespace=info.namespace, uid=uid)
+        meta["creationTimestamp"] = format_time(now)
+        check_life(seconds)
+        shown.update(metadata=ordered(META, meta), spec=ordered(SPEC, spec))
+    reference = spec.get("boundObjectRef")
+    bound = await _bound(api, request, reference) if reference is not None else {}
+    longest = api.config.longest_token_s
+    if longest and seconds > longest:
+        request.warn([f"requested expiration of {seconds} seconds shortened to {longest} seconds"])
+        seconds = spec["expirationSeconds"] = longest
+        shown["spec"] = ordered(SPEC, spec)
+    for_this_api = set(audiences) <= set(api.config.audiences)
+    extended = (
+        api.config.extend_tokens and "pod" in bound and seconds == WARN_AFTER_S and for_this_api
+    )
+    token_id = api.env.new_uid()
+    claims = claims_of(
+        account,
+        issuer=issuer.issuer,
+        audiences=audiences,
+        now=int(now),
+        life_s=EXTENSION_S if extended else seconds,
+        warn_after_s=seconds if extended else 0,
+        token_id=token_id,
+        bound=bound,
+    )
+    token = await api.env.run_blocking(issuer.sign, claims)
+    request.annotations[ISSUED] = credential_id(token_id)
+    status = {"token": token, "expirationTimestamp": format_time(now + seconds)}
+    body = encoder.object(jsonwire.encode({**shown, "status": status}))
+    return Response(201, body, encoder.content_type)
+
+
+VERBS: Mapping[tuple[str, str], Verb] = {("token", "create"): create}

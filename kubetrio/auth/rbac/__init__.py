@@ -1,0 +1,1 @@
+"""Role-based access control."""

@@ -1,0 +1,224 @@
+"""Bootstrap tokens: what is signed with them, and what becomes of those that have ended.
+
+Source: docs "Authenticating with Bootstrap Tokens" (token format, ConfigMap signing, token
+management); RFC 7515 appendix F (detached content).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from typing import Any
+
+import orjson
+
+from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.rivals import Rivals
+from kubetrio.env import Env
+from kubetrio.informers.controller import Controller
+from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.reflector import Reflector
+from kubetrio.machinery.timestamps import parse_time
+from kubetrio.resources import revising
+from kubetrio.resources.operations import Operations
+from kubetrio.resources.seen import delete_seen, if_unchanged
+from kubetrio.resources.writes import Target
+from kubetrio.schema.registry import LiveRegistry
+from kubetrio.store.model import Event, EventType
+
+Object = dict[str, Any]
+
+SYSTEM, PUBLIC = "kube-system", "kube-public"
+TYPE = "bootstrap.kubernetes.io/token"
+CLUSTER_INFO, KUBECONFIG, SIGNATURE = "cluster-info", "kubeconfig", "jws-kubeconfig-"
+_NAME = re.compile(r"bootstrap-token-([a-z0-9]{6})")
+_IS_TOKEN = f'"type":"{TYPE}"'.encode()
+
+
+def _text(secret: Object, key: str) -> str:
+    return base64.b64decode((secret.get("data") or {}).get(key) or "").decode(errors="replace")
+
+
+def left_s(secret: Object, now: float) -> float | None:
+    """How long a token lives, in seconds; 0 for one that has ended, None for one that never does.
+
+    Args:
+        secret: that has it.
+        now: seconds since the epoch.
+    """
+    until = _text(secret, "expiration")
+    if not until:
+        return None
+    try:
+        return max(parse_time(until) - now, 0.0)
+    except ValueError:
+        return 0.0
+
+
+def signature(content: str, token_id: str, token_secret: str) -> str:
+    """A JSON web signature without the content, as a ConfigMap has it.
+
+    Args:
+        content: what is signed.
+        token_id: the ``kid``.
+        token_secret: the key.
+    """
+
+    def text(data: bytes) -> bytes:
+        return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+    header = text(orjson.dumps({"alg": "HS256", "kid": token_id}))
+    signed = header + b"." + text(content.encode())
+    mac = hmac.new(token_secret.encode(), signed, hashlib.sha256).digest()
+    return f"{header.decode()}..{text(mac).decode()}"
+
+
+def signing_token(secret: Object, now: float) -> tuple[str, str] | None:
+    """Id and secret of a token that signs; None if it does not.
+
+    Args:
+        secret: that has it.
+        now: seconds since the epoch.
+    """
+    named = _NAME.fullmatch(secret["metadata"]["name"])
+    token_id, token_secret = _text(secret, "token-id"), _text(secret, "token-secret")
+    if secret.get("type") != TYPE or named is None or token_id != named[1] or not token_secret:
+        return None
+    if left_s(secret, now) == 0 or _text(secret, "usage-bootstrap-signing") != "true":
+        return None
+    return token_id, token_secret
+
+
+class TokenCleaning(Controller):
+    """Deletes bootstrap tokens that have ended; keys are names of Secrets in ``kube-system``.
+
+    Args:
+        name: in the table of controllers.
+        registry: what is served.
+        operations: writes.
+        dispatcher: the commit stream.
+        env: wall clock.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        registry: LiveRegistry,
+        operations: Operations,
+        dispatcher: Dispatcher,
+        env: Env,
+    ) -> None:
+        self._kind = registry.resources["", "v1", "secrets"]
+        self._prefix = self._kind.prefix(SYSTEM)
+        self._operations = operations
+        self._store = dispatcher.store
+        self._env = env
+        self._who = acting_as("token-cleaner")
+        super().__init__(name, [Reflector(dispatcher, self._prefix, self._changed)])
+
+    def _changed(self, event: Event) -> None:
+        if event.type is not EventType.DELETED and _IS_TOKEN in event.value:
+            self.queue.add(event.key.removeprefix(self._prefix))
+
+    async def sync(self, key: str) -> None:
+        """Delete a token that has ended, or come back when it does.
+
+        Raises:
+            ApiError: it cannot be deleted.
+            StoreError: it cannot be read.
+        """
+        target = Target(self._kind, SYSTEM, key)
+        found = await self._store.get(target.key)
+        secret: Object = {} if found is None else orjson.loads(found.value)
+        if secret.get("type") != TYPE:
+            return
+        left = left_s(secret, self._env.now())
+        if left is None:
+            return
+        if left > 0:
+            self.look_again_in(key, left)
+            return
+        await delete_seen(self._operations, target, secret, self._who)
+
+
+class ClusterInfoSigning(Controller):
+    """Signs the ConfigMap ``cluster-info`` with each token that is for signing.
+
+    Args:
+        name: in the table of controllers.
+        registry: what is served.
+        operations: writes.
+        dispatcher: the commit stream.
+        env: wall clock.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        registry: LiveRegistry,
+        operations: Operations,
+        dispatcher: Dispatcher,
+        env: Env,
+    ) -> None:
+        self._secrets = registry.resources["", "v1", "secrets"]
+        self._target = Target(registry.resources["", "v1", "configmaps"], PUBLIC, CLUSTER_INFO)
+        self._operations = operations
+        self._store = dispatcher.store
+        self._env = env
+        self._who = acting_as("bootstrap-signer")
+        self._rivals = Rivals(name, "configmaps")
+        super().__init__(
+            name, [Reflector(dispatcher, self._secrets.prefix(SYSTEM), self._token_changed)]
+        )
+        dispatcher.subscribe(self._target.key, self._changed)
+        self.queue.add(CLUSTER_INFO)
+
+    def _token_changed(self, event: Event) -> None:
+        if _IS_TOKEN in event.value or _IS_TOKEN in (event.previous or b""):
+            self.queue.add(CLUSTER_INFO)
+
+    def _changed(self, event: Event) -> None:
+        if event.type is not EventType.DELETED:
+            self.queue.add(CLUSTER_INFO)
+
+    async def sync(self, key: str) -> None:  # noqa: ARG002  (there is one)
+        """Give the ConfigMap the signatures that it should have.
+
+        Raises:
+            ApiError: it cannot be written.
+            StoreError: it cannot be read.
+        """
+        found = await self._store.get(self._target.key)
+        if found is None:
+            return
+        config: Object = orjson.loads(found.value)
+        data = config.get("data") or {}
+        content = data.get(KUBECONFIG)
+        if content is None:
+            return
+        now = self._env.now()
+        wanted = {name: text for name, text in data.items() if not name.startswith(SIGNATURE)}
+        ends: list[float] = []
+        for secret in await revising.read_all(self._store, self._secrets, SYSTEM):
+            token = signing_token(secret, now)
+            if token is not None:
+                wanted[SIGNATURE + token[0]] = signature(content, *token)
+                left = left_s(secret, now)
+                ends += [] if left is None else [left]
+        if ends:
+            self.look_again_in(CLUSTER_INFO, min(ends))
+        if wanted == data:
+            return
+        if wait_s := self._rivals.wait_s(CLUSTER_INFO, orjson.dumps(sorted(wanted.items()))):
+            self.queue.add_after(CLUSTER_INFO, wait_s)
+            return
+
+        def signed(stored: Object) -> Object:
+            new = {**stored, "metadata": dict(stored["metadata"])}
+            return {**new, "data": dict(sorted(wanted.items()))}
+
+        change = if_unchanged(self._target, config, signed)
+        await self._operations.patch(self._target, change, self._who)
+        self._rivals.corrected(CLUSTER_INFO)

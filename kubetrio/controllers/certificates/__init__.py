@@ -1,0 +1,1 @@
+"""Controllers of certificate signing requests."""

@@ -1,0 +1,96 @@
+"""Roles that gather the rules of others.
+
+Source: docs "Using RBAC Authorization" (aggregated ClusterRoles);
+k8s.io/kubernetes/pkg/controller/clusterroleaggregation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from kubetrio.auth.rbac.matching import GROUP, same_rule, same_rules
+from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.rivals import Rivals
+from kubetrio.informers.controller import Controller
+from kubetrio.informers.informer import EventHandler, SharedInformerFactory
+from kubetrio.machinery.labels import from_label_selector
+from kubetrio.resources.operations import Configuration, Operations
+from kubetrio.resources.writes import Target
+from kubetrio.schema.registry import LiveRegistry
+
+Object = dict[str, Any]
+
+MANAGER = "clusterrole-aggregation-controller"
+
+
+class ClusterRoleAggregation(Controller):
+    """Keeps the rules of aggregated ClusterRoles.
+
+    Any change of a role may concern any aggregated one, and there are few of these: all of them
+    are looked at then.
+
+    Args:
+        name: in the table of controllers.
+        registry: what is served.
+        operations: writes.
+        informers: say what roles there are.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        registry: LiveRegistry,
+        operations: Operations,
+        informers: SharedInformerFactory,
+    ) -> None:
+        self._kind = registry.resources[GROUP, "v1", "clusterroles"]
+        self._operations = operations
+        self._informer = informers.informer_for(self._kind)
+        super().__init__(name, [self._informer])
+        self._who = acting_as(MANAGER, MANAGER)
+        self._rivals = Rivals(name, "clusterroles")
+        changed = EventHandler(add=self._changed, update=self._changed, delete=self._changed)
+        self._informer.add_event_handler(changed)
+
+    def _changed(self, *_: object) -> None:
+        for item in self._informer.indexer.list():
+            if b'"aggregationRule"' in item.value and item.object.get("aggregationRule"):
+                self.queue.add(item.object["metadata"]["name"])
+
+    async def sync(self, key: str) -> None:
+        """Give a role the rules of those that its selectors mean."""
+        role = self._informer.lister.get(key)
+        if role is None or not role.get("aggregationRule"):
+            return
+        rules = self._gathered(role)
+        if same_rules(rules, role.get("rules") or ()):
+            return
+        if wait_s := self._rivals.wait_s(key, orjson.dumps(rules)):
+            self.queue.add_after(key, wait_s)
+            return
+        wanted = {
+            "apiVersion": self._kind.api_version,
+            "kind": self._kind.kind,
+            # Whoever deleted it meanwhile does not get it back.
+            "metadata": {"name": key, "uid": role["metadata"]["uid"]},
+            "rules": rules,
+        }
+        target = Target(resource=self._kind, namespace="", name=key)
+        await self._operations.apply(target, Configuration(lambda: wanted, force=True), self._who)
+        self._rivals.corrected(key)
+
+    def _gathered(self, role: Object) -> list[Object]:
+        rules: list[Object] = []
+        own = role["metadata"]["name"]
+        others = [one for one in self._informer.lister.list() if one["metadata"]["name"] != own]
+        for value in role["aggregationRule"].get("clusterRoleSelectors") or ():
+            selector = from_label_selector(value)
+            for other in others:
+                if not selector.matches(other["metadata"].get("labels") or {}):
+                    continue
+                for rule in other.get("rules") or ():
+                    if not any(same_rule(rule, known) for known in rules):
+                        rules.append(rule)
+        return rules

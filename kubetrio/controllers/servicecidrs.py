@@ -1,0 +1,167 @@
+"""Further ranges of service addresses: ready, protected, and gone when nothing is in them.
+
+Source: docs "Extend Service IP Ranges"; KEP-1880; k8s.io/kubernetes/pkg/controller/servicecidrs,
+whose words and times these are.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from contextlib import aclosing
+from typing import Any
+
+import orjson
+
+from kubetrio.controllers.acting import acting_as
+from kubetrio.env import Env
+from kubetrio.informers.controller import Controller
+from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
+from kubetrio.machinery.timestamps import format_time, parse_time
+from kubetrio.resources.operations import Operations
+from kubetrio.resources.own import apply_status
+from kubetrio.resources.writes import Target
+from kubetrio.schema.registry import LiveRegistry
+from kubetrio.store.model import Event, Range
+from kubetrio.store.scan import scan
+
+Object = dict[str, Any]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+FINALIZER = "networking.k8s.io/service-cidr-finalizer"
+MANAGER = "service-cidr-controller"
+ACCOUNT = "service-cidrs-controller"
+GRACE_S = 10.0
+"""How long a range that may go stays: allocators of other servers have to hear of it."""
+READY = "Kubernetes Service CIDR is ready"
+IN_USE = (
+    "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new "
+    "ServiceCIDR"
+)
+MANAGED = b'"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"'
+_GROUP = ("networking.k8s.io", "v1")
+
+
+class ServiceRanges(Controller):
+    """The controller.
+
+    Args:
+        name: in the table of controllers.
+        registry: what is served.
+        operations: writes.
+        informers: know the ranges; addresses are read when a range is to go.
+        env: wall clock.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        registry: LiveRegistry,
+        operations: Operations,
+        informers: SharedInformerFactory,
+        env: Env,
+    ) -> None:
+        self._kind = registry.resources[(*_GROUP, "servicecidrs")]
+        self._addresses = registry.resources[(*_GROUP, "ipaddresses")].storage_prefix
+        self._operations = operations
+        self._store = informers.store
+        self._env = env
+        self._informer = informers.informer_for(self._kind)
+        super().__init__(name, [self._informer])
+        self._who = acting_as(ACCOUNT, MANAGER)
+        changed = EventHandler(
+            add=self._changed, update=lambda _, new: self._changed(new), delete=self._changed
+        )
+        self._informer.add_event_handler(changed)
+        informers.dispatcher.subscribe(self._addresses, self._address_changed)
+
+    def _changed(self, item: Item) -> None:
+        self.queue.add(item.object["metadata"]["name"])
+        self._look_at_leaving()
+
+    def _address_changed(self, _: Event) -> None:
+        self._look_at_leaving()
+
+    def _look_at_leaving(self) -> None:
+        """Another range or a freed address may let one go that waits."""
+        for item in self._informer.indexer.list():
+            if b'"deletionTimestamp"' in item.value:
+                self.queue.add(item.object["metadata"]["name"])
+
+    async def sync(self, key: str) -> None:
+        """Protect a range and say that it is ready; let it go when it is to go and may."""
+        found = self._informer.lister.get(key)
+        if found is None:
+            return
+        target = Target(resource=self._kind, namespace="", name=key)
+        deleted = found["metadata"].get("deletionTimestamp")
+        if deleted is None:
+            if FINALIZER not in (found["metadata"].get("finalizers") or ()):
+                await self._operations.patch(target, _protected, self._who)
+            await self._say(target, found, "True", "", READY)
+        elif not await self._may_go(key, found):
+            await self._say(target, found, "False", "Terminating", IN_USE)
+        elif (left := parse_time(deleted) + GRACE_S - self._env.now()) > 0:
+            self.queue.add_after(key, left)
+        elif FINALIZER in (found["metadata"].get("finalizers") or ()):
+            await self._operations.patch(target, _released, self._who)
+
+    async def _say(
+        self, target: Target, found: Object, status: str, reason: str, message: str
+    ) -> None:
+        """Apply the condition, if it is not there already."""
+        for condition in (found.get("status") or {}).get("conditions") or ():
+            told = (condition["status"], condition.get("reason") or "", condition.get("message"))
+            if condition["type"] == "Ready" and told == (status, reason, message):
+                return
+        ready = {
+            "type": "Ready",
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": format_time(self._env.now()),
+        }
+        await apply_status(self._operations, target, {"conditions": [ready]}, self._who)
+
+    async def _may_go(self, name: str, found: Object) -> bool:
+        """Whether no address would be left without a range."""
+        own = list(_networks(found))
+        others = [
+            network
+            for item in self._informer.lister.list()
+            if item["metadata"]["name"] != name
+            for network in _networks(item)
+        ]
+        if all(any(_inside(network, other) for other in others) for network in own):
+            return True
+        async with aclosing(scan(self._store, Range.prefix(self._addresses))) as addresses:
+            async for stored in addresses:
+                if MANAGED not in stored.value:
+                    continue
+                address = ipaddress.ip_network(orjson.loads(stored.value)["metadata"]["name"])
+                if any(_inside(address, network) for network in own) and not any(
+                    _inside(address, other) for other in others
+                ):
+                    return False
+        return True
+
+
+def _networks(obj: Object) -> Iterator[Network]:
+    for cidr in obj["spec"].get("cidrs") or ():
+        yield ipaddress.ip_network(cidr, strict=False)
+
+
+def _inside(network: Network, other: Network) -> bool:
+    if isinstance(network, ipaddress.IPv4Network):
+        return isinstance(other, ipaddress.IPv4Network) and network.subnet_of(other)
+    return isinstance(other, ipaddress.IPv6Network) and network.subnet_of(other)
+
+
+def _protected(live: Object) -> Object:
+    finalizers = [*(live["metadata"].get("finalizers") or ()), FINALIZER]
+    return {**live, "metadata": {**live["metadata"], "finalizers": finalizers}}
+
+
+def _released(live: Object) -> Object:
+    left = [one for one in live["metadata"].get("finalizers") or () if one != FINALIZER]
+    return {**live, "metadata": {**live["metadata"], "finalizers": left}}

@@ -1,0 +1,193 @@
+"""Tells in the status of validating admission policies what is wrong with their expressions.
+
+An expression is checked when it is written, without knowing of what type objects are.  Afterwards
+it is checked against the kinds that its policy names; what does not fit is no error, since other
+kinds may come.
+
+Source: docs "Validating Admission Policy" (type checking);
+k8s.io/apiserver/pkg/admission/plugin/policy/validating (``TypeChecker``) and
+k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kubetrio.controllers.acting import acting_as
+from kubetrio.env import Env
+from kubetrio.informers.controller import Controller
+from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
+from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.resources.operations import Configuration, Operations
+from kubetrio.resources.writes import Target
+from kubetrio.schema import builtin
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import LiveRegistry, Registry
+
+Object = dict[str, Any]
+
+NAME = "validatingadmissionpolicy-status"
+ACCOUNT = "validatingadmissionpolicy-status-controller"
+MOST_KINDS = 10
+_METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def kinds_to_check(policy: Object, registry: Registry) -> list[Kind]:
+    """The kinds that a policy names, without wildcards; not more than ten of a rule.
+
+    Args:
+        policy: the policy.
+        registry: what is served.
+    """
+    found = dict[GroupVersionKind, Kind]()
+    constraints = (policy.get("spec") or {}).get("matchConstraints") or {}
+    for rule in constraints.get("resourceRules") or ():
+        groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
+        if any("*" in one for one in (*groups, *versions)):
+            continue
+        resources = [one for one in rule.get("resources") or () if not set("*/") & set(one)]
+        named = (
+            registry.get(group, version, resource)
+            for group in sorted(groups)
+            for version in sorted(versions)
+            for resource in sorted(resources)
+        )
+        kinds = [kind for kind in named if kind is not None][:MOST_KINDS]
+        found.update((kind.group_version_kind, kind) for kind in kinds)
+        if len(kinds) == MOST_KINDS:
+            break
+    return [found[gvk] for gvk in sorted(found)]
+
+
+def expressions_of(policy: Object) -> Iterator[tuple[str, str]]:
+    """The expressions that are checked, with their paths."""
+    for index, item in enumerate((policy.get("spec") or {}).get("validations") or ()):
+        for member in ("expression", "messageExpression"):
+            if item.get(member):
+                yield f"spec.validations[{index}].{member}", item[member]
+
+
+def _schema_of(kind: Kind) -> Mapping[str, Any] | None:
+    """The schema of a kind as the OpenAPI documents have it, None for one without."""
+    if kind.schema_name:
+        return {"$ref": kind.schema_name}
+    own = kind.type.schema
+    if own is None:
+        return None
+    text = {"type": "string"}
+    whole = {"apiVersion": text, "kind": text, "metadata": {"$ref": _METADATA}}
+    return {**own, "properties": {**(own.get("properties") or {}), **whole}}
+
+
+def warnings_of(policy: Object, registry: Registry) -> list[Object]:
+    """What is wrong with the expressions of a policy; nothing without an engine.
+
+    Args:
+        policy: the policy.
+        registry: what is served.
+    """
+    from kubetrio.cel.engine import available
+
+    kinds = kinds_to_check(policy, registry)
+    expressions = list(expressions_of(policy))
+    if not kinds or not expressions or not available():
+        return []
+    from kubetrio.cel.expressions import CompileError
+    from kubetrio.cel.typed import ObjectTypes, TypedChecks
+
+    spec = policy["spec"]
+    variables = [(one["name"], one["expression"]) for one in spec.get("variables") or ()]
+    texts: dict[str, list[str]] = {}
+    for kind in kinds:
+        schema = _schema_of(kind)
+        if schema is None:
+            continue
+        types = ObjectTypes(builtin.type_schema)
+        checks = TypedChecks(
+            types, types.kind_of(schema), _params(spec, types, registry), variables
+        )
+        gvk = kind.group_version_kind
+        for path, text in expressions:
+            try:
+                checks.check(text)
+            except CompileError as error:
+                shown = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}: {error}\n"
+                texts.setdefault(path, []).append(shown)
+    return [
+        {"fieldRef": path, "warning": "\n".join(texts[path])}
+        for path, _ in expressions
+        if path in texts
+    ]
+
+
+def _params(spec: Object, types: Any, registry: Registry) -> str:
+    """The type of ``params``; empty without them."""
+    named = spec.get("paramKind")
+    if not named:
+        return ""
+    group, _, version = (named.get("apiVersion") or "").rpartition("/")
+    kind = registry.by_kind.get(GroupVersionKind(group, version, named.get("kind") or ""))
+    schema = None if kind is None else _schema_of(kind)
+    found: str = "" if schema is None else types.kind_of(schema)
+    return found or "dyn"
+
+
+class PolicyStatus(Controller):
+    """The controller; its keys are names of policies.
+
+    Args:
+        name: in the table of controllers.
+        registry: what is served.
+        operations: writes.
+        informers: say what policies there are.
+        env: threads.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        registry: LiveRegistry,
+        operations: Operations,
+        informers: SharedInformerFactory,
+        env: Env,
+    ) -> None:
+        group = "admissionregistration.k8s.io"
+        self._kind = registry.resources[group, "v1", "validatingadmissionpolicies"]
+        self._registry = registry
+        self._operations = operations
+        self._env = env
+        self._who = acting_as(ACCOUNT, NAME)
+        self._informer = informers.informer_for(self._kind)
+        super().__init__(name, [self._informer])
+        changed = EventHandler(add=self._changed, update=lambda _, item: self._changed(item))
+        self._informer.add_event_handler(changed)
+
+    def _changed(self, item: Item) -> None:
+        self.queue.add(item.object["metadata"]["name"])
+
+    async def sync(self, key: str) -> None:
+        """Check the expressions of a policy, if they are not those that were checked.
+
+        Raises:
+            ApiError: it cannot be written.
+            StoreError: the same.
+        """
+        policy = self._informer.lister.get(key)
+        if policy is None:
+            return
+        generation = policy["metadata"].get("generation") or 0
+        if generation <= ((policy.get("status") or {}).get("observedGeneration") or 0):
+            return
+        current = self._registry.current
+        found = await self._env.run_blocking(warnings_of, policy, current)
+        checked: Object = {"expressionWarnings": found} if found else {}
+        wanted = {
+            "apiVersion": self._kind.api_version,
+            "kind": self._kind.kind,
+            # Whoever deleted it meanwhile does not get it back.
+            "metadata": {"name": key, "uid": policy["metadata"]["uid"]},
+            "status": {"observedGeneration": generation, "typeChecking": checked},
+        }
+        target = Target(self._kind, "", key, "status")
+        await self._operations.apply(target, Configuration(lambda: wanted, force=True), self._who)

@@ -1,0 +1,1 @@
+"""Kinds that CustomResourceDefinitions define, at run time."""

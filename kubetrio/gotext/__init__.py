@@ -1,0 +1,1 @@
+"""Go's text formats: quoting, numbers, durations, URLs, patterns."""

@@ -1,0 +1,207 @@
+"""MutatingAdmissionPolicy: expressions that make patches of what is written.
+
+Policies are carried out in order of their names.  A change lets the in-tree plugins look at the
+object once more, and then the policies that ask for it (``reinvocationPolicy: IfNeeded``) where
+something changed behind them.  What a policy sets is owned by nobody.
+
+Source: docs "Mutating Admission Policy"; KEP-3962.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.plugin import denied
+from kubetrio.env import monotonic
+from kubetrio.machinery.status import ApiError
+from kubetrio.plugins.policies.answers import Answers, answers_of
+from kubetrio.plugins.policies.checks import PolicyChecks
+from kubetrio.plugins.policies.inputs import inputs_of
+from kubetrio.plugins.policies.mutations import MutationError, Mutations
+from kubetrio.plugins.policies.policies import Invocation, PolicySource
+from kubetrio.plugins.policies.surroundings import MUTATING, Surroundings
+from kubetrio.plugins.webhooks.objects import object_kind, put_back, read_back, shown
+
+Object = dict[str, Any]
+
+Key = tuple[str, str, str, str]
+"""An invocation: policy, binding, namespace and name of the parameters."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is known of the first time when mutating plugins look again.
+
+    Args:
+        invoked: what ran and may run again.
+        again: what has to.
+        last: the object as this plugin left it.
+    """
+
+    invoked: set[Key] = field(default_factory=set)
+    again: set[Key] = field(default_factory=set)
+    last: Object | None = None
+
+    def changed(self) -> None:
+        """Something changed: whatever ran before and may run again has to."""
+        self.again |= self.invoked
+        self.invoked.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Why a policy could not be carried out.
+
+    Args:
+        invocation: of what.
+        text: why.
+        reason: of the Status; empty for that of a refusal.
+    """
+
+    invocation: Invocation[Mutations]
+    text: str
+    reason: str = ""
+
+    @property
+    def message(self) -> str:
+        """The whole sentence."""
+        name, binding = self.invocation.policy.name, self.invocation.binding
+        if binding is None:
+            return f'policy "{name}" denied request: {self.text}'
+        return f"policy '{name}' with binding '{binding.name}' denied request: {self.text}"
+
+
+class MutatingPolicies:
+    """The policies of one server.
+
+    Args:
+        surroundings: the server.
+        checks: counts what comes of mutations.
+    """
+
+    def __init__(self, surroundings: Surroundings, checks: PolicyChecks) -> None:
+        self._checks = checks
+        self._authorize = surroundings.authorize
+        self._thread = surroundings.thread
+        self._source = PolicySource(surroundings, MUTATING, Mutations)
+
+    async def mutate(self, attributes: Attributes) -> None:
+        """Change the object as policies say.
+
+        Raises:
+            ApiError: a policy that must be carried out cannot be; 500 without an engine.
+        """
+        memory: _Memory = attributes.memory.setdefault(MUTATING, _Memory())
+        if attributes.repeating and memory.last != attributes.obj:
+            memory.changed()
+        problems: list[_Problem] = []
+        answers = answers_of(attributes.memory, self._authorize, self._thread)
+        namespace: Object | None = None
+        asked = False
+        for invocation in await self._source.invocations(attributes):
+            if invocation.error:
+                problems.append(_Problem(invocation, invocation.error))
+                continue
+            if not asked:
+                namespace, asked = await self._source.namespace(attributes), True
+            for params in invocation.params:
+                problems += await self._carry_out(
+                    attributes, invocation, params, namespace, answers, memory
+                )
+        memory.last = deepcopy(attributes.obj) if attributes.repeat else None
+        if attributes.repeat:
+            memory.changed()
+        found = [problem for problem in problems if problem.invocation.policy.fails]
+        if found:
+            raise _refusal(attributes, found)
+
+    async def _carry_out(
+        self,
+        attributes: Attributes,
+        invocation: Invocation[Mutations],
+        params: Object | None,
+        namespace: Object | None,
+        answers: Answers,
+        memory: _Memory,
+    ) -> list[_Problem]:
+        """Carry out one policy with one set of parameters."""
+        key = _key(invocation, params)
+        compiled, resource = invocation.policy.compiled, invocation.resource
+
+        async def look() -> Any:
+            return await inputs_of(
+                attributes,
+                resource,
+                namespace=namespace,
+                params=params,
+                answers=answers,
+            )
+
+        try:
+            inputs = await look()
+        except ValueError as error:
+            return [_Problem(replace(invocation, binding=None), str(error))]
+        matched = await answers.decided(partial(compiled.conditions.match, inputs))
+        if not matched.matches:
+            return [_Problem(invocation, matched.error, "Invalid")] if matched.error else []
+        if attributes.repeating and key not in memory.again:
+            return []
+        problems: list[_Problem] = []
+        changed = False
+        for mutation in compiled.mutations:
+            if attributes.obj is None or attributes.operation is Operation.CONNECT:
+                continue
+            try:
+                before = await shown(attributes.obj, attributes, resource) or {}
+                inputs = await look()
+            except ValueError as error:
+                problems.append(_Problem(replace(invocation, binding=None), str(error)))
+                continue
+            kind = object_kind(attributes, resource)
+            policy, binding = invocation.policy.name, invocation.binding
+            begun = monotonic()
+            try:
+                after = await answers.decided(partial(mutation.apply, before, kind, inputs))
+            except MutationError as error:
+                self._checks.count(policy, binding, str(error), monotonic() - begun)
+                problems.append(_Problem(invocation, str(error), "Invalid"))
+                continue
+            self._checks.count(policy, binding, "", monotonic() - begun)
+            if after is None:
+                continue
+            if mutation.patches:
+                after = read_back(after, attributes, resource, strict=True)
+            if after != before:
+                kind.rules.default(after)
+                await put_back(after, attributes, resource)
+                changed = True
+        if changed:
+            memory.changed()
+            attributes.repeat = True
+        if invocation.policy.spec.get("reinvocationPolicy") == "IfNeeded":
+            memory.invoked.add(key)
+        return problems
+
+
+def _key(invocation: Invocation[Mutations], params: Object | None) -> Key:
+    meta = (params or {}).get("metadata") or {}
+    binding = invocation.binding.name if invocation.binding else ""
+    return (
+        invocation.policy.name,
+        binding,
+        str(meta.get("namespace") or ""),
+        str(meta.get("name") or ""),
+    )
+
+
+def _refusal(attributes: Attributes, problems: list[_Problem]) -> ApiError:
+    """All problems as one Status: the message and reason of the first."""
+    error = denied(attributes, "admission request denied by policy")
+    first = problems[0]
+    causes = [{"message": problem.message} for problem in problems]
+    details = {**(error.details or {}), "causes": causes}
+    return ApiError(error.code, first.reason or error.reason, first.message, details)

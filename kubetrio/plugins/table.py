@@ -1,0 +1,305 @@
+"""The admission plugins of the server: one table, in the order in which they are asked.
+
+Source: the order of kube-apiserver's plugins, and which are on by default (docs "Admission Control
+in Kubernetes").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kubetrio.admission.chain import Chain, Plugin
+from kubetrio.admission.configuration import (
+    ConfigurationError,
+    Uninitialized,
+    read,
+)
+from kubetrio.admission.lookup import Lookup
+from kubetrio.admission.measures import Measures
+from kubetrio.admission.objectcache import ObjectCache
+from kubetrio.admission.plugin import Base
+from kubetrio.auth.rbac.authorizer import Rbac
+from kubetrio.config import Admission
+from kubetrio.observe.logs import Log
+from kubetrio.plugins import optional
+from kubetrio.plugins.certificaterights import (
+    CertificateApproval,
+    CertificateSigning,
+    ClusterTrustBundleAttest,
+)
+from kubetrio.plugins.certificatesubjects import CertificateSubjectRestriction
+from kubetrio.plugins.choice import chosen
+from kubetrio.plugins.classes import DefaultIngressClass, DefaultStorageClass
+from kubetrio.plugins.escalation import EscalationCheck
+from kubetrio.plugins.lifecycle import NamespaceLifecycle
+from kubetrio.plugins.limitranger import LimitRanger
+from kubetrio.plugins.namespaces import Namespaces
+from kubetrio.plugins.noderesources import NodeDeclaredFeatureValidator, PodResizeValidator
+from kubetrio.plugins.parts import Around, Server
+from kubetrio.plugins.podsecurity.configuration import configured as pod_security
+from kubetrio.plugins.podsecurity.plugin import PodSecurity
+from kubetrio.plugins.policies.plugins import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
+from kubetrio.plugins.policies.rights import ParameterRights
+from kubetrio.plugins.policies.surroundings import BINDINGS, Surroundings
+from kubetrio.plugins.priorities import Priority
+from kubetrio.plugins.protection import StorageObjectInUseProtection
+from kubetrio.plugins.resizing import PersistentVolumeClaimResize
+from kubetrio.plugins.resourcequotas import ResourceQuota
+from kubetrio.plugins.runtimeclasses import RuntimeClass
+from kubetrio.plugins.serviceaccounts import ServiceAccount
+from kubetrio.plugins.tolerations import DefaultTolerationSeconds, TaintNodesByCondition
+from kubetrio.plugins.topology import PodTopologyLabels
+from kubetrio.plugins.webhooks.credentials import Credentials, CredentialsError, credentials_in
+from kubetrio.plugins.webhooks.hooks import MUTATING, VALIDATING
+from kubetrio.plugins.webhooks.plugins import (
+    Hooking,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
+)
+from kubetrio.quota.limits import configured as limited_resources
+
+log = Log("kubetrio.admission")
+
+
+class Row(NamedTuple):
+    """One plugin.
+
+    Args:
+        name: what flags call it.
+        make: makes it; None for one of a feature that cannot be switched on here, so that it would
+            do nothing, as in a kube-apiserver without that feature.
+        looks_up: plural names of the collections that it looks objects up in.
+        on: whether it is on by default.
+        idle: of one without `make`, the method that it would have, for the log.
+    """
+
+    name: str
+    make: Callable[[Around], Plugin] | None
+    looks_up: tuple[str, ...] = ()
+    on: bool = True
+    idle: str = ""
+
+
+def _off(name: str, make: Callable[[Around], Plugin]) -> Row:
+    return Row(name, make, on=False)
+
+
+def _pod_security(around: Around) -> Plugin:
+    configuration = pod_security(around.configurations.of("PodSecurity"))
+    around.namespaces.defaults = configuration.defaults
+    return PodSecurity(around.namespaces.policy, around.objects, configuration)
+
+
+def _resource_quota(around: Around) -> Plugin:
+    limits = limited_resources(around.configurations.of("ResourceQuota"))
+    return ResourceQuota(around.lookup, around.server.quotas, limits)
+
+
+def _default_tolerations(around: Around) -> Plugin:
+    config = around.server.config
+    return DefaultTolerationSeconds(config.not_ready_toleration_s, config.unreachable_toleration_s)
+
+
+def _mutating_webhook(around: Around) -> Plugin:
+    return MutatingAdmissionWebhook(around.hooking, _credentials(around, "Mutating"))
+
+
+def _validating_webhook(around: Around) -> Plugin:
+    return ValidatingAdmissionWebhook(around.hooking, _credentials(around, "Validating"))
+
+
+def _credentials(around: Around, which: str) -> Credentials:
+    try:
+        return credentials_in(around.configurations.of(f"{which}AdmissionWebhook"))
+    except CredentialsError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+PLUGINS: tuple[Row, ...] = (
+    _off("AlwaysAdmit", optional.always_admit),
+    _off("NamespaceAutoProvision", optional.auto_provision),
+    Row("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.namespaces.phase)),
+    _off("NamespaceExists", optional.namespace_exists),
+    _off("LimitPodHardAntiAffinityTopology", optional.anti_affinity),
+    Row("LimitRanger", lambda around: LimitRanger(around.lookup), ("limitranges",)),
+    Row("ServiceAccount", lambda around: ServiceAccount(around.objects, around.server.env)),
+    _off("NodeRestriction", optional.node_restriction),
+    Row("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
+    _off("AlwaysPullImages", optional.always_pull),
+    _off("ImagePolicyWebhook", optional.image_policy),
+    Row("PodSecurity", _pod_security),
+    _off("PodNodeSelector", optional.node_selector),
+    Row("Priority", lambda around: Priority(around.lookup), ("priorityclasses",)),
+    Row("DefaultTolerationSeconds", _default_tolerations),
+    _off("PodTolerationRestriction", optional.toleration_lists),
+    _off("EventRateLimit", optional.event_limits),
+    _off("ExtendedResourceToleration", optional.extended_resources),
+    Row(
+        "DefaultStorageClass",
+        lambda around: DefaultStorageClass(around.lookup),
+        ("storageclasses",),
+    ),
+    Row("StorageObjectInUseProtection", lambda _: StorageObjectInUseProtection()),
+    Row("PodGroupProtection", None, idle="mutate"),  # GenericWorkload
+    _off("OwnerReferencesPermissionEnforcement", optional.owners),
+    Row(
+        "PersistentVolumeClaimResize",
+        lambda around: PersistentVolumeClaimResize(around.lookup),
+        ("storageclasses",),
+    ),
+    Row("RuntimeClass", lambda around: RuntimeClass(around.lookup), ("runtimeclasses",)),
+    Row("CertificateApproval", lambda around: CertificateApproval(around.server.authorize)),
+    Row("CertificateSigning", lambda around: CertificateSigning(around.server.authorize)),
+    Row(
+        "ClusterTrustBundleAttest",
+        lambda around: ClusterTrustBundleAttest(around.server.authorize),
+    ),
+    Row("CertificateSubjectRestriction", lambda _: CertificateSubjectRestriction()),
+    Row(
+        "DefaultIngressClass",
+        lambda around: DefaultIngressClass(around.lookup),
+        ("ingressclasses",),
+    ),
+    _off("DenyServiceExternalIPs", optional.external_ips),
+    Row("PodTopologyLabels", lambda around: PodTopologyLabels(around.lookup)),
+    Row("PodGroupWorkloadExists", None, idle="validate"),  # GenericWorkload
+    Row(
+        "NodeDeclaredFeatureValidator",
+        lambda around: NodeDeclaredFeatureValidator(around.lookup),
+    ),
+    Row("JobValidation", None, idle="validate"),  # WorkloadWithJob
+    Row("PodResizeValidator", lambda around: PodResizeValidator(around.lookup)),
+    Row(
+        "MutatingAdmissionPolicy",
+        lambda around: MutatingAdmissionPolicy(around.surroundings),
+        tuple(BINDINGS),
+    ),
+    Row("MutatingAdmissionWebhook", _mutating_webhook, (MUTATING,)),
+    Row(
+        "ValidatingAdmissionPolicy",
+        lambda around: ValidatingAdmissionPolicy(around.surroundings),
+        tuple(BINDINGS.values()),
+    ),
+    Row("ValidatingAdmissionWebhook", _validating_webhook, (VALIDATING,)),
+    Row("ResourceQuota", _resource_quota, ("resourcequotas",)),
+    _off("AlwaysDeny", optional.always_deny),
+)
+DEPRECATED = (
+    "Flag --admission-control has been deprecated, Use --enable-admission-plugins or "
+    "--disable-admission-plugins instead. Will be removed in a future version."
+)
+LAST = "ResourceQuota"
+"""Before it those of embedders are asked: it charges for what the others let through."""
+
+
+def enabled(config: Admission, more: Sequence[Plugin] = ()) -> tuple[str, ...]:
+    """The names of the plugins that are on, in the order in which they are asked.
+
+    Args:
+        config: the flags of admission.
+        more: plugins of an embedder: those are on unless they are switched off by name.
+
+    Raises:
+        ConfigurationError: the flags make no sense.
+    """
+    known = [row.name for row in PLUGINS]
+    added = [plugin.name for plugin in more]
+    at = known.index(LAST)
+    known[at:at] = [name for name in added if name not in known]
+    default = {row.name for row in PLUGINS if row.on} | set(added)
+    return chosen(config, known, default)
+
+
+def admission(server: Server, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
+    """The chain of a server.
+
+    Args:
+        server: what it gives its plugins.
+        rbac: knows what users may grant.
+        more: plugins of an embedder; one that has the name of a row takes its place, others are
+            asked before quotas are charged.
+
+    Raises:
+        ConfigurationError: flags or files of admission make no sense.
+    """
+    names = enabled(server.config, more)
+    if server.config.only_plugins:
+        log.warning(DEPRECATED)
+    try:
+        configurations = read(server.config.plugin_config_file, names)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"failed to read plugin config: {error}") from error
+    rows = {row.name: row for row in PLUGINS}
+    lookup = Lookup(
+        server.informers, tuple(sorted({name for row in PLUGINS for name in row.looks_up}))
+    )
+    objects = ObjectCache(server.informers.dispatcher)
+    measures = Measures()
+    around = Around(
+        server=server,
+        lookup=lookup,
+        objects=objects,
+        namespaces=Namespaces(server.informers),
+        surroundings=Surroundings(
+            lookup=lookup,
+            cache=objects,
+            authorize=server.authorize,
+            registry=server.registry,
+            thread=server.env.run_bodies,
+        ),
+        hooking=Hooking(
+            lookup=lookup,
+            objects=objects,
+            authorize=server.authorize,
+            registry=server.registry,
+            measures=measures,
+            reach=server.reach,
+        ),
+        configurations=configurations,
+    )
+    named = {plugin.name: plugin for plugin in more}
+    plugins = [named.get(name) or _made(rows[name], around) for name in names]
+    there = [plugin for plugin in plugins if plugin is not None]
+    _tell(
+        [
+            (name, rows[name].idle if plugin is None else plugin)
+            for name, plugin in zip(names, plugins, strict=True)
+        ]
+    )
+    # No plugins, and so never switched off: storages of kube-apiserver do this.
+    first = ParameterRights(lookup, server.authorize, server.registry)
+    return Chain([first, *there, EscalationCheck(rbac, server.authorize)], measures)
+
+
+def _made(row: Row, around: Around) -> Plugin | None:
+    if row.make is None:
+        return None
+    try:
+        return row.make(around)
+    except Uninitialized as error:
+        raise ConfigurationError(
+            f'failed to initialize admission plugin "{row.name}": {error}'
+        ) from error
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f'couldn\'t init admission plugin "{row.name}": {error}'
+        ) from error
+
+
+def _tell(plugins: Sequence[tuple[str, Plugin | str]]) -> None:
+    """Log which plugins there are, in the words of kube-apiserver, for who wants to know (-v=1)."""
+    for word, phase in (("mutating", "mutate"), ("validating", "validate")):
+        names = [name for name, plugin in plugins if _has(plugin, phase)]
+        if names:
+            told = (
+                f"Loaded {len(names)} {word} admission controller(s) successfully "
+                f"in the following order: {','.join(names)}."
+            )
+            log.verbose(1, told)
+
+
+def _has(plugin: Plugin | str, phase: str) -> bool:
+    """Whether a plugin has a method of its own; of one that is not there, whether it is named."""
+    idle = getattr(Base, phase)
+    return plugin == phase or getattr(type(plugin), phase, idle) is not idle

@@ -1,0 +1,1 @@
+"""Supervised tasks, exception groups, whole files, and budgets of steps."""

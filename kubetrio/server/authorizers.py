@@ -1,0 +1,143 @@
+"""The chain of authorizers that a configuration asks for.
+
+A part of `assembly`, which it belongs beside: it knows all kinds of authorizers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kubetrio.auth.abac import Policies, PolicyError, read_policies
+from kubetrio.auth.always import AlwaysAllow, AlwaysDeny
+from kubetrio.auth.authorize import Authorizer
+from kubetrio.auth.node.authorizer import NodeAuthorizer, rules_of
+from kubetrio.auth.node.follow import Followed
+from kubetrio.auth.rbac.authorizer import Rbac
+from kubetrio.auth.settings.counts import Counts
+from kubetrio.auth.settings.live import LiveChain, reloading
+from kubetrio.auth.settings.settings import ABAC, WEBHOOK, Setting, of_modes
+from kubetrio.config.authorization import DEFAULT_MODES, Authorization
+from kubetrio.env import Env
+from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.observe.logs import Log
+from kubetrio.outgoing.client import Outgoing
+from kubetrio.reloading import Reloader
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import LiveRegistry
+
+log = Log("kubetrio.auth")
+
+
+class Authorizers:
+    """What decides on a server, and what has to be ready for it.
+
+    Args:
+        chosen: flags.
+        first: asked before those that flags name.
+        rbac: mode RBAC.
+        informers: of the server.
+        registry: what is served.
+        outgoing: calls webhooks.
+        reloader: watches the configuration file.
+        env: clocks and randomness.
+
+    Raises:
+        ValueError: flags or files cannot be used; the text is one line for the terminal.
+    """
+
+    def __init__(
+        self,
+        chosen: Authorization,
+        first: Sequence[Authorizer],
+        *,
+        rbac: Rbac,
+        informers: SharedInformerFactory,
+        registry: LiveRegistry,
+        outgoing: Outgoing,
+        reloader: Reloader,
+        env: Env,
+    ) -> None:
+        from_file = chosen.config_file is not None
+        flag = "--authorization-config" if from_file else "--authorization-webhook-config-file"
+        with _about(flag):
+            data = b"" if chosen.config_file is None else _read(chosen.config_file)
+            settings = _settings(chosen, data)
+        modes = {setting.mode for setting in settings}
+        made: dict[str, Authorizer] = {"AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny()}
+        self._followed: Followed | None = None
+        if "Node" in modes:
+            self._followed = Followed(informers.dispatcher, registry.current)
+            rules = rules_of(builtin.parsed("bootstrap")["ClusterRole system:node"])
+            made["Node"] = NodeAuthorizer(self._followed.graph, rules)
+        if "RBAC" in modes:
+            made["RBAC"] = rbac
+        if ABAC in modes:
+            with _about("--authorization-policy-file"):
+                made[ABAC] = _policies(chosen.policy_file)
+        self.chain = LiveChain(first, made, outgoing, env, Counts(env.new_uid()))
+        if WEBHOOK in modes:
+            self.chain.counts.expect()
+        self.chain.require(modes - {WEBHOOK})
+        with _about(flag, "invalid authorization config"):
+            self.chain.use(settings)
+        if chosen.config_file is not None:
+            self.chain.counts.in_force(data)
+            load = reloading(self.chain, chosen.config_file, env.now)
+            reloader.watch("authorization-config", [chosen.config_file], load)
+
+    async def start(self) -> None:
+        """Read what authorizers have to know.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        if self._followed is not None:
+            await self._followed.start()
+
+
+@contextmanager
+def _about(*words: str) -> Iterator[None]:
+    """Put the flag before what is wrong with its file.
+
+    Raises:
+        ValueError: what the block raises, behind the words.
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(": ".join((*words, str(error)))) from error
+
+
+def _settings(chosen: Authorization, data: bytes) -> tuple[Setting, ...]:
+    if chosen.config_file is not None:
+        from kubetrio.auth.settings.validation import configured
+
+        return configured(data)
+    return of_modes(
+        chosen.modes or DEFAULT_MODES,
+        kubeconfig=chosen.webhook_config_file,
+        version=chosen.webhook_version,
+        authorized_s=chosen.webhook_authorized_ttl_s,
+        unauthorized_s=chosen.webhook_unauthorized_ttl_s,
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"open {path}: {(error.strerror or str(error)).lower()}") from error
+
+
+def _policies(path: Path | None) -> Policies:
+    if path is None:
+        raise ValueError("invalid authorization config: open : no such file or directory")
+    try:
+        policies, old = read_policies(_read(path), str(path))
+    except (PolicyError, ValueError) as error:
+        raise ValueError(f"invalid authorization config: {error}") from error
+    if old:
+        log.warning("policy file contained unversioned rules", file=str(path))
+    return policies

@@ -1,0 +1,375 @@
+"""The embedding API: `open_server`, and what runs from start to stop.
+
+With `assembly`, which makes the parts, the only module that knows every room.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import trio
+
+from kubetrio import kubeconfig
+from kubetrio.api.pipeline import Pipeline
+from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.auth.keys import KeyFileError
+from kubetrio.auth.owntokens import read_signing_key, token_issuer
+from kubetrio.auth.trust import RootBundle
+from kubetrio.bootstrap.authorities import Proxies, Trusted, own_front_proxy
+from kubetrio.bootstrap.lease import IdentityLease
+from kubetrio.client.client import LOOPBACK, Client
+from kubetrio.config import Config
+from kubetrio.env import Env
+from kubetrio.http.heap import give_back
+from kubetrio.http.shortage import MemoryLimit
+from kubetrio.http.tls import Security
+from kubetrio.machinery.identity import UserInfo
+from kubetrio.observe.logs import Log
+from kubetrio.runtime.files import exposed, owner_of
+from kubetrio.runtime.groups import ungrouped
+from kubetrio.runtime.supervise import persevere
+from kubetrio.schema import builtin
+from kubetrio.server import tlsfiles
+from kubetrio.server.assembly import Parts, StartError, State, bracketed
+from kubetrio.server.composition import known_names, open_core, rehearse
+from kubetrio.server.listening import Listeners, opened
+from kubetrio.server.resetting import ResetError, Resets, Snapshot
+from kubetrio.tls import pki
+
+if TYPE_CHECKING:
+    from kubetrio.faults import Injector
+
+__all__ = ["ResetError", "Server", "Snapshot", "StartError", "open_server"]
+
+log = Log("kubetrio.server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A running server.
+
+    Args:
+        config: how it was started.
+        url: where it listens, ``https://host:port``; ``http://`` with a plain port alone,
+            ``unix://`` with a Unix socket alone, empty where nothing listens.
+        api: the pipeline, for in-process clients.
+        pki: its certificates.
+        listeners: its connections.
+        state: what health checks look at.
+        lease: what says that it is there.
+        resets: goes back to former states.
+    """
+
+    config: Config
+    url: str
+    api: Pipeline
+    pki: pki.Pki
+    listeners: Listeners
+    state: State
+    lease: IdentityLease
+    resets: Resets
+
+    def client(self, user: UserInfo = LOOPBACK) -> Client:
+        """A client without sockets, whose requests go through all that others' go through.
+
+        Args:
+            user: who asks; the server itself unless told otherwise, which may do everything.
+        """
+        return Client(self.api.handle, self.api.registry, user)
+
+    async def stop(self) -> None:
+        """Stop in order: not ready, streams end, requests in flight finish, within a limit.
+
+        Leaving `open_server` does the same; calling it twice is fine.
+        """
+        if self.state.stopping:
+            return
+        self.state.stopping = True
+        with trio.move_on_after(self.config.serving.shutdown_grace_s):
+            await self.lease.stop()
+        await trio.sleep(self.config.serving.shutdown_delay_s)
+        self.api.end_streams()
+        self.api.flow.close()
+        await self.listeners.stop()
+
+    async def until_signal(self) -> None:
+        """Wait until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM.
+
+        For programs whose main thread runs Trio; leaving `open_server` then stops in order.
+        """
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                return
+
+    async def snapshot(self) -> Snapshot:
+        """Remember what is stored, when the controllers have done what there is to do.
+
+        It costs what changes from now on; `close` it when it is not needed any more.
+        """
+        return await self.resets.snapshot()
+
+    async def reset(self, snapshot: Snapshot) -> None:
+        """Bring back what was stored, in all parts of the server, and end all watches.
+
+        resourceVersions go on growing, so that a client that watched goes on from where it was and
+        is told of what went and what came back.  A snapshot may be gone back to again and again.
+        Faults end, but for those of ``--faults``, which begin anew.
+
+        Raises:
+            ResetError: requests do not end, or somebody else keeps writing.
+            StoreError: it cannot be written.
+        """
+        if self.api.faults is not None:
+            self.api.faults.reset()
+        await self.resets.reset(snapshot)
+
+    @property
+    def faults(self) -> Injector:
+        """What goes wrong on demand: its `add` puts a `kubetrio.faults.Rule` in force."""
+        from kubetrio.api.faults.faulting import injector
+
+        return injector(self.api)
+
+    async def settled(self) -> None:
+        """Wait until no controller has anything to do but what is delayed."""
+        await self.resets.settled()
+
+    @property
+    def port(self) -> int:
+        """The TCP port that clients reach, the secure one if there is one.
+
+        Raises:
+            ValueError: there is none.
+        """
+        port = urlsplit(self.url).port
+        if port is None:
+            raise ValueError("the server listens on no TCP port")
+        return port
+
+    def kubeconfig(self) -> dict[str, object]:
+        """An admin kubeconfig with inline certificates, for the one that its address is shown.
+
+        Raises:
+            KubeconfigError: the server listens on no TCP port, and a kubeconfig names nothing else.
+        """
+        if not self.url.startswith("http"):
+            raise kubeconfig.KubeconfigError(
+                "no kubeconfig can name this server: it listens on no TCP port; "
+                "see --secure-serving and --plain-port"
+            )
+        shown = self.shown()
+        return kubeconfig.build(
+            self.config.name,
+            self.url,
+            shown.authority,
+            self.pki.admin.cert.read_bytes(),
+            self.pki.admin.key.read_bytes(),
+            shown.server_name,
+        )
+
+    def shown(self) -> tlsfiles.Shown:
+        """What clients that connect to `url` are shown."""
+        return tlsfiles.shown(self.config, self.pki)
+
+    def root_bundle(self) -> bytes:
+        """Authorities that verify what clients are shown, PEM, as for ``kube-root-ca.crt``."""
+        return tlsfiles.root_bundle(self.config, self.pki)
+
+
+def _warn_of_exposed(config: Config) -> None:
+    """Say what holds secrets and is not only the owner's, as ssh says of keys."""
+    given = (
+        config.auth.token_auth_file,
+        config.serving.tls_private_key_file,
+        config.service_accounts.signing_key_file,
+        *(pair.key for pair in config.serving.tls_sni_cert_key),
+        config.kubelet.client_key,
+        config.aggregation.client_key_file,
+        config.encryption.provider_config,
+    )
+    own = [*sorted(config.data_dir.glob("*.db*")), *sorted(config.pki_dir.glob("*.key"))]
+    for path in [config.data_dir, *own, *filter(None, given)]:
+        mend = exposed(path)
+        if mend is not None:
+            log.warning("others can use what holds secrets", path=str(path), mend=mend)
+    other = owner_of(config.data_dir)
+    if other:
+        log.warning("the data directory is another user's", path=str(config.data_dir), owner=other)
+
+
+def _proxies(
+    config: Config, made: pki.Pki, clients: Sequence[bytes], proxies: Sequence[bytes]
+) -> Proxies:
+    """How authenticating proxies name users.
+
+    Where nothing is said, it is how this server names them to aggregated ones by a certificate of
+    its own authority: they find out here whom to believe.
+
+    Raises:
+        StartError: any client could name any user.
+    """
+    chosen = config.authenticators
+    if chosen.requestheader_client_ca_file is None:
+        given = config.aggregation.client_cert_file is not None
+        own = made.front_proxy_ca.cert
+        return Proxies() if given or not own.exists() else own_front_proxy(own.read_text())
+    both = set(clients).intersection(proxies)
+    if both and not chosen.requestheader_allowed_names:
+        raise StartError(
+            "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
+            "--requestheader-allowed-names must be specified to ensure regular client certificates "
+            "cannot set authenticating proxy headers for arbitrary users"
+        )
+    return Proxies(
+        ca=tlsfiles.text_of(proxies),
+        usernames=chosen.requestheader_username_headers,
+        uids=chosen.requestheader_uid_headers,
+        groups=chosen.requestheader_group_headers,
+        prefixes=chosen.requestheader_extra_headers_prefix,
+        allowed=chosen.requestheader_allowed_names,
+    )
+
+
+def _memory_limit(limit: int, api: Pipeline, env: Env) -> MemoryLimit:
+    try:
+        api.memory = made = MemoryLimit(limit, api.cache.clear, env.run_blocking)
+    except OSError as error:
+        raise StartError(
+            f"--memory-limit: this system does not say how much is used: {error}"
+        ) from error
+    return made
+
+
+@ungrouped
+@asynccontextmanager
+async def open_server(
+    config: Config,
+    env: Env | None = None,
+    parts: Parts | None = None,
+    listening: socket.socket | None = None,
+) -> AsyncIterator[Server]:
+    """Run a server for as long as the block lasts; leaving it shuts down in order.
+
+    What the block raises leaves it as it is, not in a group, unless more goes wrong with it.
+    Nothing is written before the address is bound; nor, where the data directory is to be made,
+    before all files that the configuration names have been read.
+
+    Args:
+        config: how.
+        env: clocks, randomness and threads; the real ones when None.
+        parts: kinds, authorizers, admission plugins or a store of your own.
+        listening: socket that listens already, non-blocking, closed at the end; bound as the
+            configuration says when None.
+
+    Raises:
+        StartError: a file, address or certificate cannot be used; one line says which.
+        StoreError: the data directory is in use, foreign or damaged.
+    """
+    env, parts = env or Env(), parts or Parts()
+    _known_gates(config)
+    known_names(config, parts)
+    sockets = opened(config, listening)
+    port = sockets.port
+    try:
+        _files_are_good(config, env, parts, port)
+        made, issuer, tls, trusted = _own_files(config, env)
+        async with open_core(config, env, parts, port, trusted) as core:
+            api = core.api
+            api.issuer = issuer
+            listeners = Listeners(config, api, sockets, tls, env)
+            tlsfiles.watch(api, config, tls, trusted, made)
+            renew = partial(tlsfiles.renew, config, env)
+            async with trio.open_nursery() as nursery:
+                resets = await core.keep(nursery)
+                nursery.start_soon(persevere, renew, "certificates", name="certificates")
+                nursery.start_soon(
+                    persevere, partial(give_back, env.run_blocking), "heap", name="heap"
+                )
+                if config.memory.limit_bytes:
+                    limit = _memory_limit(config.memory.limit_bytes, api, env)
+                    nursery.start_soon(persevere, limit.run, "memory", name="memory")
+                address = f"{bracketed(config.serving.public_address)}:{port}"
+                lease = IdentityLease(
+                    api.registry,
+                    api.operations,
+                    api.store,
+                    env,
+                    hostname=socket.gethostname(),
+                    address=address,
+                )
+                await lease.start()
+                resets.spared.add(lease.key)
+                nursery.start_soon(persevere, lease.run, "identity lease", name="identity lease")
+                listeners.begin(nursery)
+                server = Server(
+                    config=config,
+                    url=sockets.url(config),
+                    api=api,
+                    pki=made,
+                    listeners=listeners,
+                    state=core.state,
+                    lease=lease,
+                    resets=resets,
+                )
+                yield server
+                await server.stop()
+                nursery.cancel_scope.cancel()
+    finally:
+        sockets.close()
+
+
+def _files_are_good(config: Config, env: Env, parts: Parts, port: int) -> None:
+    """See that files which flags name can be used, before anything is written.  Blocking.
+
+    Raises:
+        StartError: one cannot; one line says which.
+    """
+    try:
+        tlsfiles.look_at_given(config)
+        read_signing_key(config)
+        if not config.data_dir.exists():  # else nothing is made that was not there
+            rehearse(config, env, parts, port)
+    except (pki.PkiError, KeyFileError) as error:
+        raise StartError(str(error)) from error
+
+
+def _own_files(config: Config, env: Env) -> tuple[pki.Pki, TokenIssuer, Security, Trusted]:
+    """Make what is missing of the data directory and the certificates, and read them.  Blocking.
+
+    Raises:
+        StartError: a file cannot be used or written; one line says which.
+    """
+    try:
+        config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
+    try:
+        made = tlsfiles.own_certificates(config, env)
+        issuer = token_issuer(config, made.sa_key)
+        _warn_of_exposed(config)
+        tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
+        clients, proxies = tls.authorities
+        trusted = Trusted(
+            tlsfiles.text_of(clients),
+            _proxies(config, made, clients, proxies),
+            root=RootBundle(tlsfiles.root_bundle(config, made).decode(errors="replace")),
+            signing=tlsfiles.signing_pair(config, made),
+        )
+    except (pki.PkiError, KeyFileError) as error:
+        raise StartError(str(error)) from error
+    return made, issuer, tls, trusted
+
+
+def _known_gates(config: Config) -> None:
+    if config.feature_gates:
+        known = builtin.load("flags")["featureGates"]
+        for name in config.feature_gates:
+            if name not in known:
+                raise StartError(f"--feature-gates: unrecognized feature gate: {name}")

@@ -1,0 +1,195 @@
+"""Going back to a snapshot while the server runs: for tests that begin with a known state.
+
+What is stored is written back as ordinary revisions, so that all that follows the commit stream
+follows: informers, the definitions that are served, roles, allocators, quotas, flow control, and
+watches of clients.  resourceVersions go on growing.  Admission and finalizers are not asked.
+
+Nobody else writes meanwhile.  Requests that are under way are waited for, those that come then wait
+as for a seat, and the tasks of the server are stopped and begun anew: what they have decided by the
+state before is not written after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import trio
+
+from kubetrio.api.flowcontrol import FlowControl
+from kubetrio.api.pipeline import Pipeline
+from kubetrio.api.request import Request
+from kubetrio.api.response import Response
+from kubetrio.informers.snapshot import Snapshot
+from kubetrio.observe.logs import Log
+from kubetrio.resources.objects import restamp
+from kubetrio.server.upkeep import Upkeep
+from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
+
+__all__ = ["ResetError", "Resets", "Snapshot"]
+
+log = Log("kubetrio.server")
+UNDER_WAY_S = 10.0  # for requests to end: as long as a webhook may take
+SETTLING_S = 5.0  # for controllers to look at what was written back
+LOOK_EACH_S = 0.0005
+TRIES = 16  # writes of others between a look and a write: times to live that end
+
+
+class ResetError(Exception):
+    """What is stored could not be brought back; the text says why."""
+
+
+class _Held(FlowControl):
+    """Lets no request pass.
+
+    Args:
+        inner: flow control of the requests, when they may go on.
+    """
+
+    def __init__(self, inner: FlowControl) -> None:
+        self._inner = inner
+        self._released = trio.Event()
+        self.waiting = 0
+
+    def release(self) -> None:
+        """Let those that wait go on."""
+        self._released.set()
+
+    def passes(self, request: Request) -> bool:
+        """See `FlowControl`."""
+        return self._released.is_set() and self._inner.passes(request)
+
+    async def admit(self, request: Request) -> Response | None:
+        """See `FlowControl`."""
+        self.waiting += 1
+        try:
+            await self._released.wait()
+        finally:
+            self.waiting -= 1
+        return None if self._inner.passes(request) else await self._inner.admit(request)
+
+    def leave(self, request: Request, now: float) -> None:
+        """See `FlowControl`."""
+        self._inner.leave(request, now)
+
+    def pause(self, request: Request, now: float) -> None:
+        """See `FlowControl`."""
+        self._inner.pause(request, now)
+
+    def resumed(self, request: Request) -> None:
+        """See `FlowControl`."""
+        self._inner.resumed(request)
+
+    def executing(self) -> tuple[int, int]:
+        """See `FlowControl`."""
+        return self._inner.executing()
+
+    def queued(self) -> tuple[int, int]:
+        """See `FlowControl`."""
+        return self._inner.queued()
+
+    def close(self) -> None:
+        """See `FlowControl`."""
+        self._released.set()
+        self._inner.close()
+
+
+class Resets:
+    """Makes snapshots of a server and goes back to them.
+
+    Args:
+        api: the pipeline.
+        upkeep: what the server does of its own accord.
+    """
+
+    def __init__(self, api: Pipeline, upkeep: Upkeep) -> None:
+        self._api = api
+        self._upkeep = upkeep
+        self._one_at_a_time = trio.Lock()
+        self.spared: set[str] = set()
+        """Keys that keep what they have: what the server itself renews."""
+
+    async def settled(self) -> None:
+        """Wait until no controller has anything to do, but no longer than `SETTLING_S`."""
+        with trio.move_on_after(SETTLING_S) as limit:
+            await self._upkeep.settled()
+        if limit.cancelled_caught:
+            log.warning("controllers are still at work", after=SETTLING_S)
+
+    async def snapshot(self) -> Snapshot:
+        """Remember what is stored when the controllers have done what there is to do."""
+        async with self._one_at_a_time:
+            await self.settled()
+            return Snapshot(self._api.informers.dispatcher, restamp, self._ttl_s())
+
+    def _ttl_s(self) -> Callable[[str], float]:
+        """Times to live by key: those of new objects, since what is left of the old is unknown."""
+        lives = {
+            kind.storage_prefix: ttl_s
+            for kind in self._api.registry.resources.values()
+            if (ttl_s := self._api.operations.lifecycle.time_to_live_s(kind))
+        }
+
+        def of(key: str) -> float:
+            return next((lives[prefix] for prefix in lives if key.startswith(prefix)), 0.0)
+
+        return of
+
+    async def reset(self, snapshot: Snapshot) -> None:
+        """Bring back what was stored, and end all watches and other streams of clients.
+
+        Raises:
+            ResetError: requests do not end, or somebody else keeps writing.
+            StoreError: it cannot be written.
+        """
+        async with self._one_at_a_time:
+            with self._holding() as held:
+                await self._alone(held)
+                async with self._upkeep.paused():
+                    await self._write_back(snapshot)
+                    self._api.end_streams()
+                    self._upkeep.begin_anew()
+                await self.settled()
+
+    @contextmanager
+    def _holding(self) -> Iterator[_Held]:
+        """Let no request of a client begin."""
+        api = self._api
+        before = api.flow
+        held = api.flow = _Held(before)
+        try:
+            yield held
+        finally:
+            api.flow = before
+            held.release()
+
+    async def _alone(self, held: _Held) -> None:
+        """Wait for the requests that are under way.
+
+        Raises:
+            ResetError: some do not end.
+        """
+        with trio.move_on_after(UNDER_WAY_S):
+            # The hot path tells nobody of an end: it is looked for.
+            while self._api.under_way > held.waiting:  # noqa: ASYNC110
+                await trio.sleep(LOOK_EACH_S)
+            return
+        left = self._api.under_way - held.waiting
+        raise ResetError(f"{left} requests are still under way after {UNDER_WAY_S:g} seconds")
+
+    async def _write_back(self, snapshot: Snapshot) -> None:
+        store = self._api.store
+        for _ in range(TRIES):
+            changes = [
+                change
+                for change in snapshot.changes()
+                if change.key not in self.spared or not change.expected
+            ]
+            if not changes:
+                return
+            try:
+                await store.write_all(changes)
+            except (KeyExists, KeyMissing, RevisionMismatch):
+                await trio.lowlevel.checkpoint()
+        if any(change.key not in self.spared for change in snapshot.changes()):
+            raise ResetError("somebody else keeps writing to the store")

@@ -1,0 +1,1 @@
+"""Certificates, keys and PEM."""
