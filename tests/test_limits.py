@@ -313,7 +313,7 @@ ELSEWHERE = {
         "http/test_h2streams.py::test_who_asks_for_little_is_served_beside_a_flood"
     ),
     "HTTP/2 streams of one connection": (
-        "test_tlsfiles.py::test_streams_of_http2_have_the_bound_of_the_flag"
+        "server/test_tlsfiles.py::test_streams_of_http2_have_the_bound_of_the_flag"
     ),
     "HTTP/2 request body that the server has not begun to read": (
         "http/test_h2streams.py::test_a_body_that_nobody_reads_stops_coming"
@@ -331,14 +331,13 @@ ELSEWHERE = {
         "resources/test_stored_objects.py::test_what_is_too_large_is_refused"
     ),
     "defaults that a schema adds to a custom resource": (
-        "kinds/apiextensions/test_custom_budget.py::test_defaults_take_no_more_room_than_there_is"
+        "crd/test_custom_budget.py::test_defaults_take_no_more_room_than_there_is"
     ),
     "steps of checking a custom resource by its schema": (
-        "kinds/apiextensions/test_custom_budget.py::test_too_much_work_is_one_cause"
+        "crd/test_custom_budget.py::test_too_much_work_is_one_cause"
     ),
     "steps of checking the defaults in a CustomResourceDefinition": (
-        "kinds/apiextensions/test_custom_budget.py"
-        "::test_defaults_in_a_schema_are_checked_in_bounded_effort"
+        "crd/test_custom_budget.py::test_defaults_in_a_schema_are_checked_in_bounded_effort"
     ),
     "path or query that is read before its request has a seat": (
         "api/test_outlines.py::test_what_a_stranger_may_not_see_is_not_parsed_for_them"
@@ -363,15 +362,15 @@ ELSEWHERE = {
         "cel/test_celbudget.py::test_what_is_evaluated_on_the_loop_alone_takes_less"
     ),
     "turns of all loops of an expression": (
-        "kinds/apiextensions/test_celvalues.py::test_loops_have_their_limit"
+        "structural/test_celvalues.py::test_loops_have_their_limit"
     ),
     "a pattern (regular expression), in a schema or an expression": (
-        "machinery/goregexp/test_goregexp.py::test_what_takes_long_to_compile_is_too_large"
+        "gotext/regexp/test_goregexp.py::test_what_takes_long_to_compile_is_too_large"
     ),
     "steps of compiling the patterns of a CustomResourceDefinition": (
-        "machinery/goregexp/test_goregexp.py::test_compiling_takes_effort"
+        "gotext/regexp/test_goregexp.py::test_compiling_takes_effort"
     ),
-    "connecting to a kubelet": "api/test_connect.py::test_a_kubelet_that_is_not_there",
+    "connecting to a kubelet": "api/proxy/test_connect.py::test_a_kubelet_that_is_not_there",
     "depth of an OpenAPI document of an aggregated server": (
         "api/test_depths.py::test_documents_of_aggregated_servers"
     ),
@@ -384,7 +383,7 @@ ELSEWHERE = {
     "Events (the objects)": "scenarios/test_event_ttl.py::test_events_go_behind_their_ttl",
     "head of a backend's answer": "backend/test_exchange.py::test_a_head_without_end",
     "page whose links are rewritten for a proxy": (
-        "api/test_connect.py::test_links_lead_through_the_proxy"
+        "api/proxy/test_connect.py::test_links_lead_through_the_proxy"
     ),
     "what the database holds": (
         "store/sqlite/test_upkeep.py::test_a_full_database_takes_deletions"

@@ -11,6 +11,7 @@ import trio
 from kubetrio.aggregation.aggregation import Aggregation
 from kubetrio.aggregation.routes import Route
 from kubetrio.api.arriving import Arrivals
+from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.encoders import accept_error
 from kubetrio.api.encoding.kindstreams import KindStreams
 from kubetrio.api.encoding.serializers import dump
@@ -18,7 +19,6 @@ from kubetrio.api.flowcontrol import FlowControl
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
-from kubetrio.api.pages.cache import ByteCache
 from kubetrio.api.pages.documents import Documents
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response

@@ -20,12 +20,12 @@ from kubetrio.aggregation.frontproxy import FrontProxy
 from kubetrio.aggregation.servicelookup import ResolveService, Services
 from kubetrio.allocation.allocation import allocators
 from kubetrio.api.api import ApiConfig, AuditIds
+from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.flowcontrol import FlowControl, MaxInFlight, PriorityAndFairness
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages import selfmetrics
 from kubetrio.api.pages.aggregated import document_of_others
-from kubetrio.api.pages.cache import ByteCache
 from kubetrio.api.pages.documents import GIT_VERSION, Documents
 from kubetrio.api.pages.flowpages import FlowPages
 from kubetrio.api.pages.health import HOOK, Check, Health
@@ -599,7 +599,7 @@ def _fills(api: Pipeline) -> Iterable[Fill]:
         yield Fill("flow/classify", classes, None)
     if api.auditor is not None:
         yield Fill("audit/policy", api.auditor.policy.remembered(), None)
-    yield Fill("api/cache", api.cache.entries, api.cache.bytes)
+    yield Fill("api/encoding/cache", api.cache.entries, api.cache.bytes)
     numbers, watching = api.store.statistics(), api.hub.statistics()
     yield Fill("store/sqlite/recent", numbers.recent, numbers.recent_bytes)
     yield Fill("watch/window", watching.window_events, watching.window_bytes)

@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.kinds.apiextensions.project_shapes import Shape, shapes
 
 from kubetrio.runtime.effort import MOST_STEPS, Effort
 from kubetrio.structural.causes import Out
@@ -15,6 +14,7 @@ from kubetrio.structural.listtypes import check_lists
 from kubetrio.structural.values import Checker
 from kubetrio.testing.client import Answer, Client
 from kubetrio.testing.server import open_api
+from tests.crd.project_shapes import Shape, shapes
 
 pytest.importorskip("cel_expr_python", reason="the extra cel is not installed")
 Json = dict[str, Any]

@@ -61,7 +61,7 @@ def test_modules_of_the_server_are_not_rewritten(run: Run, pytester: pytest.Pyte
     pytester.makepyfile(
         """
         from importlib.machinery import SourceFileLoader
-        from kubetrio import groups
+        from kubetrio.runtime import groups
 
         def test_it():
             assert type(groups.__spec__.loader) is SourceFileLoader

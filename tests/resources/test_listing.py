@@ -13,8 +13,8 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.encoders import ObjectEncoder, json_encoder
-from kubetrio.api.pages.cache import ByteCache
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery import fields, labels
 from kubetrio.machinery.status import ApiError

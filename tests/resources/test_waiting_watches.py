@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.encoders import ObjectEncoder
-from kubetrio.api.pages.cache import ByteCache
 from kubetrio.machinery import labels
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import restamp, stamp

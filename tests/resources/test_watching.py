@@ -12,8 +12,8 @@ import pytest
 import trio
 import trio.testing
 
+from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.encoders import INITIAL_EVENTS_END, ObjectEncoder, json_encoder
-from kubetrio.api.pages.cache import ByteCache
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery import labels
 from kubetrio.resources import listing as listing_module

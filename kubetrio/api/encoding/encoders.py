@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from kubetrio.api.encoding import serializers, tables
+from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.listwriters import (
     CollectedListWriter,
     FramedListWriter,
@@ -27,7 +28,6 @@ from kubetrio.api.encoding.listwriters import (
     list_metadata,
 )
 from kubetrio.api.offloop import INLINE_BYTES
-from kubetrio.api.pages.cache import ByteCache
 from kubetrio.api.request import Request, parse_query
 from kubetrio.machinery.remember import counted
 from kubetrio.machinery.status import ApiError

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import trio
 
-from kubetrio.api.pages.cache import ByteCache
+from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry, Registry, gone
 

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from kubetrio.api.encoding import encoders, serializers
+from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.encoders import JsonEncoder, ObjectEncoder, bookmark_object, encoder_for
-from kubetrio.api.pages.cache import ByteCache
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.status import ApiError

@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.kinds.admissionregistration.webhooks.hook_objects import (
-    MUTATING,
-    VALIDATING,
-    configured,
-    webhook,
-)
 
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.testing.client import Client
 from kubetrio.testing.hooks import HookServer
 from kubetrio.testing.server import InProcess
 from kubetrio.tls import pki
+from tests.plugins.webhooks.hook_objects import (
+    MUTATING,
+    VALIDATING,
+    configured,
+    webhook,
+)
 
 Object = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"

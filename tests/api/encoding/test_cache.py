@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.api.pages.cache import ByteCache
+from kubetrio.api.encoding.cache import ByteCache
 
 
 def test_a_value_is_made_once() -> None:
