@@ -59,7 +59,9 @@ def main() -> int:
         help="the file to make (default: dist/kubetrio in the checkout)",
     )
     parser.add_argument("--python", default=sys.executable, help="interpreter that it will hold")
-    parser.add_argument("--extras", default="", help="extras of the package, such as cbor,cel,kms")
+    parser.add_argument(
+        "--extras", default="", help="extras of the package, such as cbor,cel,kms,secretbox"
+    )
     parser.add_argument(
         "--environment", type=Path, help="one that has everything; made if not given"
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubetrio.encryption import aes, validation
+from kubetrio.encryption import aes, kmsplugin, secretbox, validation
 from kubetrio.encryption.configuration import (
     EncryptionConfig,
     EncryptionConfigError,
@@ -19,8 +19,6 @@ from kubetrio.encryption.configuration import (
     load,
 )
 from kubetrio.encryption.kms import FIRST_PREFIX, PREFIX, Envelope, First
-from kubetrio.encryption.kmsplugin import INSTALL, available
-from kubetrio.encryption.secretbox import Secretbox
 from kubetrio.encryption.transformers import (
     Identity,
     Prefixed,
@@ -108,7 +106,7 @@ def build(config: EncryptionConfig, envelope: MakeEnvelope, reporting: Reporting
 
 
 def _build(config: EncryptionConfig, envelope: MakeEnvelope, reporting: Reporting) -> Transforms:
-    _check_plugins(config)
+    _check_usable(config)
     choices: dict[GroupResource, list[Prefixed]] = {}
     for rule in config.rules:
         for name in rule.resources:
@@ -141,17 +139,23 @@ def _build(config: EncryptionConfig, envelope: MakeEnvelope, reporting: Reportin
     )
 
 
-def _check_plugins(config: EncryptionConfig) -> None:
-    """Before anything is made that would have to be closed."""
+def _check_usable(config: EncryptionConfig) -> None:
+    """Check what providers need before a plugin is connected, which would have to be closed.
+
+    Raises:
+        EncryptionConfigError: a library is not installed, or a version is not served.
+    """
     for rule in config.rules:
         for provider in rule.providers:
+            if provider.secretbox is not None and not secretbox.available():
+                raise EncryptionConfigError(f"provider secretbox needs PyNaCl: {secretbox.INSTALL}")
             if provider.kms is None:
                 continue
             if provider.kms.api_version == "v1":
                 raise EncryptionConfigError(KMS_V1)
-            if not available():
+            if not kmsplugin.available():
                 raise EncryptionConfigError(
-                    f"KMS provider {quote(provider.kms.name)} needs grpcio: {INSTALL}"
+                    f"KMS provider {quote(provider.kms.name)} needs grpcio: {kmsplugin.INSTALL}"
                 )
 
 
@@ -161,7 +165,7 @@ def _prefixed(provider: Provider, envelope: MakeEnvelope, made: list[Envelope]) 
     if provider.aescbc is not None:
         return _local("aescbc", provider.aescbc, aes.Cbc)
     if provider.secretbox is not None:
-        return _local("secretbox", provider.secretbox, Secretbox)
+        return _local("secretbox", provider.secretbox, secretbox.Secretbox)
     if provider.kms is not None:
         made.append(envelope(provider.kms))
         return Prefixed(f"{PREFIX}{provider.kms.name}:".encode(), made[-1])

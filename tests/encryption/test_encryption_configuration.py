@@ -51,6 +51,18 @@ def prefix_of(transforms: Transforms, resource: str, group: str = "") -> bytes:
     return found.seal(b"/x", bytes(found.nonce_bytes), 1)(b"{")[:22]
 
 
+def test_without_pynacl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configuration is refused with the command that installs the library."""
+    monkeypatch.setattr("kubetrio.encryption.secretbox.available", lambda: False)
+    text = HEAD + rule("secrets", "secretbox")
+    with pytest.raises(
+        EncryptionConfigError,
+        match=r"needs PyNaCl: install it in a checkout with pip install '\.\[secretbox\]'$",
+    ):
+        made(tmp_path / "file", text)
+    made(tmp_path / "file", HEAD + rule("secrets", "aesgcm"))
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_as_by_kube_apiserver(tmp_path: Path, name: str) -> None:
     """The text is word for word what kube-apiserver 1.36 said of the same file."""

@@ -287,7 +287,7 @@ def test_endpoints(endpoint: str, target: str) -> None:
 
 def test_without_grpcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The configuration is refused with the command that installs it."""
-    monkeypatch.setattr("kubetrio.encryption.providers.available", lambda: False)
+    monkeypatch.setattr("kubetrio.encryption.kmsplugin.available", lambda: False)
     file = tmp_path / "file"
     file.write_text(_config("unix:///x"))
     with pytest.raises(

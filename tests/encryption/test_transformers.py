@@ -141,15 +141,6 @@ def test_the_published_vector_of_secretbox() -> None:
     assert made[40:72].hex() == "8e993b9f48681273c29650ba32fc76ce48332ea7164d96a4476fb8c531a1186a"
 
 
-@pytest.mark.parametrize("size", [0, 31, 32, 33, 64, 65536, 70000])
-def test_streams_of_any_length_agree(size: int) -> None:
-    """What is worked out in pieces is what one piece would be."""
-    data = bytes(size)
-    made = sealed(Secretbox(KEY), data)
-    longer = sealed(Secretbox(KEY), bytes(size + 100))
-    assert made[40:] == longer[40 : 40 + size]
-
-
 @pytest.mark.parametrize(
     ("resource", "provider"),
     [
