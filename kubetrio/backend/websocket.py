@@ -1,25 +1,28 @@
-"""A WebSocket as a transport: bytes in binary messages, for a protocol that knows nothing of it.
+"""WebSocket of a client as a transport: bytes in binary messages, for a protocol inside them.
 
 Port forwarding tunnels SPDY through a WebSocket between client and server (subprotocol
 ``SPDY/3.1+portforward.k8s.io``).  A kubelet that does not speak that gets the SPDY alone.
 
-Source: RFC 6455; KEP-4006 (port-forward tunnelling).  wsproto does the framing.
+Only the server's side exists: a kubelet that speaks WebSocket gets the client's bytes unparsed
+(`api/proxy/upgrading.py`), so the server is never a WebSocket client.  wsproto does the framing.
+trio-websocket, which wraps wsproto in tasks, would hold messages whole and answer the upgrade in
+its own spelling; here parts are passed on as they come, and the 101 is kube-apiserver's.
+
+Source: RFC 6455; KEP-4006 (port-forward tunnelling).
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from collections import deque
 from collections.abc import Iterator
-from hashlib import sha1
 
 from wsproto.frame_protocol import CloseReason, FrameProtocol, Opcode, ParseFailed
+from wsproto.utilities import generate_accept_token
 
 from kubetrio.backend.tunnel import send_all
 from kubetrio.transport import Transport
 
-GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 MAX_MESSAGE_BYTES = 64 * 1024
 
 
@@ -30,11 +33,10 @@ def accept_head(key: bytes, protocol: str) -> bytes:
         key: the client's ``Sec-WebSocket-Key``.
         protocol: subprotocol that was agreed on.
     """
-    accept = base64.b64encode(sha1(key + GUID, usedforsecurity=False).digest())
     return (
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-Websocket-Accept: %b\r\nSec-Websocket-Protocol: %b\r\n\r\n"
-    ) % (accept, protocol.encode("latin-1"))
+    ) % (generate_accept_token(key), protocol.encode("latin-1"))
 
 
 class Frames:
