@@ -36,7 +36,7 @@ from kubetrio.allocation.ranges import ServiceRanges
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.reflector import Reflector
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.status import ApiError, internal_error, invalid

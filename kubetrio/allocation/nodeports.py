@@ -9,7 +9,7 @@ from typing import Any
 
 from kubetrio.allocation.allocators import Claim, Full, OutOfRange, Ports, Taken
 from kubetrio.env import Env
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.core.preparation.services import (
     has_health_port,
     has_node_ports,

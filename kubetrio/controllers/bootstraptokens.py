@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
@@ -115,7 +115,7 @@ class TokenCleaning(Controller):
         self._operations = operations
         self._store = dispatcher.store
         self._env = env
-        self._who = acting_as("token-cleaner")
+        self._who = as_service_account("token-cleaner")
         super().__init__(name, [Reflector(dispatcher, self._prefix, self._changed)])
 
     def _changed(self, event: Event) -> None:
@@ -167,7 +167,7 @@ class ClusterInfoSigning(Controller):
         self._operations = operations
         self._store = dispatcher.store
         self._env = env
-        self._who = acting_as("bootstrap-signer")
+        self._who = as_service_account("bootstrap-signer")
         self._rivals = Rivals(name, "configmaps")
         super().__init__(
             name, [Reflector(dispatcher, self._secrets.prefix(SYSTEM), self._token_changed)]

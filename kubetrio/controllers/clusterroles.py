@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from kubetrio.auth.rbac.matching import GROUP, same_rule, same_rules
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, SharedInformerFactory
@@ -49,7 +49,7 @@ class ClusterRoleAggregation(Controller):
         self._operations = operations
         self._informer = informers.informer_for(self._kind)
         super().__init__(name, [self._informer])
-        self._who = acting_as(MANAGER, MANAGER)
+        self._who = as_service_account(MANAGER, MANAGER)
         self._rivals = Rivals(name, "clusterroles")
         changed = EventHandler(add=self._changed, update=self._changed, delete=self._changed)
         self._informer.add_event_handler(changed)

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import SharedInformerFactory
@@ -76,7 +76,7 @@ class FinishedJobs(Controller):
         self._operations = operations
         self._store = informers.store
         self._env = env
-        self._who = acting_as(ACCOUNT)
+        self._who = as_service_account(ACCOUNT)
         followed = Reflector(informers.dispatcher, self._kind.storage_prefix, self._changed)
         super().__init__(name, [followed])
 

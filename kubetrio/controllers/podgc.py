@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import SharedInformerFactory
@@ -54,7 +54,7 @@ def _age(found: tuple[str, str, PodDigest]) -> tuple[bool, str, str]:
     return not (pod.phase == "Failed" and pod.reason == "Evicted"), pod.created, name
 
 
-class PodCollection(Controller):
+class PodGC(Controller):
     """The controller; its keys are pods, nodes, and a word for all pods that are over.
 
     Args:
@@ -81,7 +81,7 @@ class PodCollection(Controller):
         self._env = env
         self._threshold = threshold
         self._over = 0
-        self._who = acting_as(ACCOUNT)
+        self._who = as_service_account(ACCOUNT)
         self._nodes = nodes_of(informers)
         self._pods = pods_of(informers)
         super().__init__(name, [self._nodes, self._pods])

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.informers.reflector import Reflector
@@ -59,7 +59,7 @@ class Protection(Controller):
         self._kind = registry.by_group_resource[resource]
         self._finalizer = FINALIZERS[resource]
         self._quoted = orjson.dumps(self._finalizer)
-        self._who = acting_as(account)
+        self._who = as_service_account(account)
         self._operations = operations
         self._store = informers.store
         # Keys that are being deleted; those in use stay here until something changes.
@@ -194,7 +194,7 @@ class VolumeProtection(Protection):
         return bool((obj.get("status") or {}).get("phase") == "Bound")
 
 
-class ClassProtection(Protection):
+class VolumeAttributesClassProtection(Protection):
     """Volume attributes classes stay while a claim or a volume names them."""
 
     def __init__(

@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import trio
 
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.env import Env
 from kubetrio.machinery.names_validation import dns1123_subdomain
 from kubetrio.machinery.status import ApiError
@@ -147,7 +147,7 @@ class EventRecorder:
         env: Env,
     ) -> None:
         self._component = component
-        self._who = acting_as(account)
+        self._who = as_service_account(account)
         self._kind = registry.resources["", "v1", "events"]
         self._operations = operations
         self._env = env

@@ -35,7 +35,7 @@ PATIENCE_S = 3.0  # how long they are waited for
 RESYNC_S = 300.0
 
 
-class QuotaKeeper(Controller):
+class ResourceQuotaController(Controller):
     """The controller; its keys are namespaces.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
@@ -68,7 +68,7 @@ class ServiceRanges(Controller):
         self._env = env
         self._informer = informers.informer_for(self._kind)
         super().__init__(name, [self._informer])
-        self._who = acting_as(ACCOUNT, MANAGER)
+        self._who = as_service_account(ACCOUNT, MANAGER)
         changed = EventHandler(
             add=self._changed, update=lambda _, new: self._changed(new), delete=self._changed
         )

@@ -14,8 +14,12 @@ from kubetrio.aggregation.aggregation import Aggregation
 from kubetrio.auth.trust import Trust
 from kubetrio.config import Config
 from kubetrio.controllers.clusterroles import ClusterRoleAggregation
-from kubetrio.controllers.protection import ClaimProtection, ClassProtection, VolumeProtection
-from kubetrio.controllers.resourcequota import QuotaKeeper
+from kubetrio.controllers.protection import (
+    ClaimProtection,
+    VolumeAttributesClassProtection,
+    VolumeProtection,
+)
+from kubetrio.controllers.resourcequota import ResourceQuotaController
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Dispatcher
@@ -66,11 +70,11 @@ class Row(NamedTuple):
 
 
 def _quotas(name: str, context: Context) -> Controller:
-    return QuotaKeeper(name, context.informers, context.quotas, context.env)
+    return ResourceQuotaController(name, context.informers, context.quotas, context.env)
 
 
 def _protection(
-    protected: type[ClaimProtection | VolumeProtection | ClassProtection],
+    protected: type[ClaimProtection | VolumeProtection | VolumeAttributesClassProtection],
     name: str,
     context: Context,
 ) -> Controller:
@@ -103,22 +107,22 @@ def _aggregation(name: str, context: Context) -> Controller:
 
 
 def _approving(name: str, context: Context) -> Controller:
-    from kubetrio.controllers.certificates.controllers import RequestApproval
+    from kubetrio.controllers.certificates.controllers import CSRApprover
 
-    return RequestApproval(name, *_common(context), context.trust)
+    return CSRApprover(name, *_common(context), context.trust)
 
 
 def _signing(name: str, context: Context) -> Controller:
-    from kubetrio.controllers.certificates.controllers import RequestSigning
+    from kubetrio.controllers.certificates.controllers import CSRSigner
 
     longest_s = context.config.certificates.signing_duration_s
-    return RequestSigning(name, *_common(context), context.trust.signing, longest_s)
+    return CSRSigner(name, *_common(context), context.trust.signing, longest_s)
 
 
 def _cleaning(name: str, context: Context) -> Controller:
-    from kubetrio.controllers.certificates.controllers import RequestCleaning
+    from kubetrio.controllers.certificates.controllers import CSRCleaner
 
-    return RequestCleaning(name, *_common(context))
+    return CSRCleaner(name, *_common(context))
 
 
 def _accounts(name: str, context: Context) -> Controller:
@@ -128,10 +132,10 @@ def _accounts(name: str, context: Context) -> Controller:
 
 
 def _authorities(name: str, context: Context) -> Controller:
-    from kubetrio.controllers.serviceaccounts.accounts import RootAuthorities
+    from kubetrio.controllers.serviceaccounts.accounts import RootCAPublisher
 
     root = context.trust.root
-    return RootAuthorities(name, context.registry, context.operations, context.informers, root)
+    return RootCAPublisher(name, context.registry, context.operations, context.informers, root)
 
 
 def _account_tokens(name: str, context: Context) -> Controller:
@@ -197,9 +201,9 @@ def _mirroring(name: str, context: Context) -> Controller:
 
 
 def _pods(name: str, context: Context) -> Controller:
-    from kubetrio.controllers.podgc import PodCollection
+    from kubetrio.controllers.podgc import PodGC
 
-    return PodCollection(name, context.registry, context.operations, context.informers, context.env)
+    return PodGC(name, context.registry, context.operations, context.informers, context.env)
 
 
 def _finished(name: str, context: Context) -> Controller:
@@ -242,7 +246,9 @@ TABLE: Mapping[str, Row] = {
     "persistentvolume-protection-controller": Row(
         partial(_protection, VolumeProtection), "pv-protection"
     ),
-    "volumeattributesclass-protection-controller": Row(partial(_protection, ClassProtection)),
+    "volumeattributesclass-protection-controller": Row(
+        partial(_protection, VolumeAttributesClassProtection)
+    ),
     "service-cidr-controller": Row(_ranges),
     "ttl-after-finished-controller": Row(_finished, "ttl-after-finished"),
     "validatingadmissionpolicy-status-controller": Row(_policies),

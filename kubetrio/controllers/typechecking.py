@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
@@ -157,7 +157,7 @@ class PolicyStatus(Controller):
         self._registry = registry
         self._operations = operations
         self._env = env
-        self._who = acting_as(ACCOUNT, NAME)
+        self._who = as_service_account(ACCOUNT, NAME)
         self._informer = informers.informer_for(self._kind)
         super().__init__(name, [self._informer])
         changed = EventHandler(add=self._changed, update=lambda _, item: self._changed(item))

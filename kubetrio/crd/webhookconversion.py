@@ -14,7 +14,7 @@ from kubetrio.env import Env
 from kubetrio.gotext.text import quote
 from kubetrio.machinery.jsonvalues import is_deeper
 from kubetrio.machinery.status import ApiError
-from kubetrio.plugins.webhooks.plugins import Reach
+from kubetrio.plugins.webhooks.plugins import WebhookClientConfig
 from kubetrio.schema.kind import Kind, WaitingConvert
 from kubetrio.schema.structural import MAX_DEPTH
 from kubetrio.structural import structure
@@ -37,11 +37,11 @@ class BadAnswer(Exception):
     """An answer cannot be used; the text says why in kube-apiserver's words."""
 
 
-def converters(reach: Reach) -> Callable[[Json], WaitingConvert | None]:
+def converters(client_config: WebhookClientConfig) -> Callable[[Json], WaitingConvert | None]:
     """What says of a definition what converts its objects.
 
     Args:
-        reach: how webhooks are reached.
+        client_config: how webhooks are reached.
     """
     caller: Caller | None = None
 
@@ -50,14 +50,16 @@ def converters(reach: Reach) -> Callable[[Json], WaitingConvert | None]:
         if caller is None:
             from kubetrio.plugins.webhooks.calling import Caller
 
-            caller = Caller(reach.outgoing, reach.resolve_service, reach.env)
+            caller = Caller(
+                client_config.outgoing, client_config.resolve_service, client_config.env
+            )
         return caller
 
     def converter(definition: Json) -> WaitingConvert | None:
         conversion = definition["spec"].get("conversion") or {}
         if conversion.get("strategy") != "Webhook":
             return None
-        return WebhookConversion(conversion.get("webhook") or {}, calls, reach.env)
+        return WebhookConversion(conversion.get("webhook") or {}, calls, client_config.env)
 
     return converter
 

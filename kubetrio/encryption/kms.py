@@ -28,7 +28,7 @@ from kubetrio.encryption.kmsplugin import Encrypted, Service, Status
 from kubetrio.encryption.transformers import KeyWanted, Plain, Refused, Seal, TransformError
 from kubetrio.env import Env, monotonic
 from kubetrio.gotext.text import aggregate, quote
-from kubetrio.kinds.common.conventions import fully_qualified_domain
+from kubetrio.kinds.common.shared_checks import fully_qualified_domain
 from kubetrio.observe.logs import Log
 
 LOG = Log("kubetrio.encryption")

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from kubetrio.kinds.common.defaulting import Rules as Defaults
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.kinds.common.row import Row, rules_of
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.schema import builtin
@@ -124,7 +124,7 @@ class BuiltinParts:
         """See `Parts`."""
         words = builtin.load("columns")
         known = {**words["*"], **words.get(f"{kind.group}/{kind.resource}", {})}
-        look = _table(kind, "printers", "PRINTERS").get(kind.resource, Look(PLAIN.cells))
+        look = _table(kind, "printers", "PRINTERS").get(kind.resource, PrinterRow(PLAIN.cells))
         facts = _columns().get((kind.group, kind.resource), DEFAULT_COLUMNS)
         columns = look.columns or facts
         return Printer(

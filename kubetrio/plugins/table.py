@@ -31,17 +31,17 @@ from kubetrio.plugins.certificaterights import (
 from kubetrio.plugins.certificatesubjects import CertificateSubjectRestriction
 from kubetrio.plugins.choice import chosen
 from kubetrio.plugins.classes import DefaultIngressClass, DefaultStorageClass
+from kubetrio.plugins.context import PluginContext, PluginDependencies
 from kubetrio.plugins.escalation import EscalationCheck
 from kubetrio.plugins.lifecycle import NamespaceLifecycle
 from kubetrio.plugins.limitranger import LimitRanger
 from kubetrio.plugins.namespaces import Namespaces
 from kubetrio.plugins.noderesources import NodeDeclaredFeatureValidator, PodResizeValidator
-from kubetrio.plugins.parts import Around, Server
 from kubetrio.plugins.podsecurity.configuration import configured as pod_security
 from kubetrio.plugins.podsecurity.plugin import PodSecurity
+from kubetrio.plugins.policies.dependencies import BINDINGS, PolicyDependencies
 from kubetrio.plugins.policies.plugins import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from kubetrio.plugins.policies.rights import ParameterRights
-from kubetrio.plugins.policies.surroundings import BINDINGS, Surroundings
 from kubetrio.plugins.priorities import Priority
 from kubetrio.plugins.protection import StorageObjectInUseProtection
 from kubetrio.plugins.resizing import PersistentVolumeClaimResize
@@ -53,9 +53,9 @@ from kubetrio.plugins.topology import PodTopologyLabels
 from kubetrio.plugins.webhooks.credentials import Credentials, CredentialsError, credentials_in
 from kubetrio.plugins.webhooks.hooks import MUTATING, VALIDATING
 from kubetrio.plugins.webhooks.plugins import (
-    Hooking,
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
+    WebhookDependencies,
 )
 from kubetrio.quota.limits import configured as limited_resources
 
@@ -75,43 +75,43 @@ class Row(NamedTuple):
     """
 
     name: str
-    make: Callable[[Around], Plugin] | None
+    make: Callable[[PluginContext], Plugin] | None
     looks_up: tuple[str, ...] = ()
     on: bool = True
     idle: str = ""
 
 
-def _off(name: str, make: Callable[[Around], Plugin]) -> Row:
+def _off(name: str, make: Callable[[PluginContext], Plugin]) -> Row:
     return Row(name, make, on=False)
 
 
-def _pod_security(around: Around) -> Plugin:
-    configuration = pod_security(around.configurations.of("PodSecurity"))
-    around.namespaces.defaults = configuration.defaults
-    return PodSecurity(around.namespaces.policy, around.objects, configuration)
+def _pod_security(context: PluginContext) -> Plugin:
+    configuration = pod_security(context.configurations.of("PodSecurity"))
+    context.namespaces.defaults = configuration.defaults
+    return PodSecurity(context.namespaces.policy, context.objects, configuration)
 
 
-def _resource_quota(around: Around) -> Plugin:
-    limits = limited_resources(around.configurations.of("ResourceQuota"))
-    return ResourceQuota(around.lookup, around.server.quotas, limits)
+def _resource_quota(context: PluginContext) -> Plugin:
+    limits = limited_resources(context.configurations.of("ResourceQuota"))
+    return ResourceQuota(context.lookup, context.server.quotas, limits)
 
 
-def _default_tolerations(around: Around) -> Plugin:
-    config = around.server.config
+def _default_tolerations(context: PluginContext) -> Plugin:
+    config = context.server.config
     return DefaultTolerationSeconds(config.not_ready_toleration_s, config.unreachable_toleration_s)
 
 
-def _mutating_webhook(around: Around) -> Plugin:
-    return MutatingAdmissionWebhook(around.hooking, _credentials(around, "Mutating"))
+def _mutating_webhook(context: PluginContext) -> Plugin:
+    return MutatingAdmissionWebhook(context.webhooks, _credentials(context, "Mutating"))
 
 
-def _validating_webhook(around: Around) -> Plugin:
-    return ValidatingAdmissionWebhook(around.hooking, _credentials(around, "Validating"))
+def _validating_webhook(context: PluginContext) -> Plugin:
+    return ValidatingAdmissionWebhook(context.webhooks, _credentials(context, "Validating"))
 
 
-def _credentials(around: Around, which: str) -> Credentials:
+def _credentials(context: PluginContext, which: str) -> Credentials:
     try:
-        return credentials_in(around.configurations.of(f"{which}AdmissionWebhook"))
+        return credentials_in(context.configurations.of(f"{which}AdmissionWebhook"))
     except CredentialsError as error:
         raise ConfigurationError(str(error)) from error
 
@@ -119,25 +119,25 @@ def _credentials(around: Around, which: str) -> Credentials:
 PLUGINS: tuple[Row, ...] = (
     _off("AlwaysAdmit", optional.always_admit),
     _off("NamespaceAutoProvision", optional.auto_provision),
-    Row("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.namespaces.phase)),
+    Row("NamespaceLifecycle", lambda context: NamespaceLifecycle(context.namespaces.phase)),
     _off("NamespaceExists", optional.namespace_exists),
     _off("LimitPodHardAntiAffinityTopology", optional.anti_affinity),
-    Row("LimitRanger", lambda around: LimitRanger(around.lookup), ("limitranges",)),
-    Row("ServiceAccount", lambda around: ServiceAccount(around.objects, around.server.env)),
+    Row("LimitRanger", lambda context: LimitRanger(context.lookup), ("limitranges",)),
+    Row("ServiceAccount", lambda context: ServiceAccount(context.objects, context.server.env)),
     _off("NodeRestriction", optional.node_restriction),
     Row("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
     _off("AlwaysPullImages", optional.always_pull),
     _off("ImagePolicyWebhook", optional.image_policy),
     Row("PodSecurity", _pod_security),
     _off("PodNodeSelector", optional.node_selector),
-    Row("Priority", lambda around: Priority(around.lookup), ("priorityclasses",)),
+    Row("Priority", lambda context: Priority(context.lookup), ("priorityclasses",)),
     Row("DefaultTolerationSeconds", _default_tolerations),
     _off("PodTolerationRestriction", optional.toleration_lists),
     _off("EventRateLimit", optional.event_limits),
     _off("ExtendedResourceToleration", optional.extended_resources),
     Row(
         "DefaultStorageClass",
-        lambda around: DefaultStorageClass(around.lookup),
+        lambda context: DefaultStorageClass(context.lookup),
         ("storageclasses",),
     ),
     Row("StorageObjectInUseProtection", lambda _: StorageObjectInUseProtection()),
@@ -145,40 +145,40 @@ PLUGINS: tuple[Row, ...] = (
     _off("OwnerReferencesPermissionEnforcement", optional.owners),
     Row(
         "PersistentVolumeClaimResize",
-        lambda around: PersistentVolumeClaimResize(around.lookup),
+        lambda context: PersistentVolumeClaimResize(context.lookup),
         ("storageclasses",),
     ),
-    Row("RuntimeClass", lambda around: RuntimeClass(around.lookup), ("runtimeclasses",)),
-    Row("CertificateApproval", lambda around: CertificateApproval(around.server.authorize)),
-    Row("CertificateSigning", lambda around: CertificateSigning(around.server.authorize)),
+    Row("RuntimeClass", lambda context: RuntimeClass(context.lookup), ("runtimeclasses",)),
+    Row("CertificateApproval", lambda context: CertificateApproval(context.server.authorize)),
+    Row("CertificateSigning", lambda context: CertificateSigning(context.server.authorize)),
     Row(
         "ClusterTrustBundleAttest",
-        lambda around: ClusterTrustBundleAttest(around.server.authorize),
+        lambda context: ClusterTrustBundleAttest(context.server.authorize),
     ),
     Row("CertificateSubjectRestriction", lambda _: CertificateSubjectRestriction()),
     Row(
         "DefaultIngressClass",
-        lambda around: DefaultIngressClass(around.lookup),
+        lambda context: DefaultIngressClass(context.lookup),
         ("ingressclasses",),
     ),
     _off("DenyServiceExternalIPs", optional.external_ips),
-    Row("PodTopologyLabels", lambda around: PodTopologyLabels(around.lookup)),
+    Row("PodTopologyLabels", lambda context: PodTopologyLabels(context.lookup)),
     Row("PodGroupWorkloadExists", None, idle="validate"),  # GenericWorkload
     Row(
         "NodeDeclaredFeatureValidator",
-        lambda around: NodeDeclaredFeatureValidator(around.lookup),
+        lambda context: NodeDeclaredFeatureValidator(context.lookup),
     ),
     Row("JobValidation", None, idle="validate"),  # WorkloadWithJob
-    Row("PodResizeValidator", lambda around: PodResizeValidator(around.lookup)),
+    Row("PodResizeValidator", lambda context: PodResizeValidator(context.lookup)),
     Row(
         "MutatingAdmissionPolicy",
-        lambda around: MutatingAdmissionPolicy(around.surroundings),
+        lambda context: MutatingAdmissionPolicy(context.policies),
         tuple(BINDINGS),
     ),
     Row("MutatingAdmissionWebhook", _mutating_webhook, (MUTATING,)),
     Row(
         "ValidatingAdmissionPolicy",
-        lambda around: ValidatingAdmissionPolicy(around.surroundings),
+        lambda context: ValidatingAdmissionPolicy(context.policies),
         tuple(BINDINGS.values()),
     ),
     Row("ValidatingAdmissionWebhook", _validating_webhook, (VALIDATING,)),
@@ -211,7 +211,7 @@ def enabled(config: Admission, more: Sequence[Plugin] = ()) -> tuple[str, ...]:
     return chosen(config, known, default)
 
 
-def admission(server: Server, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
+def admission(server: PluginDependencies, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
     """The chain of a server.
 
     Args:
@@ -236,30 +236,30 @@ def admission(server: Server, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
     )
     objects = ObjectCache(server.informers.dispatcher)
     measures = Measures()
-    around = Around(
+    context = PluginContext(
         server=server,
         lookup=lookup,
         objects=objects,
         namespaces=Namespaces(server.informers),
-        surroundings=Surroundings(
+        policies=PolicyDependencies(
             lookup=lookup,
             cache=objects,
             authorize=server.authorize,
             registry=server.registry,
             thread=server.env.run_bodies,
         ),
-        hooking=Hooking(
+        webhooks=WebhookDependencies(
             lookup=lookup,
             objects=objects,
             authorize=server.authorize,
             registry=server.registry,
             measures=measures,
-            reach=server.reach,
+            client_config=server.client_config,
         ),
         configurations=configurations,
     )
     named = {plugin.name: plugin for plugin in more}
-    plugins = [named.get(name) or _made(rows[name], around) for name in names]
+    plugins = [named.get(name) or _made(rows[name], context) for name in names]
     there = [plugin for plugin in plugins if plugin is not None]
     _tell(
         [
@@ -272,11 +272,11 @@ def admission(server: Server, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
     return Chain([first, *there, EscalationCheck(rbac, server.authorize)], measures)
 
 
-def _made(row: Row, around: Around) -> Plugin | None:
+def _made(row: Row, context: PluginContext) -> Plugin | None:
     if row.make is None:
         return None
     try:
-        return row.make(around)
+        return row.make(context)
     except Uninitialized as error:
         raise ConfigurationError(
             f'failed to initialize admission plugin "{row.name}": {error}'

@@ -68,10 +68,10 @@ from kubetrio.observe.metrics import (
 )
 from kubetrio.observe.series import gauges
 from kubetrio.outgoing.client import Outgoing
+from kubetrio.plugins.context import PluginDependencies
 from kubetrio.plugins.existence import NamespaceMaker
-from kubetrio.plugins.parts import Server
 from kubetrio.plugins.table import admission
-from kubetrio.plugins.webhooks.plugins import Reach
+from kubetrio.plugins.webhooks.plugins import WebhookClientConfig
 from kubetrio.quota.stored import StoredQuotas
 from kubetrio.reloading import Reloader
 from kubetrio.resources.lifecycle import Lifecycle
@@ -383,13 +383,13 @@ def build_api(
     quotas = StoredQuotas(store, registry, env)
     namespaces = NamespaceMaker(registry)
     resolve = service_resolver(config, env, parts, registry, informers)
-    around = Server(
+    around = PluginDependencies(
         informers=informers,
         registry=registry,
         authorize=authorizer.authorize,
         quotas=quotas,
         outgoing=outgoing,
-        reach=Reach(outgoing=outgoing, env=env, resolve_service=resolve),
+        client_config=WebhookClientConfig(outgoing=outgoing, env=env, resolve_service=resolve),
         provide=namespaces.provide,
         env=env,
         config=config.admission,

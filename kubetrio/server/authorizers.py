@@ -13,7 +13,7 @@ from kubetrio.auth.abac import Policies, PolicyError, read_policies
 from kubetrio.auth.always import AlwaysAllow, AlwaysDeny
 from kubetrio.auth.authorize import Authorizer
 from kubetrio.auth.node.authorizer import NodeAuthorizer, rules_of
-from kubetrio.auth.node.follow import Followed
+from kubetrio.auth.node.graphinformer import NodeGraphInformer
 from kubetrio.auth.rbac.authorizer import Rbac
 from kubetrio.auth.settings.counts import Counts
 from kubetrio.auth.settings.live import LiveChain, reloading
@@ -66,9 +66,9 @@ class Authorizers:
             settings = _settings(chosen, data)
         modes = {setting.mode for setting in settings}
         made: dict[str, Authorizer] = {"AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny()}
-        self._followed: Followed | None = None
+        self._followed: NodeGraphInformer | None = None
         if "Node" in modes:
-            self._followed = Followed(informers.dispatcher, registry.current)
+            self._followed = NodeGraphInformer(informers.dispatcher, registry.current)
             rules = rules_of(builtin.parsed("bootstrap")["ClusterRole system:node"])
             made["Node"] = NodeAuthorizer(self._followed.graph, rules)
         if "RBAC" in modes:

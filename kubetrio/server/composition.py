@@ -32,14 +32,14 @@ from kubetrio.config import Config
 from kubetrio.config.flag import values
 from kubetrio.config.kinds import FILE, FILES
 from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
-from kubetrio.crd.keeper import Definitions
+from kubetrio.crd.controller import CRDController
 from kubetrio.crd.webhookconversion import converters
 from kubetrio.env import Env
 from kubetrio.informers.workqueue import queue_families
 from kubetrio.machinery.status import ApiError
 from kubetrio.observe.logs import Log
 from kubetrio.plugins.table import enabled
-from kubetrio.plugins.webhooks.plugins import Reach
+from kubetrio.plugins.webhooks.plugins import WebhookClientConfig
 from kubetrio.runtime.groups import leaves
 from kubetrio.runtime.supervise import persevere
 from kubetrio.server.assembly import (
@@ -82,7 +82,7 @@ class Core:
     flow_config: FlowConfig | None
     table: Mapping[str, Row]
     trusted: Trusted
-    definitions: Definitions
+    definitions: CRDController
     port: int
 
     async def keep(self, nursery: trio.Nursery) -> Resets:
@@ -224,13 +224,15 @@ async def open_core(
                 nursery.start_soon(api.auditor.run, name="audit")
             keeper = await bootstrap(config, api, state, port, trusted)
             resolve = service_resolver(config, env, parts, api.registry, api.informers)
-            definitions = Definitions(
+            definitions = CRDController(
                 api.registry,
                 api.operations,
                 api.informers,
                 api.store,
                 api.env,
-                converters(Reach(outgoing=api.outgoing, env=env, resolve_service=resolve)),
+                converters(
+                    WebhookClientConfig(outgoing=api.outgoing, env=env, resolve_service=resolve)
+                ),
             )
             await definitions.load()
             if isinstance(api.flow, PriorityAndFairness):

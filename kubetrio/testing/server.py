@@ -143,7 +143,7 @@ async def open_cluster(
 ) -> AsyncIterator[InProcess]:
     """Run a server that does all that ``kubetrio serve`` does, and begin when it is at rest.
 
-    Definitions are served, namespaces empty themselves, garbage is collected, every namespace has
+    CRDController are served, namespaces empty themselves, garbage is collected, every namespace has
     its account, and pods without one are refused.  `open_api` does nothing of its own accord: the
     client's writes are the only ones, and what is tested is one part.
 

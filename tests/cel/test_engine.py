@@ -12,8 +12,8 @@ from kubetrio.cel.engine import NOT_INSTALLED
 from kubetrio.cel.expressions import admission_scope, check
 from kubetrio.kinds.apiextensions.validation.schemarules import compile_rules
 from kubetrio.kinds.apiextensions.validation.schemas import SchemaRules
-from kubetrio.kinds.common.conventions import Expression
 from kubetrio.kinds.common.expressions import compile_expression
+from kubetrio.kinds.common.shared_checks import Expression
 from kubetrio.testing.client import Client
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"

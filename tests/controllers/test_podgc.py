@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from kubetrio.client.client import Client
-from kubetrio.controllers.podgc import PodCollection
+from kubetrio.controllers.podgc import PodGC
 from kubetrio.testing.controllers import Controlled, controlled
 
 Object = dict[str, Any]
@@ -123,9 +123,7 @@ async def test_the_oldest_of_too_many_go() -> None:
     """Pods that are over count, others do not."""
     async with controlled() as running:
         api = running.server.api
-        collection = PodCollection(
-            NAME, api.registry, api.operations, api.informers, api.env, threshold=2
-        )
+        collection = PodGC(NAME, api.registry, api.operations, api.informers, api.env, threshold=2)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(collection.run)
             for number, phase in enumerate(["Running", "Succeeded", "Failed", "Succeeded"]):

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 
 from kubetrio.client.client import Client
 from kubetrio.config import Config, Requests, Serving
-from kubetrio.crd.keeper import AUTOMANAGED, NAME
+from kubetrio.crd.controller import AUTOMANAGED, NAME
 from kubetrio.machinery.status import ApiError
 from kubetrio.server import Server, open_server
 from kubetrio.testing.server import open_api

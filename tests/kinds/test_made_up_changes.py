@@ -26,7 +26,7 @@ from made_up import (
 
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.auth.authorize import Chain
-from kubetrio.controllers.resourcequota import QuotaKeeper
+from kubetrio.controllers.resourcequota import ResourceQuotaController
 from kubetrio.machinery.identity import Attributes, Decision, Verdict
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
@@ -161,7 +161,9 @@ async def test_a_quota_on_its_number(server: InProcess, client: Client) -> None:
         "metadata": {"name": "few"},
         "spec": {"hard": {"count/widgets.example.com": "1"}},
     }
-    keeper = QuotaKeeper("resourcequota-controller", api.informers, api.quotas, server.env)
+    keeper = ResourceQuotaController(
+        "resourcequota-controller", api.informers, api.quotas, server.env
+    )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(keeper.run)
         await client.request("POST", "/api/v1/namespaces/default/resourcequotas", json=quota)

@@ -7,7 +7,7 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.controllers.resourcequota import PATIENCE_S, RESYNC_S, QuotaKeeper
+from kubetrio.controllers.resourcequota import PATIENCE_S, RESYNC_S, ResourceQuotaController
 from kubetrio.kinds.coordination.leading import CONTROLLER_MANAGER, lease_key
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.quota.stored import EXPECTED_S, StoredQuotas
@@ -39,6 +39,11 @@ async def limited(server: InProcess, client: Client, hard: dict[str, str]) -> St
     quotas = server.api.quotas
     await quotas.recount("default")
     return quotas
+
+
+def controller(server: InProcess, quotas: StoredQuotas) -> ResourceQuotaController:
+    """The controller of a server, with quotas of a test's own."""
+    return ResourceQuotaController(NAME, server.api.informers, quotas, server.env)
 
 
 async def test_a_quota_is_charged_and_refuses(server: InProcess, client: Client) -> None:
@@ -134,7 +139,7 @@ async def test_a_deletion_frees(server: InProcess, client: Client) -> None:
     quotas = await limited(server, client, {"secrets": "1"})
     path = NAMESPACE + "/secrets"
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        nursery.start_soon(controller(server, quotas).run)
         await wait_all_tasks_blocked()
         await client.request("POST", path, json=named("Secret", "a"))
         await client.request("DELETE", path + "/a")
@@ -159,7 +164,7 @@ async def test_what_is_charged_is_not_counted_before_it_is_stored(
     """Else the count would let others in; of a write that fails nobody hears, so it expires."""
     quotas = await limited(server, client, {"secrets": "2"})
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        nursery.start_soon(controller(server, quotas).run)
         await wait_all_tasks_blocked()
         for name in ("stored", "refused"):
             quotas.expect("default", f"/registry/secrets/default/{name}")
@@ -270,7 +275,7 @@ async def test_a_keeper_lets_another_one_write_first(
     """It looks later whether that was done, and does it if not."""
     quotas = await limited(server, client, {"secrets": "1"})
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        nursery.start_soon(controller(server, quotas).run)
         await wait_all_tasks_blocked()
         wrong = {"status": {"used": {"secrets": "7"}}}
         await client.request("PATCH", QUOTA + "/status", headers=MERGE, json=wrong)
@@ -293,7 +298,7 @@ async def test_a_leading_controller_manager_writes_first(
     assert await server.api.store.get(lease_key(CONTROLLER_MANAGER)) is not None
     quotas = server.api.quotas
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        nursery.start_soon(controller(server, quotas).run)
         await wait_all_tasks_blocked()
         body = named("ResourceQuota", "q", spec={"hard": {"secrets": "1"}})
         await client.request("POST", NAMESPACE + "/resourcequotas", json=body)
@@ -310,7 +315,7 @@ async def test_an_update_that_frees_is_counted(server: InProcess, client: Client
     quotas = await limited(server, client, {"services.nodeports": "1"})
     path = NAMESPACE + "/services"
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        nursery.start_soon(controller(server, quotas).run)
         await wait_all_tasks_blocked()
         spec = {"type": "NodePort", "ports": [{"port": 80}]}
         await client.request("POST", path, json=named("Service", "a", spec=spec))
@@ -343,7 +348,7 @@ async def test_who_has_no_quotas_follows_nothing(server: InProcess, client: Clie
     dispatcher = server.api.informers.dispatcher
     quotas = server.api.quotas
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        nursery.start_soon(controller(server, quotas).run)
         await wait_all_tasks_blocked()
         followers = []
         for _ in range(2):
@@ -379,7 +384,7 @@ async def test_a_count_that_fails_is_tried_again(
     quotas = Flaky(server.api.store, server.api.registry, server.env)
     quotas.failures = 3
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(QuotaKeeper(NAME, server.api.informers, quotas, server.env).run)
+        nursery.start_soon(controller(server, quotas).run)
         await trio.sleep(1)
         assert (quotas.failures, quotas.counted) == (0, 1)
         await trio.sleep(RESYNC_S)

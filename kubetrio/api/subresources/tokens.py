@@ -19,7 +19,7 @@ from kubetrio.api.verbs import Verb
 from kubetrio.auth.issuing import EXTENSION_S, WARN_AFTER_S, claims_of
 from kubetrio.auth.serviceaccounts import credential_id
 from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.machinery.fielderrors import invalid as invalid_value
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names import GroupResource, GroupVersion

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from kubetrio.auth.trust import SigningPair, Trust
-from kubetrio.controllers.acting import acting_as
 from kubetrio.controllers.certificates.issuing import ends, issue, life
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller, Later
 from kubetrio.informers.dispatch import Dispatcher
@@ -78,7 +78,7 @@ class _Requests(Controller):
         self._operations = operations
         self._store = dispatcher.store
         self._env = env
-        self._who = acting_as(ACCOUNT)
+        self._who = as_service_account(ACCOUNT)
         super().__init__(name, [Reflector(dispatcher, self._kind.storage_prefix, self._changed)])
         self.queue = WorkQueue(name, RateLimiter(base_s=FIRST_DELAY_S))
 
@@ -150,7 +150,7 @@ RECOGNIZERS = (
 )
 
 
-class RequestApproval(_Requests):
+class CSRApprover(_Requests):
     """Approves requests for client certificates of kubelets.
 
     Args:
@@ -232,7 +232,7 @@ class RequestApproval(_Requests):
 # ---------------------------------------------------------------------- signing
 
 
-class RequestSigning(_Requests):
+class CSRSigner(_Requests):
     """Signs what is approved, for the signers of kubernetes.io.
 
     Args:
@@ -304,7 +304,7 @@ class RequestSigning(_Requests):
 # ---------------------------------------------------------------------- cleaning up
 
 
-class RequestCleaning(_Requests):
+class CSRCleaner(_Requests):
     """Deletes requests that are done with, or that nobody cares for.
 
     kube-controller-manager looks at all of them each hour; this looks at each when it is due.

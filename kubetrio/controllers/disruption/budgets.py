@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.common.formats import number_or_percent
 from kubetrio.kinds.core.pods.conditions import set_condition
 from kubetrio.kinds.core.pods.digests import PodDigest

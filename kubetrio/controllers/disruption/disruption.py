@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubetrio.controllers.acting import acting_as
 from kubetrio.controllers.disruption.budgets import (
     Counted,
     counted,
@@ -18,6 +17,7 @@ from kubetrio.controllers.disruption.budgets import (
     needs_scale,
 )
 from kubetrio.controllers.disruption.scales import NoScale, Scales
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.recorder import NORMAL, WARNING, EventRecorder, Reference, reference_to
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
@@ -71,7 +71,7 @@ class Disruption(Controller):
         self._pod_kind = registry.resources["", "v1", "pods"]
         self._operations = operations
         self._env = env
-        self._who = acting_as(ACCOUNT)
+        self._who = as_service_account(ACCOUNT)
         self._events = EventRecorder("controllermanager", ACCOUNT, registry, operations, env)
         self._scales = Scales(registry, informers.store)
         self._budgets = informers.informer_for(self._budget_kind)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from kubetrio.controllers.acting import acting_as
 from kubetrio.controllers.endpoints.backends import HEADLESS, TRIGGER_TIME, has_address, selected
 from kubetrio.controllers.endpoints.following import ServiceFollower
 from kubetrio.controllers.endpoints.subsets import (
@@ -19,6 +18,7 @@ from kubetrio.controllers.endpoints.subsets import (
     truncated,
     wanted_subsets,
 )
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.recorder import WARNING, EventRecorder, Reference
 from kubetrio.env import Env
 from kubetrio.informers.digests import Digests
@@ -89,7 +89,7 @@ class EndpointsKeeper(ServiceFollower):
         super().__init__(name, informers, env)
         self._kind = registry.resources["", "v1", "endpoints"]
         self._operations = operations
-        self._who = acting_as(ACCOUNT)
+        self._who = as_service_account(ACCOUNT)
         self._events = EventRecorder(ACCOUNT, ACCOUNT, registry, operations, env)
         self._all = all_endpoints(informers)
         self.sources = (*self.sources, self._all)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from kubetrio.controllers.acting import acting_as
 from kubetrio.controllers.endpointslices.slices import MANAGED_BY, SERVICE_NAME, Plan
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.informers.digests import Digests
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.machinery.status import ApiError
@@ -108,7 +108,7 @@ class SliceWriter:
     def __init__(self, account: str, registry: LiveRegistry, operations: Operations) -> None:
         self._kind = registry.resources["discovery.k8s.io", "v1", "endpointslices"]
         self._operations = operations
-        self._who = acting_as(account)
+        self._who = as_service_account(account)
 
     async def write(self, plan: Plan) -> None:
         """Write what was planned.

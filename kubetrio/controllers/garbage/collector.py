@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import trio
 
-from kubetrio.controllers.acting import acting_as
 from kubetrio.controllers.garbage.collections import Collections
+from kubetrio.controllers.garbage.crossnamespace import CrossNamespaceOwners
 from kubetrio.controllers.garbage.graph import Graph, Ref, others, references
-from kubetrio.controllers.garbage.misplaced import Misplaced
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.recorder import EventRecorder
 from kubetrio.env import Env
 from kubetrio.informers.controller import Controller
@@ -121,16 +121,16 @@ class GarbageCollector(Controller):
         self._registry = registry
         self._operations = operations
         self._store = informers.store
-        self._who = acting_as(ACCOUNT)
+        self._who = as_service_account(ACCOUNT)
         self._collections = Collections(registry, informers.dispatcher, self._found, self._changed)
         self._recorder = EventRecorder(COMPONENT, ACCOUNT, registry, operations, env)
-        self._misplaced = Misplaced(registry, informers, self._recorder)
+        self._cross_namespace = CrossNamespaceOwners(registry, informers, self._recorder)
         self._own: set[str] = set()  # uids of what is being deleted here
         self._lost: list[str] = []  # prefixes of collections that are not followed any more
         # Objects with owners of kinds that are not served; looked at again when kinds come.
         self._unknown: dict[str, None] = {}
         super().__init__(name, [self._collections], WORKERS)
-        self.beside += [self._keep_up, self._recorder.run, self._misplaced.run]
+        self.beside += [self._keep_up, self._recorder.run, self._cross_namespace.run]
 
     # ------------------------------------------------------------------ what happens
 
@@ -355,7 +355,7 @@ class GarbageCollector(Controller):
                 owners.dangling.append(ref)
                 owner = self.graph.owners.get(ref.uid)
                 if kind.namespaced and (owner is None or not owner.gone):
-                    self._misplaced.suspect(item.target, item.meta, ref, kind)
+                    self._cross_namespace.add(item.target, item.meta, ref, kind)
                 continue
             finalizers = meta.get("finalizers") or ()
             waits = "deletionTimestamp" in meta and FOREGROUND in finalizers

@@ -58,7 +58,7 @@ class Left(NamedTuple):
 
 
 @dataclass(slots=True)
-class Remains:
+class RemainingContent:
     """What is left of the content of a namespace.
 
     Args:
@@ -114,7 +114,7 @@ def _undiscovered(versions: Sequence[GroupVersion]) -> str:
     return f"unable to retrieve the complete list of server APIs: {', '.join(failed)}"
 
 
-def wrong(remains: Remains) -> dict[str, Said]:
+def wrong(remains: RemainingContent) -> dict[str, Said]:
     """The conditions that hold.
 
     Args:

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 import trio
 
-from kubetrio.controllers.acting import acting_as
-from kubetrio.controllers.namespaces.conditions import Left, Remains
+from kubetrio.controllers.identity import as_service_account
+from kubetrio.controllers.namespaces.conditions import Left, RemainingContent
 from kubetrio.controllers.namespaces.others import OtherResource, OtherServers, Refused
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources import objects
@@ -59,11 +59,11 @@ class Content:
         self._registry = registry
         self._operations = operations
         self._store = store
-        self._who = acting_as(ACCOUNT)
+        self._who = as_service_account(ACCOUNT)
 
     async def delete(
         self, namespace: str, elapsed_s: float, *, elsewhere: bool = True
-    ) -> tuple[Remains, int]:
+    ) -> tuple[RemainingContent, int]:
         """Delete what is in a namespace.
 
         Pods go first; while some of them are there, nothing else is deleted.
@@ -77,13 +77,13 @@ class Content:
             What is left, and in how many seconds to look again; 0 for not at all.
         """
         resources, unknown = self._others.found() if elsewhere else ((), ())
-        remains, wait_s = Remains(unknown), 0
+        remains, wait_s = RemainingContent(unknown), 0
         kinds = self._kinds()
         for kind in [one for one in kinds if one.group_resource == POD_RESOURCE]:
             wait_s = await self._of_kind(kind, namespace, elapsed_s, remains)
             if remains.objects:
                 # As upstream, whose conditions do not say yet what is left.
-                return Remains(unknown, failures=remains.failures), wait_s
+                return RemainingContent(unknown, failures=remains.failures), wait_s
         for kind in kinds:
             if kind.group_resource != POD_RESOURCE:
                 wait_s = max(wait_s, await self._of_kind(kind, namespace, elapsed_s, remains))
@@ -99,7 +99,9 @@ class Content:
             if kind.namespaced and kind.storage_prefix
         ]
 
-    async def _of_kind(self, kind: Kind, namespace: str, elapsed_s: float, remains: Remains) -> int:
+    async def _of_kind(
+        self, kind: Kind, namespace: str, elapsed_s: float, remains: RemainingContent
+    ) -> int:
         """Delete the objects of a kind; in how many seconds to look again."""
         wait_s = 0
         try:
@@ -114,7 +116,9 @@ class Content:
             return wait_s
         return remains.add(left, namespace, kind.group_resource, kind.version, wait_s)
 
-    async def _of_other(self, resource: OtherResource, namespace: str, remains: Remains) -> int:
+    async def _of_other(
+        self, resource: OtherResource, namespace: str, remains: RemainingContent
+    ) -> int:
         """The same of a resource that another server has."""
         try:
             left = await self._others.delete(resource, namespace)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kubetrio.aggregation.aggregation import Aggregation
-from kubetrio.controllers.acting import acting_as
-from kubetrio.controllers.namespaces.conditions import Remains, updated, wrong
+from kubetrio.controllers.identity import as_service_account
+from kubetrio.controllers.namespaces.conditions import RemainingContent, updated, wrong
 from kubetrio.controllers.namespaces.content import ACCOUNT, Content
 from kubetrio.controllers.namespaces.others import OtherServers
 from kubetrio.env import Env
@@ -72,7 +72,7 @@ class NamespaceController(Controller):
         self._env = env
         others = OtherServers(aggregation, registry, ACCOUNT)
         self._content = Content(registry, operations, informers.store, others)
-        self._who = acting_as(ACCOUNT)
+        self._who = as_service_account(ACCOUNT)
         # Namespaces that wait for what is in them; while there are some, all commits are looked at.
         self._waiting: set[str] = set()
         self._unsubscribe: Callable[[], None] | None = None
@@ -168,7 +168,7 @@ class NamespaceController(Controller):
         found = await self._store.get(self._kind.key("", name))
         return None if found is None else objects.read(self._kind, found.value)
 
-    async def _tell(self, namespace: Object, remains: Remains) -> None:
+    async def _tell(self, namespace: Object, remains: RemainingContent) -> None:
         """Write the conditions, if they change."""
         status = namespace.get("status") or {}
         before = status.get("conditions") or []

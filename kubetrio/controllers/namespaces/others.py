@@ -23,7 +23,7 @@ from kubetrio.aggregation.aggregation import Aggregation
 from kubetrio.aggregation.documents import NOT_THERE
 from kubetrio.aggregation.frontproxy import Fetched
 from kubetrio.aggregation.routes import Route
-from kubetrio.controllers.acting import controller_user
+from kubetrio.controllers.identity import controller_user
 from kubetrio.controllers.namespaces.conditions import Left
 from kubetrio.gotext.text import quote as go_quote
 from kubetrio.machinery.identity import UserInfo

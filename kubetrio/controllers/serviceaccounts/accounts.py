@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from kubetrio.auth.trust import RootBundle
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
 from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
@@ -64,7 +64,7 @@ class InEachNamespace(Controller):
         self._store = informers.store
         self._namespaces = informers.informer(NAMESPACES)
         super().__init__(name, [self._namespaces])
-        self._who = acting_as(account)
+        self._who = as_service_account(account)
         self._rivals = Rivals(name, f"{plural}/{named}")
         handler = EventHandler(add=self._seen, update=lambda _, new: self._seen(new))
         self._namespaces.add_event_handler(handler)
@@ -169,7 +169,7 @@ class DefaultAccounts(InEachNamespace):
         return stored
 
 
-class RootAuthorities(InEachNamespace):
+class RootCAPublisher(InEachNamespace):
     """Keeps the ConfigMap ``kube-root-ca.crt``.
 
     Args:

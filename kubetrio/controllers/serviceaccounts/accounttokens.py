@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from kubetrio.auth.trust import Trust
-from kubetrio.controllers.acting import acting_as
+from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
 from kubetrio.controllers.serviceaccounts.tokensecrets import LAST_USED
 from kubetrio.env import Env
@@ -291,7 +291,7 @@ class TokenCleanUp(Controller):
         self._store = dispatcher.store
         self._env = env
         self._unused_s = unused_s
-        self._who = acting_as("legacy-service-account-token-cleaner")
+        self._who = as_service_account("legacy-service-account-token-cleaner")
         super().__init__(name)
         self.queue.add("")
 

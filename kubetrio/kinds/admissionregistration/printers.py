@@ -14,7 +14,7 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -51,12 +51,12 @@ def admission_policy_binding(obj: Json, now: float) -> list[Any]:
     return [name(obj), text(obj, "spec", "policyName"), parameters, age(obj, now)]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "mutatingadmissionpolicies": Look(mutating_admission_policy),
-    "mutatingadmissionpolicybindings": Look(admission_policy_binding),
-    "mutatingwebhookconfigurations": Look(webhook_configuration),
-    "validatingadmissionpolicies": Look(validating_admission_policy),
-    "validatingadmissionpolicybindings": Look(admission_policy_binding),
-    "validatingwebhookconfigurations": Look(webhook_configuration),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "mutatingadmissionpolicies": PrinterRow(mutating_admission_policy),
+    "mutatingadmissionpolicybindings": PrinterRow(admission_policy_binding),
+    "mutatingwebhookconfigurations": PrinterRow(webhook_configuration),
+    "validatingadmissionpolicies": PrinterRow(validating_admission_policy),
+    "validatingadmissionpolicybindings": PrinterRow(admission_policy_binding),
+    "validatingwebhookconfigurations": PrinterRow(webhook_configuration),
 }
 """By plural name."""

@@ -12,7 +12,7 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -31,7 +31,7 @@ def api_service(obj: Json, now: float) -> list[Any]:
     return [name(obj), local, _available(obj), age(obj, now)]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "apiservices": Look(api_service),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "apiservices": PrinterRow(api_service),
 }
 """By plural name."""

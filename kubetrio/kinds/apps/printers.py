@@ -21,7 +21,7 @@ from kubetrio.kinds.common.cells import (
     selector_cell,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -84,11 +84,11 @@ def controller_revision(obj: Json, now: float) -> list[Any]:
     return [name(obj), controller, number(obj, "revision"), age(obj, now)]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "controllerrevisions": Look(controller_revision),
-    "daemonsets": Look(daemon_set),
-    "deployments": Look(deployment),
-    "replicasets": Look(replica_set),
-    "statefulsets": Look(stateful_set),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "controllerrevisions": PrinterRow(controller_revision),
+    "daemonsets": PrinterRow(daemon_set),
+    "deployments": PrinterRow(deployment),
+    "replicasets": PrinterRow(replica_set),
+    "statefulsets": PrinterRow(stateful_set),
 }
 """By plural name."""

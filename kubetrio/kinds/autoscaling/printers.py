@@ -16,7 +16,7 @@ from kubetrio.kinds.common.cells import (
     optional,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Column, Json
 
 
@@ -127,8 +127,8 @@ SCALE_COLUMNS = (
     Column("Age", "string"),
 )
 
-PRINTERS: Mapping[str, Look] = {
-    "scale": Look(scale, columns=SCALE_COLUMNS),
-    "horizontalpodautoscalers": Look(horizontal_pod_autoscaler),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "scale": PrinterRow(scale, columns=SCALE_COLUMNS),
+    "horizontalpodautoscalers": PrinterRow(horizontal_pod_autoscaler),
 }
 """By plural name."""

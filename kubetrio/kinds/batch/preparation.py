@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.schema.rules import Context, Json
 
 _JOB_NAME = ("job-name", "batch.kubernetes.io/job-name")

@@ -23,7 +23,7 @@ from kubetrio.kinds.common.cells import (
     since,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 # Which condition of a job gives its status, first match; deletion comes between the two groups.
@@ -89,8 +89,8 @@ def cron_job(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "cronjobs": Look(cron_job),
-    "jobs": Look(job),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "cronjobs": PrinterRow(cron_job),
+    "jobs": PrinterRow(job),
 }
 """By plural name."""

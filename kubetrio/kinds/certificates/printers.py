@@ -14,7 +14,7 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -43,7 +43,7 @@ def certificate_signing_request(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "certificatesigningrequests": Look(certificate_signing_request),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "certificatesigningrequests": PrinterRow(certificate_signing_request),
 }
 """By plural name."""

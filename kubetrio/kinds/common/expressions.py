@@ -20,7 +20,7 @@ from kubetrio.cel.expressions import (
     check,
     result_error,
 )
-from kubetrio.kinds.common.conventions import Expression
+from kubetrio.kinds.common.shared_checks import Expression
 
 _BOOL, _STRING = ("bool",), ("string",)
 _RESULTS = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from kubetrio.kinds.common.compiling import compile_rules
+from kubetrio.kinds.common.defaulters import compile_rules
 from kubetrio.kinds.common.defaulting import Rules as Defaults
 from kubetrio.kinds.common.features import Fields, dropping, off_in_pods
 from kubetrio.machinery.ownership import FieldFilter, excluding

@@ -10,13 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kubetrio.kinds.common.checks import Causes, Json, each, one_of, row, table
-from kubetrio.kinds.common.conventions import (
+from kubetrio.kinds.common.selectors import label_selector
+from kubetrio.kinds.common.shared_checks import (
     Compile,
     Expression,
     compiled,
     sole_wildcard,
 )
-from kubetrio.kinds.common.selectors import label_selector
 from kubetrio.machinery.fielderrors import (
     duplicate,
     invalid,

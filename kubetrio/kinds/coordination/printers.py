@@ -10,7 +10,7 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -19,7 +19,7 @@ def lease(obj: Json, now: float) -> list[Any]:
     return [name(obj), text(obj, "spec", "holderIdentity"), age(obj, now)]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "leases": Look(lease),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "leases": PrinterRow(lease),
 }
 """By plural name."""

@@ -14,7 +14,7 @@ from kubetrio.kinds.common.cells import (
     shortened,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -36,7 +36,7 @@ def endpoint_slice(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "endpointslices": Look(endpoint_slice),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "endpointslices": PrinterRow(endpoint_slice),
 }
 """By plural name."""

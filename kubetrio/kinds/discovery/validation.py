@@ -28,8 +28,8 @@ from kubetrio.kinds.common.checks import (
     same,
     table,
 )
-from kubetrio.kinds.common.conventions import fully_qualified_domain
 from kubetrio.kinds.common.selectors import label_map
+from kubetrio.kinds.common.shared_checks import fully_qualified_domain
 from kubetrio.machinery.fielderrors import duplicate, invalid, not_supported, required, too_many
 from kubetrio.machinery.names_validation import (
     dns1123_label,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.kinds.core.printers.cluster import event
 
-PRINTERS: Mapping[str, Look] = {
-    "events": Look(event),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "events": PrinterRow(event),
 }
 """By plural name."""

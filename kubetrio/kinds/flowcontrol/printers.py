@@ -14,7 +14,7 @@ from kubetrio.kinds.common.cells import (
     number,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -53,8 +53,8 @@ def priority_level_configuration(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "flowschemas": Look(flow_schema, sort_key=flow_schema_order),
-    "prioritylevelconfigurations": Look(priority_level_configuration),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "flowschemas": PrinterRow(flow_schema, sort_key=flow_schema_order),
+    "prioritylevelconfigurations": PrinterRow(priority_level_configuration),
 }
 """By plural name."""

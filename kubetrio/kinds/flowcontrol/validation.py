@@ -25,8 +25,8 @@ from kubetrio.kinds.common.checks import (
     table,
     unchanged,
 )
-from kubetrio.kinds.common.conventions import typed_conditions
 from kubetrio.kinds.common.gostructs import go_struct_of
+from kubetrio.kinds.common.shared_checks import typed_conditions
 from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
 from kubetrio.schema import builtin

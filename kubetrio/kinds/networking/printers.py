@@ -16,7 +16,7 @@ from kubetrio.kinds.common.cells import (
     selector_cell,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 SHOWN_HOSTS = 3
@@ -81,11 +81,11 @@ def ip_address(obj: Json, now: float) -> list[Any]:
     return [name(obj), parent, age(obj, now)]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "ingressclasses": Look(ingress_class),
-    "ingresses": Look(ingress),
-    "ipaddresses": Look(ip_address),
-    "networkpolicies": Look(network_policy),
-    "servicecidrs": Look(service_cidr),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "ingressclasses": PrinterRow(ingress_class),
+    "ingresses": PrinterRow(ingress),
+    "ipaddresses": PrinterRow(ip_address),
+    "networkpolicies": PrinterRow(network_policy),
+    "servicecidrs": PrinterRow(service_cidr),
 }
 """By plural name."""

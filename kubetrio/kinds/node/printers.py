@@ -10,7 +10,7 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -19,7 +19,7 @@ def runtime_class(obj: Json, now: float) -> list[Any]:
     return [name(obj), text(obj, "handler"), age(obj, now)]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "runtimeclasses": Look(runtime_class),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "runtimeclasses": PrinterRow(runtime_class),
 }
 """By plural name."""

@@ -12,7 +12,7 @@ from kubetrio.kinds.common.cells import (
     number,
     optional,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -27,7 +27,7 @@ def pod_disruption_budget(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "poddisruptionbudgets": Look(pod_disruption_budget),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "poddisruptionbudgets": PrinterRow(pod_disruption_budget),
 }
 """By plural name."""

@@ -19,9 +19,9 @@ from kubetrio.kinds.common.checks import (
     row,
     table,
 )
-from kubetrio.kinds.common.conventions import conditions
 from kubetrio.kinds.common.formats import at_most_hundred_percent, positive_or_percent
 from kubetrio.kinds.common.selectors import label_selector
+from kubetrio.kinds.common.shared_checks import conditions
 from kubetrio.machinery.fielderrors import invalid
 
 _SHOWN = go_struct(

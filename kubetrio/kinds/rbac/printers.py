@@ -11,7 +11,7 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -32,8 +32,8 @@ def role_binding(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "clusterrolebindings": Look(role_binding),
-    "rolebindings": Look(role_binding),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "clusterrolebindings": PrinterRow(role_binding),
+    "rolebindings": PrinterRow(role_binding),
 }
 """By plural name."""

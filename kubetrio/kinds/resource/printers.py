@@ -13,7 +13,7 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.kinds.core.printers.cluster import name_and_age
 from kubetrio.schema.printing import Json
 
@@ -40,10 +40,10 @@ def resource_slice(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "deviceclasses": Look(name_and_age),
-    "resourceclaims": Look(resource_claim),
-    "resourceclaimtemplates": Look(name_and_age),
-    "resourceslices": Look(resource_slice),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "deviceclasses": PrinterRow(name_and_age),
+    "resourceclaims": PrinterRow(resource_claim),
+    "resourceclaimtemplates": PrinterRow(name_and_age),
+    "resourceslices": PrinterRow(resource_slice),
 }
 """By plural name."""

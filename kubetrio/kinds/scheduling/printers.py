@@ -11,7 +11,7 @@ from kubetrio.kinds.common.cells import (
     number,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -26,7 +26,7 @@ def priority_class(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "priorityclasses": Look(priority_class),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "priorityclasses": PrinterRow(priority_class),
 }
 """By plural name."""

@@ -15,7 +15,7 @@ from kubetrio.kinds.common.cells import (
     optional,
     text,
 )
-from kubetrio.kinds.common.printed import Look
+from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 DEFAULT_STORAGE_CLASS = (
@@ -85,11 +85,11 @@ def volume_attachment(obj: Json, now: float) -> list[Any]:
     ]
 
 
-PRINTERS: Mapping[str, Look] = {
-    "csidrivers": Look(csi_driver),
-    "csinodes": Look(csi_node),
-    "storageclasses": Look(storage_class),
-    "volumeattachments": Look(volume_attachment),
-    "volumeattributesclasses": Look(volume_attributes_class),
+PRINTERS: Mapping[str, PrinterRow] = {
+    "csidrivers": PrinterRow(csi_driver),
+    "csinodes": PrinterRow(csi_node),
+    "storageclasses": PrinterRow(storage_class),
+    "volumeattachments": PrinterRow(volume_attachment),
+    "volumeattributesclasses": PrinterRow(volume_attributes_class),
 }
 """By plural name."""

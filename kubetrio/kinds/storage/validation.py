@@ -27,7 +27,6 @@ from kubetrio.kinds.common.checks import (
     unchanged,
     unless_empty,
 )
-from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.gostructs import go_struct_of
 from kubetrio.kinds.common.quantities import not_negative_quantity
 from kubetrio.kinds.common.selectors import (
@@ -35,6 +34,7 @@ from kubetrio.kinds.common.selectors import (
     printed,
     topology_selector_term,
 )
+from kubetrio.kinds.common.shared_checks import driver_name
 from kubetrio.kinds.core.validation.nodelabels import DEPRECATED_LABELS
 from kubetrio.kinds.core.validation.persistent import INLINE_SPEC
 from kubetrio.machinery.fielderrors import (

@@ -20,10 +20,10 @@ from kubetrio.env import monotonic
 from kubetrio.machinery.status import ApiError
 from kubetrio.plugins.policies.answers import Answers, answers_of
 from kubetrio.plugins.policies.checks import PolicyChecks
+from kubetrio.plugins.policies.dependencies import MUTATING, PolicyDependencies
 from kubetrio.plugins.policies.inputs import inputs_of
 from kubetrio.plugins.policies.mutations import MutationError, Mutations
 from kubetrio.plugins.policies.policies import Invocation, PolicySource
-from kubetrio.plugins.policies.surroundings import MUTATING, Surroundings
 from kubetrio.plugins.webhooks.objects import object_kind, put_back, read_back, shown
 
 Object = dict[str, Any]
@@ -79,15 +79,15 @@ class MutatingPolicies:
     """The policies of one server.
 
     Args:
-        surroundings: the server.
+        dependencies: the server.
         checks: counts what comes of mutations.
     """
 
-    def __init__(self, surroundings: Surroundings, checks: PolicyChecks) -> None:
+    def __init__(self, dependencies: PolicyDependencies, checks: PolicyChecks) -> None:
         self._checks = checks
-        self._authorize = surroundings.authorize
-        self._thread = surroundings.thread
-        self._source = PolicySource(surroundings, MUTATING, Mutations)
+        self._authorize = dependencies.authorize
+        self._thread = dependencies.thread
+        self._source = PolicySource(dependencies, MUTATING, Mutations)
 
     async def mutate(self, attributes: Attributes) -> None:
         """Change the object as policies say.

@@ -14,22 +14,22 @@ from kubetrio.admission.plugin import Base
 from kubetrio.observe import prometheus
 from kubetrio.plugins.policies import checks
 from kubetrio.plugins.policies.checks import PolicyChecks
-from kubetrio.plugins.policies.surroundings import MUTATING, VALIDATING, Surroundings
+from kubetrio.plugins.policies.dependencies import MUTATING, VALIDATING, PolicyDependencies
 
 
 class ValidatingAdmissionPolicy(Base):
     """Refuses what policies refuse.
 
     Args:
-        surroundings: the server.
+        dependencies: the server.
     """
 
     name = "ValidatingAdmissionPolicy"
     operations = frozenset(Operation)
     about_own = False
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, dependencies: PolicyDependencies) -> None:
+        self._dependencies = dependencies
         self._validate: Callable[[Attributes], Any] | None = None
         self._checks = PolicyChecks(checks.VALIDATING)
 
@@ -43,13 +43,13 @@ class ValidatingAdmissionPolicy(Base):
         Raises:
             ApiError: the first refusal; 500 where there are policies and no engine.
         """
-        around = self._surroundings
-        if around.idle(VALIDATING) or await around.unconcerned(VALIDATING, attributes):
+        dependencies = self._dependencies
+        if dependencies.idle(VALIDATING) or await dependencies.unconcerned(VALIDATING, attributes):
             return
         if self._validate is None:
             from kubetrio.plugins.policies.validating import ValidatingPolicies
 
-            self._validate = ValidatingPolicies(around, self._checks).validate
+            self._validate = ValidatingPolicies(dependencies, self._checks).validate
         await self._validate(attributes)
 
 
@@ -57,15 +57,15 @@ class MutatingAdmissionPolicy(Base):
     """Changes what policies change.
 
     Args:
-        surroundings: the server.
+        dependencies: the server.
     """
 
     name = "MutatingAdmissionPolicy"
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.CONNECT})
     about_own = False
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, dependencies: PolicyDependencies) -> None:
+        self._dependencies = dependencies
         self._mutate: Callable[[Attributes], Any] | None = None
         self._checks = PolicyChecks(checks.MUTATING)
 
@@ -79,11 +79,11 @@ class MutatingAdmissionPolicy(Base):
         Raises:
             ApiError: a policy cannot be carried out; 500 where there are some and no engine.
         """
-        around = self._surroundings
-        if around.idle(MUTATING) or await around.unconcerned(MUTATING, attributes):
+        dependencies = self._dependencies
+        if dependencies.idle(MUTATING) or await dependencies.unconcerned(MUTATING, attributes):
             return
         if self._mutate is None:
             from kubetrio.plugins.policies.mutating import MutatingPolicies
 
-            self._mutate = MutatingPolicies(around, self._checks).mutate
+            self._mutate = MutatingPolicies(dependencies, self._checks).mutate
         await self._mutate(attributes)

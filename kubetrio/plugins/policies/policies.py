@@ -29,8 +29,8 @@ from kubetrio.cel.expressions import (
 from kubetrio.cel.programs import Inputs, Outcome, Program
 from kubetrio.gotext.text import aggregate
 from kubetrio.machinery.status import internal_error
+from kubetrio.plugins.policies.dependencies import BINDINGS, PolicyDependencies
 from kubetrio.plugins.policies.params import ConfigurationError, param_resource, params_of
-from kubetrio.plugins.policies.surroundings import BINDINGS, Surroundings
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.wellknown import NAMESPACE_RESOURCE as NAMESPACES
@@ -221,17 +221,20 @@ class PolicySource(Generic[Compiled]):
     """The policies of one kind.
 
     Args:
-        surroundings: the server.
+        dependencies: the server.
         policies: plural name of the policies.
         compile_: compiles the expressions of a spec.
     """
 
     def __init__(
-        self, surroundings: Surroundings, policies: str, compile_: Callable[[Object], Compiled]
+        self,
+        dependencies: PolicyDependencies,
+        policies: str,
+        compile_: Callable[[Object], Compiled],
     ) -> None:
-        self._lookup = surroundings.lookup
-        self._cache = surroundings.cache
-        self._registry = surroundings.registry
+        self._lookup = dependencies.lookup
+        self._cache = dependencies.cache
+        self._registry = dependencies.registry
         self._collection = policies
         self._bindings = BINDINGS[policies]
         self._compile = compile_
@@ -239,7 +242,7 @@ class PolicySource(Generic[Compiled]):
         self._ready: tuple[Policy[Compiled], ...] = ()
         self._uncompiled: tuple[Uncompiled, ...] = ()
         self._compiled: dict[tuple[str, int], tuple[Compiled, Criteria]] = {}
-        surroundings.registry.subscribe(self._kinds_changed)
+        dependencies.registry.subscribe(self._kinds_changed)
 
     def _kinds_changed(self, *_: Registry) -> None:
         """Look for the kinds of parameters anew; what is compiled stays."""

@@ -20,8 +20,8 @@ from kubetrio.machinery.fielderrors import forbidden
 from kubetrio.machinery.identity import MASTERS, Decision, UserInfo
 from kubetrio.machinery.names import GroupKind, GroupResource, GroupVersion
 from kubetrio.machinery.status import invalid
+from kubetrio.plugins.policies.dependencies import BINDINGS
 from kubetrio.plugins.policies.params import ConfigurationError, param_resource
-from kubetrio.plugins.policies.surroundings import BINDINGS
 from kubetrio.schema.registry import LiveRegistry
 
 Object = Mapping[str, Any]

@@ -19,6 +19,7 @@ from kubetrio.env import monotonic
 from kubetrio.machinery.status import ApiError
 from kubetrio.plugins.policies.answers import Answers, answers_of
 from kubetrio.plugins.policies.checks import PolicyChecks
+from kubetrio.plugins.policies.dependencies import VALIDATING, PolicyDependencies
 from kubetrio.plugins.policies.inputs import inputs_of
 from kubetrio.plugins.policies.policies import (
     Expression,
@@ -27,7 +28,6 @@ from kubetrio.plugins.policies.policies import (
     PolicySource,
     policy_scope,
 )
-from kubetrio.plugins.policies.surroundings import VALIDATING, Surroundings
 
 Object = dict[str, Any]
 
@@ -165,15 +165,15 @@ class ValidatingPolicies:
     """The policies of one server.
 
     Args:
-        surroundings: the server.
+        dependencies: the server.
         checks: counts what comes of expressions.
     """
 
-    def __init__(self, surroundings: Surroundings, checks: PolicyChecks) -> None:
+    def __init__(self, dependencies: PolicyDependencies, checks: PolicyChecks) -> None:
         self._checks = checks
-        self._authorize = surroundings.authorize
-        self._thread = surroundings.thread
-        self._source = PolicySource(surroundings, VALIDATING, Validations)
+        self._authorize = dependencies.authorize
+        self._thread = dependencies.thread
+        self._source = PolicySource(dependencies, VALIDATING, Validations)
 
     async def validate(self, attributes: Attributes) -> None:
         """Refuse what a policy refuses; the first refusal is told.

@@ -85,7 +85,7 @@ def refusal(hook: Hook, status: Object | None) -> ApiError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class WebhookEnvironment:
     """What webhooks need of the server.
 
     Args:
@@ -118,17 +118,22 @@ class Asker:
     """Asks the webhooks of one kind.
 
     Args:
-        outside: the server.
+        environment: the server.
         source: the webhooks.
         credentials: who the server is to them.
         mutating: whether they may change objects.
     """
 
     def __init__(
-        self, outside: Outside, source: HookSource, credentials: Credentials, *, mutating: bool
+        self,
+        environment: WebhookEnvironment,
+        source: HookSource,
+        credentials: Credentials,
+        *,
+        mutating: bool,
     ) -> None:
         self.source = source
-        self._outside = outside
+        self._environment = environment
         self._credentials = credentials
         self._mutating = mutating
         self._kind = ADMIT if mutating else VALIDATING
@@ -153,10 +158,10 @@ class Asker:
 
         if not available():
             raise internal_error(f"webhook {hook.uid}: {NOT_INSTALLED}")
-        measures, operation = self._outside.measures, attributes.operation
+        measures, operation = self._environment.measures, attributes.operation
         begun = trio.current_time()
-        thread = self._outside.caller.env.run_bodies
-        answers = answers_of(attributes.memory, self._outside.authorize, thread)
+        thread = self._environment.caller.env.run_bodies
+        answers = answers_of(attributes.memory, self._environment.authorize, thread)
         try:
             inputs = await inputs_of(
                 attributes,
@@ -195,7 +200,7 @@ class Asker:
         Raises:
             ApiError: it refuses, or could not be asked.
         """
-        hook, operation, measures = call.hook, attributes.operation, self._outside.measures
+        hook, operation, measures = call.hook, attributes.operation, self._environment.measures
         begun = trio.current_time()
         rejected, code = True, 0
         try:
@@ -236,7 +241,7 @@ class Asker:
             )
 
     def _count(self, hook: Hook, operation: Operation, why: str, code: int) -> None:
-        self._outside.measures.rejected(hook.name, self._kind, operation, why=why, code=code)
+        self._environment.measures.rejected(hook.name, self._kind, operation, why=why, code=code)
 
     def _note_open(self, call: Call, attributes: Attributes) -> None:
         turn = 1 if attributes.repeating and self._mutating else 0
@@ -255,14 +260,14 @@ class Asker:
             old = await shown(attributes.old, attributes, call.matched)
         except ValueError as error:
             raise internal_error(str(error)) from None
-        uid = self._outside.caller.env.new_uid()
+        uid = self._environment.caller.env.new_uid()
         review = review_of(version, uid, attributes, call.matched, obj=obj, old=old)
         try:
             place = place_of(hook.spec.get("clientConfig") or {}, self._credentials)
         except NoReview as error:
             raise CallFailed(hook, f"could not get REST client: {error}", error.code) from None
         try:
-            answer = await self._outside.caller.ask(
+            answer = await self._environment.caller.ask(
                 place, jsonwire.encode(review), version, timeout_s=hook.timeout_s
             )
         except NoReview as error:
@@ -299,8 +304,8 @@ class Asker:
             attributes.warn(response.warnings)
 
 
-async def off_loop(outside: Outside, size: int, fn: Any, *args: Any) -> Any:
+async def off_loop(environment: WebhookEnvironment, size: int, fn: Any, *args: Any) -> Any:
     """Call a function that works over an object, beside the event loop if that is large."""
     if size < LARGE_BYTES:
         return fn(*args)
-    return await outside.caller.env.run_foreign(fn, *args)
+    return await environment.caller.env.run_foreign(fn, *args)

@@ -19,7 +19,14 @@ from kubetrio.gotext.text import quote
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.managedfields import InvalidManagedFields, decode
 from kubetrio.machinery.status import internal_error
-from kubetrio.plugins.webhooks.asking import UNAVAILABLE, Asker, Call, CallFailed, Outside, off_loop
+from kubetrio.plugins.webhooks.asking import (
+    UNAVAILABLE,
+    Asker,
+    Call,
+    CallFailed,
+    WebhookEnvironment,
+    off_loop,
+)
 from kubetrio.plugins.webhooks.objects import put_back, read_back, shown
 from kubetrio.plugins.webhooks.patches import FailedPatch, UndecodablePatch, applied, operations_in
 from kubetrio.plugins.webhooks.reviews import JSON_PATCH, Response
@@ -57,12 +64,12 @@ class MutatingWebhooks:
     """The webhooks of one server.
 
     Args:
-        outside: the server.
+        environment: the server.
         asker: asks them.
     """
 
-    def __init__(self, outside: Outside, asker: Asker) -> None:
-        self._outside = outside
+    def __init__(self, environment: WebhookEnvironment, asker: Asker) -> None:
+        self._environment = environment
         self._asker = asker
 
     async def mutate(self, attributes: Attributes) -> None:
@@ -101,7 +108,7 @@ class MutatingWebhooks:
                 before = await shown(attributes.obj, attributes, matched)
             except ValueError as error:
                 raise internal_error(str(error)) from None
-            patching = _Patching(self._outside, call, attributes, before)
+            patching = _Patching(self._environment, call, attributes, before)
             await self._asker.ask(call, attributes, before, patching.take)
             changed = patching.changed
             return changed
@@ -122,14 +129,14 @@ class _Patching:
     """What a webhook's patch makes of an object.
 
     Args:
-        outside: the server.
+        environment: the server.
         call: the webhook.
         attributes: the request.
         before: the object as the webhook saw it.
         changed: whether it is another now.
     """
 
-    outside: Outside
+    environment: WebhookEnvironment
     call: Call
     attributes: Attributes
     before: Object | None
@@ -162,7 +169,7 @@ class _Patching:
             raise CallFailed(hook, why, UNAVAILABLE)
         size = len(response.patch) + len(orjson.dumps(self.before, default=str))
         after, self.changed = await off_loop(
-            self.outside,
+            self.environment,
             size,
             _patched,
             self.before,

@@ -23,11 +23,11 @@ from kubetrio.plugins.webhooks.hooks import MUTATING, VALIDATING, HookSource, ex
 from kubetrio.schema.registry import LiveRegistry
 
 if TYPE_CHECKING:
-    from kubetrio.plugins.webhooks.asking import Outside
+    from kubetrio.plugins.webhooks.asking import WebhookEnvironment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class WebhookClientConfig:
     """How a server reaches its webhooks.
 
     Args:
@@ -42,7 +42,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hooking:
+class WebhookDependencies:
     """What the plugins of webhooks need of the server.
 
     Args:
@@ -51,7 +51,7 @@ class Hooking:
         authorize: the server's authorizers.
         registry: what is served.
         measures: counts calls.
-        reach: calls webhooks.
+        client_config: how webhooks are reached.
     """
 
     lookup: Lookup
@@ -59,27 +59,27 @@ class Hooking:
     authorize: Authorize
     registry: LiveRegistry
     measures: Measures
-    reach: Reach
+    client_config: WebhookClientConfig
 
     def source(self, collection: str) -> HookSource:
         """The webhooks of a kind."""
         return HookSource(self.lookup, self.objects, collection)
 
-    def outside(self) -> Outside:
+    def environment(self) -> WebhookEnvironment:
         """What calls need of the server."""
-        from kubetrio.plugins.webhooks.asking import Outside
+        from kubetrio.plugins.webhooks.asking import WebhookEnvironment
         from kubetrio.plugins.webhooks.calling import Caller
 
-        reach = self.reach
-        caller = Caller(reach.outgoing, reach.resolve_service, reach.env)
-        return Outside(caller=caller, measures=self.measures, authorize=self.authorize)
+        client_config = self.client_config
+        caller = Caller(client_config.outgoing, client_config.resolve_service, client_config.env)
+        return WebhookEnvironment(caller=caller, measures=self.measures, authorize=self.authorize)
 
 
 class ValidatingAdmissionWebhook(Base):
     """Refuses what webhooks refuse.
 
     Args:
-        hooking: the server.
+        dependencies: the server.
         credentials: who that is to webhooks; see `credentials_in`.
     """
 
@@ -87,10 +87,12 @@ class ValidatingAdmissionWebhook(Base):
     operations = frozenset(Operation)
     about_own = False
 
-    def __init__(self, hooking: Hooking, credentials: Credentials = NOBODY) -> None:
-        self._hooking = hooking
+    def __init__(
+        self, dependencies: WebhookDependencies, credentials: Credentials = NOBODY
+    ) -> None:
+        self._dependencies = dependencies
         self._credentials = credentials
-        self._source = hooking.source(VALIDATING)
+        self._source = dependencies.source(VALIDATING)
         self._validate: Callable[[Attributes], Any] | None = None
 
     async def validate(self, attributes: Attributes) -> None:
@@ -105,8 +107,8 @@ class ValidatingAdmissionWebhook(Base):
             from kubetrio.plugins.webhooks.asking import Asker
             from kubetrio.plugins.webhooks.validating import ValidatingWebhooks
 
-            outside = self._hooking.outside()
-            asker = Asker(outside, self._source, self._credentials, mutating=False)
+            environment = self._dependencies.environment()
+            asker = Asker(environment, self._source, self._credentials, mutating=False)
             self._validate = ValidatingWebhooks(asker).validate
         await self._validate(attributes)
 
@@ -115,7 +117,7 @@ class MutatingAdmissionWebhook(Base):
     """Changes what webhooks change.
 
     Args:
-        hooking: the server.
+        dependencies: the server.
         credentials: who that is to webhooks; see `credentials_in`.
     """
 
@@ -123,10 +125,12 @@ class MutatingAdmissionWebhook(Base):
     operations = frozenset(Operation)
     about_own = False
 
-    def __init__(self, hooking: Hooking, credentials: Credentials = NOBODY) -> None:
-        self._hooking = hooking
+    def __init__(
+        self, dependencies: WebhookDependencies, credentials: Credentials = NOBODY
+    ) -> None:
+        self._dependencies = dependencies
         self._credentials = credentials
-        self._source = hooking.source(MUTATING)
+        self._source = dependencies.source(MUTATING)
         self._mutate: Callable[[Attributes], Any] | None = None
 
     async def mutate(self, attributes: Attributes) -> None:
@@ -141,7 +145,7 @@ class MutatingAdmissionWebhook(Base):
             from kubetrio.plugins.webhooks.asking import Asker
             from kubetrio.plugins.webhooks.mutating import MutatingWebhooks
 
-            outside = self._hooking.outside()
-            asker = Asker(outside, self._source, self._credentials, mutating=True)
-            self._mutate = MutatingWebhooks(outside, asker).mutate
+            environment = self._dependencies.environment()
+            asker = Asker(environment, self._source, self._credentials, mutating=True)
+            self._mutate = MutatingWebhooks(environment, asker).mutate
         await self._mutate(attributes)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubetrio.auth.node.follow import Followed
 from kubetrio.auth.node.graph import Graph
+from kubetrio.auth.node.graphinformer import NodeGraphInformer
 from kubetrio.auth.node.uses import secrets_of_volume, uses_of_pod
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.kinds.builtin import registry
@@ -254,7 +254,7 @@ async def test_the_graph_is_what_is_stored(
 ) -> None:
     """After each change, those before it began to follow and those since; and nothing is left."""
     store, stored = MemoryStore(), dict[str, Object]()
-    followed = Followed(Dispatcher(store), registry())
+    followed = NodeGraphInformer(Dispatcher(store), registry())
 
     async def change(one: tuple[str, str, str, Object | None]) -> None:
         kind, space, name, obj = one

@@ -16,8 +16,8 @@ from trio.testing import MockClock
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
 from kubetrio.config import Config
-from kubetrio.controllers.acting import controller_user
 from kubetrio.controllers.garbage.collector import ACCOUNT, SEEN_S
+from kubetrio.controllers.identity import controller_user
 from kubetrio.controllers.table import TABLE, Row, made
 from kubetrio.env import Env
 from kubetrio.machinery.identity import Attributes as Asked

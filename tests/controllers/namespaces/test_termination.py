@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
 from kubetrio.client.client import Client
-from kubetrio.controllers.acting import controller_user
+from kubetrio.controllers.identity import controller_user
 from kubetrio.controllers.namespaces.content import ACCOUNT
 from kubetrio.machinery.identity import Attributes as Asked
 from kubetrio.machinery.identity import Decision, Verdict

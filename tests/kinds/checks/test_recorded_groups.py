@@ -16,7 +16,7 @@ from kubetrio.kinds.admissionregistration.validation import webhooks as admissio
 from kubetrio.kinds.apiextensions.validation import definitions as apiextensions
 from kubetrio.kinds.apiextensions.validation.schemas import SchemaRules
 from kubetrio.kinds.builtin import registry
-from kubetrio.kinds.common.conventions import Expression
+from kubetrio.kinds.common.shared_checks import Expression
 from kubetrio.kinds.resource.validation import devices as resource_k8s
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.resources.validation import validate_create, validate_update, with_metadata_of_new

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from kubetrio import kinds
-from kubetrio.kinds.common.compiling import compile_rules
+from kubetrio.kinds.common.defaulters import compile_rules
 from kubetrio.kinds.common.defaulting import Change, Rules
 
 

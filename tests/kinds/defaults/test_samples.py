@@ -11,7 +11,7 @@ import pytest
 
 from kubetrio.allocation.families import complete_families
 from kubetrio.kinds.builtin import registry
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.rules import Context

@@ -22,13 +22,13 @@ from kubetrio.kinds.common.checks import (
     same,
     table,
 )
-from kubetrio.kinds.common.conventions import (
+from kubetrio.kinds.common.gostructs import go_structs_of
+from kubetrio.kinds.common.shared_checks import (
     Compile,
     Expression,
     compiled,
     conditions,
 )
-from kubetrio.kinds.common.gostructs import go_structs_of
 from kubetrio.kinds.common.webhooks import (
     FAILURE_POLICIES,
     REINVOCATIONS,

@@ -24,13 +24,13 @@ from kubetrio.kinds.common.checks import (
     same,
     table,
 )
-from kubetrio.kinds.common.conventions import (
+from kubetrio.kinds.common.expressions import compile_expression
+from kubetrio.kinds.common.selectors import label_selector
+from kubetrio.kinds.common.shared_checks import (
     Compile,
     qualified_domain,
     webhook_client,
 )
-from kubetrio.kinds.common.expressions import compile_expression
-from kubetrio.kinds.common.selectors import label_selector
 from kubetrio.kinds.common.webhooks import (
     FAILURE_POLICIES,
     MATCH_POLICIES,

@@ -40,8 +40,8 @@ from kubetrio.kinds.common.checks import (
     unless_empty,
     walk,
 )
-from kubetrio.kinds.common.conventions import joined, webhook_client
 from kubetrio.kinds.common.gostructs import go_structs_of
+from kubetrio.kinds.common.shared_checks import joined, webhook_client
 from kubetrio.kinds.common.webhooks import review_versions
 from kubetrio.machinery.fielderrors import (
     forbidden,

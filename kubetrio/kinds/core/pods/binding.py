@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetrio.gotext.text import aggregate
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.core.pods.conditions import set_pod_condition
 from kubetrio.machinery.fielderrors import not_supported, required
 from kubetrio.machinery.names import GroupResource

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 
 Object = dict[str, Any]
 _STATUS = "io.k8s.api.core.v1.PodStatus"

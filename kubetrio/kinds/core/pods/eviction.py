@@ -9,7 +9,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.core.pods.conditions import set_condition, set_pod_condition
 from kubetrio.machinery import labels
 from kubetrio.machinery.fielderrors import invalid as invalid_value

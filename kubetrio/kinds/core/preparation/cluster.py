@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.common.metadata import copy_member
 from kubetrio.schema.rules import Context, Json
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.common.metadata import copy_member, keep_metadata_of_stored
 from kubetrio.kinds.core.amounts import qos_class
 from kubetrio.schema.rules import Context, Json

@@ -9,7 +9,7 @@ Source: docs "Service", "IPv4/IPv6 dual-stack"; KEP-563.
 
 from __future__ import annotations
 
-from kubetrio.kinds.common.compiling import ordered
+from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.core.defaults.services import externally_accessible
 from kubetrio.schema.rules import Context, Json
 

@@ -21,11 +21,11 @@ from kubetrio.kinds.common.checks import (
     table,
     union,
 )
-from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.differences import difference
 from kubetrio.kinds.common.formats import SUBDOMAIN
 from kubetrio.kinds.common.quantities import basic_quantity, positive_quantity
 from kubetrio.kinds.common.selectors import node_selector, printed_term
+from kubetrio.kinds.common.shared_checks import driver_name
 from kubetrio.kinds.core.validation import volume_sources as sources
 from kubetrio.kinds.core.validation.claims import (
     VOLUME_MODE,

@@ -20,10 +20,10 @@ from kubetrio.kinds.common.checks import (
     table,
     union,
 )
-from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.formats import FILE_MODE_BITS, descending, local_path
 from kubetrio.kinds.common.quantities import ZERO, amount_of
 from kubetrio.kinds.common.selectors import label_selector, template_metadata
+from kubetrio.kinds.common.shared_checks import driver_name
 from kubetrio.kinds.core.validation import volume_sources as sources
 from kubetrio.kinds.core.validation.claims import CLAIM_SPEC
 from kubetrio.kinds.core.validation.downward import VOLUME_FIELDS, field_ref, resource_field_ref

@@ -30,10 +30,10 @@ from kubetrio.kinds.common.checks import (
     table,
     unchanged,
 )
-from kubetrio.kinds.common.conventions import shorter
 from kubetrio.kinds.common.formats import domain_prefixed_path, port_name
 from kubetrio.kinds.common.gostructs import go_struct_of
 from kubetrio.kinds.common.selectors import label_selector
+from kubetrio.kinds.common.shared_checks import shorter
 from kubetrio.kinds.networking.validation.ingresses import INGRESSES
 from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
 from kubetrio.machinery.names_validation import (

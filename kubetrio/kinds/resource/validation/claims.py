@@ -25,15 +25,15 @@ from kubetrio.kinds.common.checks import (
     table,
     unchanged,
 )
-from kubetrio.kinds.common.conventions import (
+from kubetrio.kinds.common.gostructs import go_struct_of
+from kubetrio.kinds.common.quantities import is_extended
+from kubetrio.kinds.common.selectors import node_selector, template_metadata
+from kubetrio.kinds.common.shared_checks import (
     Compile,
     conditions,
     driver_name,
     shorter,
 )
-from kubetrio.kinds.common.gostructs import go_struct_of
-from kubetrio.kinds.common.quantities import is_extended
-from kubetrio.kinds.common.selectors import node_selector, template_metadata
 from kubetrio.kinds.resource.validation.parts import (
     CONFIG_MAX,
     PARAMETERS_MAX,

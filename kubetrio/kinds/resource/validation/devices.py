@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubetrio.kinds.common.conventions import Compile
 from kubetrio.kinds.common.expressions import compile_expression
+from kubetrio.kinds.common.shared_checks import Compile
 from kubetrio.kinds.resource.validation.claims import claim_rules
 from kubetrio.kinds.resource.validation.slices import SLICES
 from kubetrio.schema.rules import Validation

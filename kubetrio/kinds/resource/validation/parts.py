@@ -10,13 +10,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from kubetrio.kinds.common.checks import Causes, Check, matches, row, table
-from kubetrio.kinds.common.conventions import (
+from kubetrio.kinds.common.selectors import label_name
+from kubetrio.kinds.common.shared_checks import (
     Compile,
     Expression,
     compiled,
     driver_name,
 )
-from kubetrio.kinds.common.selectors import label_name
 from kubetrio.machinery.fielderrors import (
     duplicate,
     invalid,

@@ -25,10 +25,10 @@ from kubetrio.kinds.common.checks import (
     same,
     table,
 )
-from kubetrio.kinds.common.conventions import driver_name
 from kubetrio.kinds.common.gostructs import go_struct_of, go_structs_of
 from kubetrio.kinds.common.quantities import ZERO, amount_of
 from kubetrio.kinds.common.selectors import node_selector
+from kubetrio.kinds.common.shared_checks import driver_name
 from kubetrio.kinds.resource.validation.parts import (
     binding_conditions,
     device_name,

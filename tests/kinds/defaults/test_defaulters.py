@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubetrio.kinds.builtin import registry
-from kubetrio.kinds.common.compiling import compile_rules
+from kubetrio.kinds.common.defaulters import compile_rules
 from kubetrio.kinds.common.defaulting import Amounts, Default, Each, Json, each, within
 
 from .defaulted import TABLES, defaults_of

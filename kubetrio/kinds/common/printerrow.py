@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kubetrio.schema.printing import Cells, Column, Conditions, Json, no_conditions
 
 
-class Look(NamedTuple):
+class PrinterRow(NamedTuple):
     """How the objects of one kind become rows; its columns are facts (``schemas/tables.json``).
 
     Args:

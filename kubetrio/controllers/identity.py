@@ -24,7 +24,9 @@ def controller_user(account: str) -> UserInfo:
     )
 
 
-def acting_as(account: str, field_manager: str = "kube-controller-manager") -> WriteOptions:
+def as_service_account(
+    account: str, field_manager: str = "kube-controller-manager"
+) -> WriteOptions:
     """How a controller writes.
 
     Args:

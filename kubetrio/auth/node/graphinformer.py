@@ -20,7 +20,7 @@ from kubetrio.wire.gojson import parse_stored
 Object = dict[str, Any]
 
 
-class Followed:
+class NodeGraphInformer:
     """A graph that follows what is stored.
 
     Args:

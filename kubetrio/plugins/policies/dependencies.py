@@ -42,7 +42,7 @@ _EXEMPT = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class PolicyDependencies:
     """What policies need of the server.
 
     Args:

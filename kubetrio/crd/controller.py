@@ -69,7 +69,7 @@ _OVERLAPS: Said = (
 _NEVER: Said = ("False", "NeverEstablished", "resource was never established")
 
 
-class Definitions(Controller):
+class CRDController(Controller):
     """The CustomResourceDefinitions of one server.
 
     Args:

@@ -28,7 +28,7 @@ MOST_WAITING = 100
 REASON = "OwnerRefInvalidNamespace"
 
 
-class Suspect(NamedTuple):
+class Candidate(NamedTuple):
     """An object whose owner was not found.
 
     Args:
@@ -42,7 +42,7 @@ class Suspect(NamedTuple):
     kind: Kind
 
 
-class Misplaced:
+class CrossNamespaceOwners:
     """Looks for owners in other namespaces.
 
     Args:
@@ -57,9 +57,9 @@ class Misplaced:
         self._store = informers.store
         self._namespaces = informers.informer_for(registry.resources["", "v1", NAMESPACES])
         self._recorder = recorder
-        self._send, self._receive = trio.open_memory_channel[Suspect](MOST_WAITING)
+        self._send, self._receive = trio.open_memory_channel[Candidate](MOST_WAITING)
 
-    def suspect(self, target: Target, meta: Object, ref: Ref, kind: Kind) -> None:
+    def add(self, target: Target, meta: Object, ref: Ref, kind: Kind) -> None:
         """Have an owner looked for that was not found.
 
         Args:
@@ -73,7 +73,7 @@ class Misplaced:
             kind_of_it.api_version, kind_of_it.kind, target.namespace, target.name, meta["uid"]
         )
         try:
-            self._send.send_nowait(Suspect(involved, ref, kind))
+            self._send.send_nowait(Candidate(involved, ref, kind))
         except trio.WouldBlock:
             pass  # an event is a hint
 
@@ -94,7 +94,7 @@ class Misplaced:
             if found:
                 self._report(one)
 
-    def _report(self, one: Suspect) -> None:
+    def _report(self, one: Candidate) -> None:
         ref, namespace = one.ref, one.involved.namespace
         owner = (
             f"[{ref.api_version}/{ref.kind}, namespace: {namespace}, name: {ref.name}, "
@@ -103,7 +103,7 @@ class Misplaced:
         text = f'ownerRef {owner} does not exist in namespace "{namespace}"'
         self._recorder.record(one.involved, WARNING, REASON, text)
 
-    async def _elsewhere(self, one: Suspect) -> bool:
+    async def _elsewhere(self, one: Candidate) -> bool:
         for item in self._namespaces.indexer.list():
             namespace = item.key.rpartition("/")[2]
             if namespace == one.involved.namespace:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kubetrio.admission.configuration import (
-    Configurations,
-)
+from kubetrio.admission.configuration import Configurations
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.config import Admission
@@ -16,14 +14,14 @@ from kubetrio.machinery.asking import Authorize
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.plugins.existence import Provide
 from kubetrio.plugins.namespaces import Namespaces
-from kubetrio.plugins.policies.surroundings import Surroundings
-from kubetrio.plugins.webhooks.plugins import Hooking, Reach
+from kubetrio.plugins.policies.dependencies import PolicyDependencies
+from kubetrio.plugins.webhooks.plugins import WebhookClientConfig, WebhookDependencies
 from kubetrio.quota.stored import StoredQuotas
 from kubetrio.schema.registry import LiveRegistry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class PluginDependencies:
     """What a server gives its plugins.
 
     Args:
@@ -32,7 +30,7 @@ class Server:
         authorize: the server's authorizers.
         quotas: charged for what is written.
         outgoing: calls webhooks.
-        reach: finds those of admission, and calls them.
+        client_config: how webhooks are reached.
         provide: makes a namespace.
         env: clocks and randomness.
         config: the flags of admission.
@@ -43,14 +41,14 @@ class Server:
     authorize: Authorize
     quotas: StoredQuotas
     outgoing: Outgoing
-    reach: Reach
+    client_config: WebhookClientConfig
     provide: Provide
     env: Env
     config: Admission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class PluginContext:
     """What plugins need of the server.
 
     Args:
@@ -58,15 +56,15 @@ class Around:
         lookup: knows the objects of the collections that rows name.
         objects: reads single objects.
         namespaces: knows what admission asks of namespaces.
-        surroundings: the same for admission policies.
-        hooking: the same for admission webhooks.
+        policies: what admission policies need.
+        webhooks: what the plugins of webhooks need.
         configurations: what plugins are configured with, by name.
     """
 
-    server: Server
+    server: PluginDependencies
     lookup: Lookup
     objects: ObjectCache
     namespaces: Namespaces
-    surroundings: Surroundings
-    hooking: Hooking
+    policies: PolicyDependencies
+    webhooks: WebhookDependencies
     configurations: Configurations
