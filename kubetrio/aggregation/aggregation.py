@@ -12,8 +12,8 @@ from kubetrio.aggregation.documents import Discovery, OpenApi, OtherDocuments
 from kubetrio.aggregation.frontproxy import FrontProxy
 from kubetrio.aggregation.routes import Routes
 from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.informers.reconciler import Reconciler
 from kubetrio.resources.operations import Operations
 from kubetrio.schema.registry import LiveRegistry
 
@@ -56,7 +56,7 @@ class Aggregation:
         self.availability = Availability(
             routes, proxy, registry, operations, informers.dispatcher, env
         )
-        self.controllers: Iterable[Controller] = (
+        self.controllers: Iterable[Reconciler] = (
             self.availability,
             Discovery(routes, proxy, self.documents),
             OpenApi(routes, proxy, self.documents, env),

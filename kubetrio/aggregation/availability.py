@@ -26,8 +26,8 @@ from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError
 from kubetrio.env import Env
 from kubetrio.gotext.text import quote
-from kubetrio.informers.controller import Controller, Later
 from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.reconciler import Later, Reconciler
 from kubetrio.informers.workqueue import RateLimiter, WorkQueue
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.observe import prometheus
@@ -59,7 +59,7 @@ class NotReached(Later):
     """A server was asked and did not answer as it should; it is asked again soon."""
 
 
-class Availability(Controller):
+class Availability(Reconciler):
     """Keeps the condition ``Available``.
 
     Args:

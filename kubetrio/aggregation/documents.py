@@ -22,7 +22,7 @@ from kubetrio.aggregation.servicelookup import Unresolved
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError
 from kubetrio.env import Env
-from kubetrio.informers.controller import Controller, Later
+from kubetrio.informers.reconciler import Later, Reconciler
 from kubetrio.informers.workqueue import RateLimiter, WorkQueue
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.jsonvalues import is_deeper
@@ -172,7 +172,7 @@ def _by_priority(route: Route) -> tuple[int, str, int, str]:
     return -group, route.group_version.group, -version, route.name
 
 
-class Discovery(Controller):
+class Discovery(Reconciler):
     """Keeps what other servers say of their resources.
 
     Args:
@@ -259,7 +259,7 @@ class Discovery(Controller):
         return {"resources": resources} if resources else {}
 
 
-class OpenApi(Controller):
+class OpenApi(Reconciler):
     """Keeps OpenAPI of other servers: all of v2, and the index of v3.
 
     Args:

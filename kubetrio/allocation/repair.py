@@ -20,8 +20,8 @@ import orjson
 from kubetrio.allocation.allocation import IP_ADDRESSES, MANAGED_BY, SERVICES, ServiceAllocator
 from kubetrio.allocation.allocators import addresses_of, family_of
 from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.informers.reconciler import Reconciler
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_micro, parse_time
 from kubetrio.observe.logs import Log
@@ -44,7 +44,7 @@ FAMILY = "ipaddress.kubernetes.io/ip-family"
 MANAGER = "ipaddress.kubernetes.io/managed-by"
 
 
-class AddressRepair(Controller):
+class AddressRepair(Reconciler):
     """The task; keys are storage keys of Services and IPAddresses.
 
     Args:

@@ -45,7 +45,8 @@ class Flag(NamedTuple):
         name: of the flag, without dashes; empty for a field that has none.
         kind: of value.
         help: what it is for.
-        more: what the reference adds, Markdown.
+        more: what the reference adds, Markdown; names in braces are filled in by what makes the
+            reference (`kubetrio/cli/flagsreference.py`).
         unset: what holds when it is not given, where that is no value.
         short: one letter that is another name of it.
         group: heading that it stands under; that of the section when empty.

@@ -87,21 +87,7 @@ class Config(Section):
         "which controllers run: * for all, -* for none, NAME for one, *,-NAME for all but one; "
         "leave out those "
         "that a kube-controller-manager beside this server runs",
-        more="They are `bootstrap-signer-controller`, "
-        "`certificatesigningrequest-approving-controller`, "
-        "`certificatesigningrequest-cleaner-controller`, "
-        "`certificatesigningrequest-signing-controller`, "
-        "`clusterrole-aggregation-controller`, `disruption-controller`, "
-        "`endpoints-controller`, `endpointslice-controller`, "
-        "`endpointslice-mirroring-controller`, `garbage-collector-controller`, "
-        "`legacy-serviceaccount-token-cleaner-controller`, `namespace-controller`, "
-        "`persistentvolume-protection-controller`, "
-        "`persistentvolumeclaim-protection-controller`, `pod-garbage-collector-controller`, "
-        "`resourcequota-controller`, `root-ca-certificate-publisher-controller`, "
-        "`service-cidr-controller`, `serviceaccount-controller`, "
-        "`serviceaccount-token-controller`, `token-cleaner-controller`, "
-        "`ttl-after-finished-controller`, `validatingadmissionpolicy-status-controller` and "
-        "`volumeattributesclass-protection-controller`. "
+        more="They are {controllers}. "
         "Both may run at a time: they only write what is not right.",
         group="controllers",
     )  # fmt: skip

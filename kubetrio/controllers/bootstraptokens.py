@@ -14,18 +14,13 @@ from typing import Any
 
 import orjson
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.informers.reflector import Reflector
 from kubetrio.machinery.timestamps import parse_time
 from kubetrio.resources import revising
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.seen import delete_seen, if_unchanged
 from kubetrio.resources.writes import Target
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
@@ -95,28 +90,17 @@ class TokenCleaning(Controller):
     """Deletes bootstrap tokens that have ended; keys are names of Secrets in ``kube-system``.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        dispatcher: the commit stream.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        dispatcher: Dispatcher,
-        env: Env,
-    ) -> None:
-        self._kind = registry.resources["", "v1", "secrets"]
+    name = "token-cleaner-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources["", "v1", "secrets"]
         self._prefix = self._kind.prefix(SYSTEM)
-        self._operations = operations
-        self._store = dispatcher.store
-        self._env = env
         self._who = as_service_account("token-cleaner")
-        super().__init__(name, [Reflector(dispatcher, self._prefix, self._changed)])
+        self.follow_events(self._prefix, self._changed)
 
     def _changed(self, event: Event) -> None:
         if event.type is not EventType.DELETED and _IS_TOKEN in event.value:
@@ -147,32 +131,20 @@ class ClusterInfoSigning(Controller):
     """Signs the ConfigMap ``cluster-info`` with each token that is for signing.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        dispatcher: the commit stream.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        dispatcher: Dispatcher,
-        env: Env,
-    ) -> None:
-        self._secrets = registry.resources["", "v1", "secrets"]
-        self._target = Target(registry.resources["", "v1", "configmaps"], PUBLIC, CLUSTER_INFO)
-        self._operations = operations
-        self._store = dispatcher.store
-        self._env = env
+    name = "bootstrap-signer-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        kinds = context.registry.resources
+        self._secrets = kinds["", "v1", "secrets"]
+        self._target = Target(kinds["", "v1", "configmaps"], PUBLIC, CLUSTER_INFO)
         self._who = as_service_account("bootstrap-signer")
-        self._rivals = Rivals(name, "configmaps")
-        super().__init__(
-            name, [Reflector(dispatcher, self._secrets.prefix(SYSTEM), self._token_changed)]
-        )
-        dispatcher.subscribe(self._target.key, self._changed)
+        self._rivals = Rivals(self.name, "configmaps")
+        self.follow_events(self._secrets.prefix(SYSTEM), self._token_changed)
+        context.informers.dispatcher.subscribe(self._target.key, self._changed)
         self.queue.add(CLUSTER_INFO)
 
     def _token_changed(self, event: Event) -> None:

@@ -11,14 +11,12 @@ from typing import Any
 import orjson
 
 from kubetrio.auth.rbac.matching import GROUP, same_rule, same_rules
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import EventHandler, SharedInformerFactory
 from kubetrio.machinery.labels import from_label_selector
-from kubetrio.resources.operations import Configuration, Operations
+from kubetrio.resources.operations import Configuration
 from kubetrio.resources.writes import Target
-from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
 
@@ -32,27 +30,18 @@ class ClusterRoleAggregation(Controller):
     are looked at then.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: say what roles there are.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-    ) -> None:
-        self._kind = registry.resources[GROUP, "v1", "clusterroles"]
-        self._operations = operations
-        self._informer = informers.informer_for(self._kind)
-        super().__init__(name, [self._informer])
+    name = "clusterrole-aggregation-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources[GROUP, "v1", "clusterroles"]
         self._who = as_service_account(MANAGER, MANAGER)
-        self._rivals = Rivals(name, "clusterroles")
-        changed = EventHandler(add=self._changed, update=self._changed, delete=self._changed)
-        self._informer.add_event_handler(changed)
+        self._rivals = Rivals(self.name, "clusterroles")
+        self._informer = context.informers.informer_for(self._kind)
+        self.follow(self._kind, self._changed)
 
     def _changed(self, *_: object) -> None:
         for item in self._informer.indexer.list():

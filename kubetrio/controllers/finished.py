@@ -10,15 +10,10 @@ from typing import Any
 
 import orjson
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.informers.reflector import Reflector
 from kubetrio.machinery.timestamps import parse_time
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import DeleteOptions, Target
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
@@ -57,28 +52,16 @@ class FinishedJobs(Controller):
     """The controller; its keys are storage keys of jobs that are over.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: their commit stream tells of jobs.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-    ) -> None:
-        self._kind = registry.resources["batch", "v1", "jobs"]
-        self._operations = operations
-        self._store = informers.store
-        self._env = env
+    name = "ttl-after-finished-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources["batch", "v1", "jobs"]
         self._who = as_service_account(ACCOUNT)
-        followed = Reflector(informers.dispatcher, self._kind.storage_prefix, self._changed)
-        super().__init__(name, [followed])
+        self.follow_events(self._kind.storage_prefix, self._changed)
 
     def _changed(self, event: Event) -> None:
         # Nothing is kept of jobs; those that ask for it are read when they may be over.

@@ -12,18 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.core.nodedigests import PREFIX, NodeDigest, nodes_of
 from kubetrio.kinds.core.pods.conditions import set_pod_condition
 from kubetrio.kinds.core.pods.digests import DISRUPTION_TARGET, PodDigest, pods_of
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import DeleteOptions, Target
-from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
 
@@ -58,35 +54,22 @@ class PodGC(Controller):
     """The controller; its keys are pods, nodes, and a word for all pods that are over.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: say what pods and nodes there are.
-        env: wall clock.
+        context: what it is made of.
         threshold: how many pods that are over stay; 0 for all.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-        threshold: int = THRESHOLD,
-    ) -> None:
-        self._kind = registry.resources["", "v1", "pods"]
-        self._operations = operations
-        self._store = informers.store
-        self._env = env
+    name = "pod-garbage-collector-controller"
+
+    def __init__(self, context: Context, threshold: int = THRESHOLD) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources["", "v1", "pods"]
         self._threshold = threshold
         self._over = 0
         self._who = as_service_account(ACCOUNT)
-        self._nodes = nodes_of(informers)
-        self._pods = pods_of(informers)
-        super().__init__(name, [self._nodes, self._pods])
-        self._nodes.on_change(self._node_changed)
-        self._pods.on_change(self._pod_changed)
+        self._nodes = nodes_of(context.informers)
+        self._pods = pods_of(context.informers)
+        self.follow_digests(self._nodes, self._node_changed)
+        self.follow_digests(self._pods, self._pod_changed)
 
     def _pod_changed(
         self, namespace: str, name: str, old: PodDigest | None, new: PodDigest | None

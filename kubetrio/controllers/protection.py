@@ -15,17 +15,13 @@ from typing import Any
 
 import orjson
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.informers.reflector import Reflector
 from kubetrio.kinds.core.pods.digests import PodDigest, pods_of
 from kubetrio.machinery.names import GroupResource
 from kubetrio.plugins.protection import FINALIZERS
 from kubetrio.resources import revising
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Target
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
@@ -39,33 +35,25 @@ class Protection(Controller):
     """Puts the finalizer on the objects of one kind and takes it away; its keys are theirs.
 
     Args:
-        name: in the table of controllers.
+        context: what it is made of.
+
+    Attributes:
         resource: the kind.
         account: service account that writes.
-        registry: what is served.
-        operations: writes.
-        informers: their commit stream says when to look.
     """
 
-    def __init__(
-        self,
-        name: str,
-        resource: GroupResource,
-        account: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-    ) -> None:
-        self._kind = registry.by_group_resource[resource]
-        self._finalizer = FINALIZERS[resource]
+    resource: GroupResource
+    account: str
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.by_group_resource[self.resource]
+        self._finalizer = FINALIZERS[self.resource]
         self._quoted = orjson.dumps(self._finalizer)
-        self._who = as_service_account(account)
-        self._operations = operations
-        self._store = informers.store
+        self._who = as_service_account(self.account)
         # Keys that are being deleted; those in use stay here until something changes.
         self._deleting: set[str] = set()
-        followed = Reflector(informers.dispatcher, self._kind.storage_prefix, self._changed)
-        super().__init__(name, [followed])
+        self.follow_events(self._kind.storage_prefix, self._changed)
 
     def _changed(self, event: Event) -> None:
         if event.type is EventType.DELETED:
@@ -126,18 +114,12 @@ class Protection(Controller):
 class ClaimProtection(Protection):
     """Claims stay while a pod uses them that has a node: kubelets see no others."""
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-    ) -> None:
-        account = "pvc-protection-controller"
-        super().__init__(name, CLAIMS, account, registry, operations, informers)
-        self._pods = pods_of(informers)
-        self.sources = (self._pods, *self.sources)
-        self._pods.on_change(self._pod_changed)
+    name = "persistentvolumeclaim-protection-controller"
+    resource, account = CLAIMS, "pvc-protection-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._pods = self.follow_digests(pods_of(context.informers), self._pod_changed)
 
     def _pod_changed(
         self, namespace: str, _: str, old: PodDigest | None, new: PodDigest | None
@@ -180,15 +162,8 @@ def pod_uses(pod: PodDigest, claim: Object) -> bool:
 class VolumeProtection(Protection):
     """Volumes stay while a claim has them; their phase says so."""
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-    ) -> None:
-        account = "pv-protection-controller"
-        super().__init__(name, VOLUMES, account, registry, operations, informers)
+    name = "persistentvolume-protection-controller"
+    resource, account = VOLUMES, "pv-protection-controller"
 
     async def _in_use(self, obj: Object) -> bool:
         return bool((obj.get("status") or {}).get("phase") == "Bound")
@@ -197,18 +172,14 @@ class VolumeProtection(Protection):
 class VolumeAttributesClassProtection(Protection):
     """Volume attributes classes stay while a claim or a volume names them."""
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-    ) -> None:
-        account = "volumeattributesclass-protection-controller"
-        super().__init__(name, CLASSES, account, registry, operations, informers)
-        self._users = [registry.by_group_resource[user] for user in (CLAIMS, VOLUMES)]
+    name = "volumeattributesclass-protection-controller"
+    resource, account = CLASSES, "volumeattributesclass-protection-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._users = [context.registry.by_group_resource[user] for user in (CLAIMS, VOLUMES)]
         for kind in self._users:
-            informers.dispatcher.subscribe(kind.storage_prefix, self._user_changed)
+            context.informers.dispatcher.subscribe(kind.storage_prefix, self._user_changed)
 
     def _user_changed(self, event: Event) -> None:
         if self._deleting and event.type is not EventType.CREATED:

@@ -13,12 +13,11 @@ from math import inf
 import orjson
 import trio
 
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import NAMESPACE, EventHandler, Item, SharedInformerFactory
+from kubetrio.controllers.controller import Context, Controller
+from kubetrio.informers.informer import NAMESPACE, EventHandler, Item
 from kubetrio.kinds.coordination.leading import CONTROLLER_MANAGER, leads
 from kubetrio.machinery.names import GroupResource
-from kubetrio.quota.stored import EXPECTED_S, StoredQuotas
+from kubetrio.quota.stored import EXPECTED_S
 from kubetrio.quota.usage import CLAIMS, PODS, SERVICES, count_name, counts_otherwise
 from kubetrio.schema.registry import Registry, gone
 from kubetrio.store.model import Event, EventType
@@ -39,28 +38,24 @@ class ResourceQuotaController(Controller):
     """The controller; its keys are namespaces.
 
     Args:
-        name: in the table of controllers.
-        informers: of the server; they say what to count again.
-        quotas: counts and writes.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self, name: str, informers: SharedInformerFactory, quotas: StoredQuotas, env: Env
-    ) -> None:
-        self._store = informers.store
-        self._dispatcher = informers.dispatcher
-        self._quotas = quotas
-        self._env = env
-        self._limits = informers.informer(QUOTAS)
-        super().__init__(name, [self._limits])
+    name = "resourcequota-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._dispatcher = context.informers.dispatcher
+        self._quotas = context.quotas
+        self._limits = context.informers.informer(QUOTAS)
         self._marked: dict[str, float] = {}  # namespaces to count again, and from when on
         self._others_until = -inf
         self._unsubscribe: Callable[[], None] | None = None
         handler = EventHandler(add=self._added, update=self._updated, delete=self._deleted)
+        self.sources.append(self._limits)
         self._limits.add_event_handler(handler)
         self.beside.append(partial(self._limits.resyncing, handler, RESYNC_S))
-        quotas.registry.subscribe(self._kinds_changed)
+        context.quotas.registry.subscribe(self._kinds_changed)
 
     def _kinds_changed(self, before: Registry, after: Registry) -> None:
         """Have quotas counted again that limit how many there are of a kind that came."""

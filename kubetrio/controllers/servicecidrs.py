@@ -13,15 +13,12 @@ from typing import Any
 
 import orjson
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
+from kubetrio.informers.informer import Item
 from kubetrio.machinery.timestamps import format_time, parse_time
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import apply_status
 from kubetrio.resources.writes import Target
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, Range
 from kubetrio.store.scan import scan
 
@@ -46,37 +43,23 @@ class ServiceRanges(Controller):
     """The controller.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: know the ranges; addresses are read when a range is to go.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-    ) -> None:
-        self._kind = registry.resources[(*_GROUP, "servicecidrs")]
-        self._addresses = registry.resources[(*_GROUP, "ipaddresses")].storage_prefix
-        self._operations = operations
-        self._store = informers.store
-        self._env = env
-        self._informer = informers.informer_for(self._kind)
-        super().__init__(name, [self._informer])
-        self._who = as_service_account(ACCOUNT, MANAGER)
-        changed = EventHandler(
-            add=self._changed, update=lambda _, new: self._changed(new), delete=self._changed
-        )
-        self._informer.add_event_handler(changed)
-        informers.dispatcher.subscribe(self._addresses, self._address_changed)
+    name = "service-cidr-controller"
 
-    def _changed(self, item: Item) -> None:
-        self.queue.add(item.object["metadata"]["name"])
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources[(*_GROUP, "servicecidrs")]
+        self._addresses = context.registry.resources[(*_GROUP, "ipaddresses")].storage_prefix
+        self._who = as_service_account(ACCOUNT, MANAGER)
+        self._informer = context.informers.informer_for(self._kind)
+        self.follow(self._kind, self._changed)
+        context.informers.dispatcher.subscribe(self._addresses, self._address_changed)
+
+    def _changed(self, old: Item | None, new: Item | None) -> None:
+        if (item := new or old) is not None:
+            self.queue.add(item.object["metadata"]["name"])
         self._look_at_leaving()
 
     def _address_changed(self, _: Event) -> None:

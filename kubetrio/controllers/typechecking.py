@@ -14,16 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
+from kubetrio.informers.informer import Item
 from kubetrio.machinery.names import GroupVersionKind
-from kubetrio.resources.operations import Configuration, Operations
+from kubetrio.resources.operations import Configuration
 from kubetrio.resources.writes import Target
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
-from kubetrio.schema.registry import LiveRegistry, Registry
+from kubetrio.schema.registry import Registry
 
 Object = dict[str, Any]
 
@@ -137,34 +136,21 @@ class PolicyStatus(Controller):
     """The controller; its keys are names of policies.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: say what policies there are.
-        env: threads.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-    ) -> None:
-        group = "admissionregistration.k8s.io"
-        self._kind = registry.resources[group, "v1", "validatingadmissionpolicies"]
-        self._registry = registry
-        self._operations = operations
-        self._env = env
-        self._who = as_service_account(ACCOUNT, NAME)
-        self._informer = informers.informer_for(self._kind)
-        super().__init__(name, [self._informer])
-        changed = EventHandler(add=self._changed, update=lambda _, item: self._changed(item))
-        self._informer.add_event_handler(changed)
+    name = "validatingadmissionpolicy-status-controller"
 
-    def _changed(self, item: Item) -> None:
-        self.queue.add(item.object["metadata"]["name"])
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        group = "admissionregistration.k8s.io"
+        self._kind = context.registry.resources[group, "v1", "validatingadmissionpolicies"]
+        self._who = as_service_account(ACCOUNT, NAME)
+        self._informer = self.follow(self._kind, self._changed)
+
+    def _changed(self, _: Item | None, item: Item | None) -> None:
+        if item is not None:
+            self.queue.add(item.object["metadata"]["name"])
 
     async def sync(self, key: str) -> None:
         """Check the expressions of a policy, if they are not those that were checked.

@@ -18,9 +18,9 @@ import trio
 from kubetrio.crd.customtype import Shared, settled
 from kubetrio.crd.serving import Served, served, what_counts
 from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
 from kubetrio.informers.dispatch import Subscription
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
+from kubetrio.informers.reconciler import Reconciler
 from kubetrio.kinds.apiextensions import conditions
 from kubetrio.kinds.apiextensions.conditions import CLEANUP, Said, is_true, with_condition
 from kubetrio.machinery.names import GroupVersion
@@ -69,7 +69,7 @@ _OVERLAPS: Said = (
 _NEVER: Said = ("False", "NeverEstablished", "resource was never established")
 
 
-class CRDController(Controller):
+class CRDController(Reconciler):
     """The CustomResourceDefinitions of one server.
 
     Args:

@@ -31,7 +31,8 @@ from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
 from kubetrio.config.flag import values
 from kubetrio.config.kinds import FILE, FILES
-from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
+from kubetrio.controllers.controller import Context
+from kubetrio.controllers.table import TABLE, Row, UnknownController, chosen, made
 from kubetrio.crd.controller import CRDController
 from kubetrio.crd.webhookconversion import converters
 from kubetrio.env import Env

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from kubetrio.informers.controller import Controller
+from kubetrio.informers.reconciler import Reconciler
 from kubetrio.runtime.supervise import persevere
 
 Run = Callable[[], Awaitable[object]]
@@ -29,7 +29,7 @@ class Upkeep:
     def __init__(
         self,
         runs: Mapping[str, Run],
-        controllers: Sequence[Controller],
+        controllers: Sequence[Reconciler],
         always: Mapping[str, Run],
     ) -> None:
         self._controllers = controllers

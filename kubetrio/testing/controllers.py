@@ -15,9 +15,9 @@ from kubetrio.admission.plugin import Base
 from kubetrio.auth.trust import RootBundle, Trust
 from kubetrio.client.client import Client
 from kubetrio.config import Config
-from kubetrio.controllers.table import Context, made
+from kubetrio.controllers.controller import Context, Controller
+from kubetrio.controllers.table import made
 from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
 from kubetrio.machinery import identity
 from kubetrio.machinery.identity import Decision, UserInfo
 from kubetrio.runtime.groups import ungrouped

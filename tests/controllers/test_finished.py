@@ -11,7 +11,7 @@ import trio
 from kubetrio.client.client import Client
 from kubetrio.controllers.finished import ends_at
 from kubetrio.env import seeded
-from kubetrio.informers.controller import LONGEST_WAIT_S
+from kubetrio.informers.reconciler import LONGEST_WAIT_S
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.testing.controllers import controlled
 

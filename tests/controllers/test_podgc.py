@@ -8,7 +8,7 @@ import trio
 
 from kubetrio.client.client import Client
 from kubetrio.controllers.podgc import PodGC
-from kubetrio.testing.controllers import Controlled, controlled
+from kubetrio.testing.controllers import Controlled, context_of, controlled
 
 Object = dict[str, Any]
 NAME = "pod-garbage-collector-controller"
@@ -122,8 +122,7 @@ async def test_pods_on_abandoned_nodes_are_ended() -> None:
 async def test_the_oldest_of_too_many_go() -> None:
     """Pods that are over count, others do not."""
     async with controlled() as running:
-        api = running.server.api
-        collection = PodGC(NAME, api.registry, api.operations, api.informers, api.env, threshold=2)
+        collection = PodGC(context_of(running.server), threshold=2)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(collection.run)
             for number, phase in enumerate(["Running", "Succeeded", "Failed", "Succeeded"]):

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.auth.trust import RootBundle, Trust
+from kubetrio.cli.flagsreference import filled
 from kubetrio.config import Config
-from kubetrio.config.flag import rows
-from kubetrio.controllers.table import TABLE, Context, Row, UnknownController, chosen, made
-from kubetrio.informers.controller import Controller
+from kubetrio.controllers.controller import Context, Controller
+from kubetrio.controllers.table import TABLE, Row, UnknownController, chosen, made
+from kubetrio.informers.informer import Item
 from kubetrio.server.assembly import Parts, StartError
 from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, in_memory, open_api
 
-
-def _never(name: str, context: Context) -> object:
-    raise AssertionError(name, context)
-
-
 SOME = {
-    "a-controller": Row(_never, "a"),
-    "b-controller": Row(_never),
-    "off-controller": Row(_never, on_by_default=False),
+    "a-controller": Row("nowhere.A", "a"),
+    "b-controller": Row("nowhere.B"),
+    "off-controller": Row("nowhere.Off", on_by_default=False),
 }
 
 
@@ -63,9 +59,25 @@ def test_a_name_of_none_is_refused(name: str) -> None:
 
 
 def test_the_reference_names_all_controllers() -> None:
-    """What can be switched off can be read there."""
-    [row] = [row for row in rows(Config) if row.field == "controllers"]
-    assert [name for name in TABLE if f"`{name}`" not in row.flag.more] == []
+    """What can be switched off can be read there; the names come from the table."""
+    text = filled("<!-- begin flags -->\n<!-- end flags -->")
+    assert [name for name in TABLE if f"`{name}`" not in text] == []
+
+
+def test_rows_are_the_paths_of_classes() -> None:
+    """Each with the name of its row; nothing is loaded before its controller is to run."""
+    assert all(isinstance(row.controller, str) for row in TABLE.values())
+    classes = {name: row.make for name, row in TABLE.items()}
+    assert {name: getattr(made, "name", "") for name, made in classes.items()} == {
+        name: name for name in TABLE
+    }
+    assert all(isinstance(made, type) and issubclass(made, Controller) for made in classes.values())
+
+
+async def test_a_class_has_the_name_of_its_row(server: InProcess) -> None:
+    """A controller under another name would be switched by one name and counted under another."""
+    with pytest.raises(ValueError, match="row 'farewell' has the name 'greeting-controller'"):
+        made(["farewell"], context_of(server), {"farewell": Row(Greeting)})
 
 
 async def test_controllers_have_the_names_of_the_table(server: InProcess) -> None:
@@ -129,7 +141,16 @@ async def test_a_controller_that_is_switched_off_does_nothing(
 class Greeting(Controller):
     """A controller of an embedder."""
 
-    seen: list[str]
+    name = "greeting-controller"
+    seen: ClassVar[list[str]] = []
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.follow(context.registry.resources["", "v1", "configmaps"], self._changed)
+
+    def _changed(self, old: Item | None, new: Item | None) -> None:
+        if new is not None and old is None:
+            self.queue.add(new.key)
 
     async def sync(self, key: str) -> None:
         self.seen.append(key)
@@ -137,16 +158,9 @@ class Greeting(Controller):
 
 async def test_an_embedder_adds_a_controller(mock_clock: MockClock) -> None:
     """It runs with the others, and its queue is shown with theirs."""
-    seen: list[str] = []
-
-    def make(name: str, context: Context) -> Controller:
-        greeting = Greeting(name)
-        greeting.seen = seen
-        prefix = "/registry/configmaps/default/"
-        context.informers.dispatcher.subscribe(prefix, lambda event: greeting.queue.add(event.key))
-        return greeting
-
-    parts = Parts(controllers={"greeting-controller": Row(make)})
+    seen = Greeting.seen
+    seen.clear()
+    parts = Parts(controllers={"greeting-controller": Row(Greeting)})
     async with open_api(parts=parts, kept=True) as server, server.connect() as client:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hello"}}
         await client.request("POST", "/api/v1/namespaces/default/configmaps", json=body)

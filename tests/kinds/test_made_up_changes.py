@@ -29,6 +29,7 @@ from kubetrio.auth.authorize import Chain
 from kubetrio.controllers.resourcequota import ResourceQuotaController
 from kubetrio.machinery.identity import Attributes, Decision, Verdict
 from kubetrio.testing.client import Client
+from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, open_api
 from kubetrio.testing.widgets import widget, widgets
 
@@ -161,9 +162,7 @@ async def test_a_quota_on_its_number(server: InProcess, client: Client) -> None:
         "metadata": {"name": "few"},
         "spec": {"hard": {"count/widgets.example.com": "1"}},
     }
-    keeper = ResourceQuotaController(
-        "resourcequota-controller", api.informers, api.quotas, server.env
-    )
+    keeper = ResourceQuotaController(context_of(server))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(keeper.run)
         await client.request("POST", "/api/v1/namespaces/default/resourcequotas", json=quota)

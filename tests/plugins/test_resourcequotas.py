@@ -14,6 +14,7 @@ from kubetrio.quota.stored import EXPECTED_S, StoredQuotas
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.model import Stamped
 from kubetrio.testing.client import Client
+from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess
 
 NAME = "resourcequota-controller"
@@ -43,7 +44,7 @@ async def limited(server: InProcess, client: Client, hard: dict[str, str]) -> St
 
 def controller(server: InProcess, quotas: StoredQuotas) -> ResourceQuotaController:
     """The controller of a server, with quotas of a test's own."""
-    return ResourceQuotaController(NAME, server.api.informers, quotas, server.env)
+    return ResourceQuotaController(context_of(server)._replace(quotas=quotas))
 
 
 async def test_a_quota_is_charged_and_refuses(server: InProcess, client: Client) -> None:

@@ -15,13 +15,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from kubetrio.auth.trust import SigningPair, Trust
 from kubetrio.controllers.certificates.issuing import ends, issue, life
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller, Later
-from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.informers.reflector import Reflector
+from kubetrio.informers.reconciler import Later
 from kubetrio.informers.workqueue import RateLimiter, WorkQueue
 from kubetrio.kinds.certificates.requests import (
     KUBELET_CLIENT,
@@ -39,10 +36,8 @@ from kubetrio.machinery.asking import allowed
 from kubetrio.machinery.identity import Attributes, UserInfo
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.observe.logs import Log
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.seen import delete_seen, if_unchanged
 from kubetrio.resources.writes import Target
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
@@ -59,28 +54,15 @@ class _Requests(Controller):
     """Looks at certificate signing requests; keys are their names.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        dispatcher: the commit stream.
-        env: clocks, threads, randomness.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        dispatcher: Dispatcher,
-        env: Env,
-    ) -> None:
-        self._kind = registry.resources[GROUP, "v1", "certificatesigningrequests"]
-        self._operations = operations
-        self._store = dispatcher.store
-        self._env = env
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources[GROUP, "v1", "certificatesigningrequests"]
         self._who = as_service_account(ACCOUNT)
-        super().__init__(name, [Reflector(dispatcher, self._kind.storage_prefix, self._changed)])
-        self.queue = WorkQueue(name, RateLimiter(base_s=FIRST_DELAY_S))
+        self.follow_events(self._kind.storage_prefix, self._changed)
+        self.queue = WorkQueue(self.name, RateLimiter(base_s=FIRST_DELAY_S))
 
     def _changed(self, event: Event) -> None:
         if event.type is not EventType.DELETED and self.concerns(event.value):
@@ -154,25 +136,14 @@ class CSRApprover(_Requests):
     """Approves requests for client certificates of kubelets.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        dispatcher: the commit stream.
-        env: threads.
-        trust: says who may have such certificates.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        dispatcher: Dispatcher,
-        env: Env,
-        trust: Trust,
-    ) -> None:
-        super().__init__(name, registry, operations, dispatcher, env)
-        self._authorize = trust.authorize
+    name = "certificatesigningrequest-approving-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._authorize = context.trust.authorize
 
     def concerns(self, value: bytes) -> bool:
         """Whether it is for the signer of these certificates."""
@@ -236,29 +207,16 @@ class CSRSigner(_Requests):
     """Signs what is approved, for the signers of kubernetes.io.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        dispatcher: the commit stream.
-        env: clocks, threads, randomness.
-        pair: the authority; None where there is none.
-        longest_s: how long certificates live at most, in seconds.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        dispatcher: Dispatcher,
-        env: Env,
-        pair: SigningPair | None,
-        longest_s: float,
-    ) -> None:
-        super().__init__(name, registry, operations, dispatcher, env)
-        self._pair = pair
-        self._longest = dt.timedelta(seconds=longest_s)
-        if pair is None:
+    name = "certificatesigningrequest-signing-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._pair = context.trust.signing
+        self._longest = dt.timedelta(seconds=context.config.certificates.signing_duration_s)
+        if self._pair is None:
             log.info("certificate requests are not signed: no authority was named for that")
 
     def concerns(self, value: bytes) -> bool:
@@ -309,6 +267,8 @@ class CSRCleaner(_Requests):
 
     kube-controller-manager looks at all of them each hour; this looks at each when it is due.
     """
+
+    name = "certificatesigningrequest-cleaner-controller"
 
     def concerns(self, value: bytes) -> bool:  # noqa: ARG002  (whatever it says)
         """Every request ends some day."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.disruption.budgets import (
     Counted,
     counted,
@@ -19,18 +20,14 @@ from kubetrio.controllers.disruption.budgets import (
 from kubetrio.controllers.disruption.scales import NoScale, Scales
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.recorder import NORMAL, WARNING, EventRecorder, Reference, reference_to
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import NAMESPACE, EventHandler, Item, SharedInformerFactory
+from kubetrio.informers.informer import NAMESPACE, Item
 from kubetrio.kinds.common.cells import go_selector
 from kubetrio.kinds.core.pods.conditions import set_pod_condition
 from kubetrio.kinds.core.pods.digests import DISRUPTION_TARGET, PodDigest, pods_of
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
 from kubetrio.machinery.timestamps import format_time, parse_time
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Target
-from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
 
@@ -52,51 +49,39 @@ class Disruption(Controller):
     """The controller; its keys are budgets and pods, with a word before that says which.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: say what budgets and pods there are.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-    ) -> None:
-        self._budget_kind = registry.resources["policy", "v1", "poddisruptionbudgets"]
-        self._pod_kind = registry.resources["", "v1", "pods"]
-        self._operations = operations
-        self._env = env
-        self._who = as_service_account(ACCOUNT)
-        self._events = EventRecorder("controllermanager", ACCOUNT, registry, operations, env)
-        self._scales = Scales(registry, informers.store)
-        self._budgets = informers.informer_for(self._budget_kind)
-        self._pods = pods_of(informers)
-        super().__init__(name, [self._pods, self._budgets])
-        self.beside.append(self._events.run)
-        self._selectors: dict[str, Selector] = {}  # by storage key of the budget
-        handler = EventHandler(
-            add=self._budget_changed,
-            update=lambda _, item: self._budget_changed(item),
-            delete=self._budget_gone,
-        )
-        self._budgets.add_event_handler(handler)
-        self._pods.on_change(self._pod_changed)
+    name = "disruption-controller"
 
-    def _budget_changed(self, item: Item) -> None:
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._budget_kind = context.registry.resources["policy", "v1", "poddisruptionbudgets"]
+        self._pod_kind = context.registry.resources["", "v1", "pods"]
+        self._who = as_service_account(ACCOUNT)
+        self._events = EventRecorder(
+            "controllermanager", ACCOUNT, context.registry, context.operations, context.env
+        )
+        self._scales = Scales(context.registry, context.informers.store)
+        self._selectors: dict[str, Selector] = {}  # by storage key of the budget
+        self._pods = pods_of(context.informers)
+        # Pods are read before budgets: of those that are there no events are recorded.
+        self.sources.append(self._pods)
+        self._budgets = self.follow(self._budget_kind, self._budget_changed)
+        self._pods.on_change(self._pod_changed)
+        self.beside.append(self._events.run)
+
+    def _budget_changed(self, old: Item | None, item: Item | None) -> None:
+        if item is None:
+            if old is not None:
+                self._selectors.pop(old.key, None)
+            return
         try:
             selector = from_label_selector((item.object.get("spec") or {}).get("selector"))
         except ValueError:
             selector = NOTHING
         self._selectors[item.key] = selector
         self._add_budget(item)
-
-    def _budget_gone(self, item: Item) -> None:
-        self._selectors.pop(item.key, None)
 
     def _add_budget(self, item: Item) -> None:
         meta = item.object["metadata"]

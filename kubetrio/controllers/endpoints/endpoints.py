@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from kubetrio.controllers.controller import Context
 from kubetrio.controllers.endpoints.backends import HEADLESS, TRIGGER_TIME, has_address, selected
 from kubetrio.controllers.endpoints.following import ServiceFollower
 from kubetrio.controllers.endpoints.subsets import (
@@ -20,13 +21,10 @@ from kubetrio.controllers.endpoints.subsets import (
 )
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.recorder import WARNING, EventRecorder, Reference
-from kubetrio.env import Env
 from kubetrio.informers.digests import Digests
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import DeleteOptions, Target
-from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
 
@@ -71,29 +69,19 @@ class EndpointsKeeper(ServiceFollower):
     """The controller.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: say what services and pods there are.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-    ) -> None:
-        super().__init__(name, informers, env)
-        self._kind = registry.resources["", "v1", "endpoints"]
-        self._operations = operations
+    name = "endpoints-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources["", "v1", "endpoints"]
         self._who = as_service_account(ACCOUNT)
-        self._events = EventRecorder(ACCOUNT, ACCOUNT, registry, operations, env)
-        self._all = all_endpoints(informers)
-        self.sources = (*self.sources, self._all)
-        self._all.on_change(self._endpoints_changed)
+        self._events = EventRecorder(
+            ACCOUNT, ACCOUNT, context.registry, context.operations, context.env
+        )
+        self._all = self.follow_digests(all_endpoints(context.informers), self._endpoints_changed)
         self.beside += [self._events.run, self._leftovers]
 
     def _endpoints_changed(

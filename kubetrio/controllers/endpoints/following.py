@@ -7,6 +7,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 import orjson
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.endpoints.backends import (
     SERVICES,
     ServiceDigest,
@@ -14,15 +15,11 @@ from kubetrio.controllers.endpoints.backends import (
     same_backend,
     services_of,
 )
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.core.pods.digests import PodDigest, pods_of
 
 Object = dict[str, Any]
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
-WORKERS = 5
 MOST_HERE = 50
 """Pods whose endpoints are worked out at once; that of more is done in a thread."""
 
@@ -31,18 +28,17 @@ class ServiceFollower(Controller):
     """A controller whose keys are ``namespace/name`` of services.
 
     Args:
-        name: in the table of controllers.
-        informers: say what services and pods there are.
-        env: threads.
+        context: what it is made of.
     """
 
-    def __init__(self, name: str, informers: SharedInformerFactory, env: Env) -> None:
-        self._env = env
-        self._store = informers.store
-        self._pods = pods_of(informers)
-        self._services = services_of(informers)
+    workers = 5
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._pods = pods_of(context.informers)
+        self._services = services_of(context.informers)
         self._triggers = TriggerTimes()
-        super().__init__(name, [self._pods, self._services], workers=WORKERS)
+        self.sources += [self._pods, self._services]
         self._services.on_change(self._service_changed)
         self._pods.on_change(self._pod_changed)
 

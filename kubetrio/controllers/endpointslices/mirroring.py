@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.endpoints.backends import TRIGGER_TIME, ServiceDigest, services_of
 from kubetrio.controllers.endpoints.endpoints import ENDPOINTS, EndpointsDigest, all_endpoints
 from kubetrio.controllers.endpoints.subsets import repacked
@@ -26,12 +27,7 @@ from kubetrio.controllers.endpointslices.slices import (
 from kubetrio.controllers.endpointslices.slicewrites import OwnSlices, SliceWriter
 from kubetrio.controllers.recorder import WARNING, EventRecorder, reference_to
 from kubetrio.controllers.rivals import Rivals
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.common.addresses import parse_ip
-from kubetrio.resources.operations import Operations
-from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
 
@@ -40,7 +36,6 @@ CONTROLLER = "endpointslicemirroring-controller.k8s.io"
 MOST_ADDRESSES = 1000
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 NOT_MIRRORED = (TRIGGER_TIME, LAST_APPLIED)
-WORKERS = 5
 
 
 class Mirrored(NamedTuple):
@@ -201,34 +196,29 @@ class Mirroring(Controller):
     """The controller; its keys are ``namespace/name`` of Endpoints.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: say what services, Endpoints and slices there are.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-    ) -> None:
-        self._store = informers.store
-        self._services = services_of(informers)
-        self._endpoints = all_endpoints(informers)
-        self._writer = SliceWriter(ACCOUNT, registry, operations)
+    name = "endpointslice-mirroring-controller"
+    workers = 5
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._writer = SliceWriter(ACCOUNT, context.registry, context.operations)
         self._events = EventRecorder(
-            "endpoint-slice-mirroring-controller", ACCOUNT, registry, operations, env
+            "endpoint-slice-mirroring-controller",
+            ACCOUNT,
+            context.registry,
+            context.operations,
+            context.env,
         )
-        super().__init__(name, workers=WORKERS)
-        self._rivals = Rivals(name, "endpointslices of Endpoints")
-        self._slices = OwnSlices(CONTROLLER, informers, self.queue.add)
-        self.sources = (self._services, self._endpoints, self._slices.digests)
-        self._services.on_change(self._service_changed)
-        self._endpoints.on_change(self._endpoints_changed)
+        self._rivals = Rivals(self.name, "endpointslices of Endpoints")
+        self._services = self.follow_digests(services_of(context.informers), self._service_changed)
+        self._endpoints = self.follow_digests(
+            all_endpoints(context.informers), self._endpoints_changed
+        )
+        self._slices = OwnSlices(CONTROLLER, context.informers, self.queue.add)
+        self.sources.append(self._slices.digests)
         self.beside.append(self._events.run)
 
     def _service_changed(

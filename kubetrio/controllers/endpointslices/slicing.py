@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubetrio.controllers.controller import Context
 from kubetrio.controllers.endpoints.backends import TRIGGER_TIME, selected
 from kubetrio.controllers.endpoints.following import ServiceFollower
 from kubetrio.controllers.endpointslices.slices import CONTROLLER, planned
 from kubetrio.controllers.endpointslices.slicewrites import OwnSlices, SliceWriter
 from kubetrio.controllers.recorder import WARNING, EventRecorder, reference_to
 from kubetrio.controllers.rivals import Rivals
-from kubetrio.env import Env
-from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.core.nodedigests import NodeDigest, nodes_of
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.operations import Operations
-from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
 
@@ -32,31 +29,21 @@ class EndpointSlices(ServiceFollower):
     """The controller.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: say what services, pods, nodes and slices there are.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-    ) -> None:
-        super().__init__(name, informers, env)
-        self._writer = SliceWriter(ACCOUNT, registry, operations)
+    name = "endpointslice-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._writer = SliceWriter(ACCOUNT, context.registry, context.operations)
         self._events = EventRecorder(
-            "endpoint-slice-controller", ACCOUNT, registry, operations, env
+            "endpoint-slice-controller", ACCOUNT, context.registry, context.operations, context.env
         )
-        self._rivals = Rivals(name, "endpointslices of a service")
-        self._nodes = nodes_of(informers)
-        self._slices = OwnSlices(CONTROLLER, informers, self._slice_changed)
-        self.sources = (*self.sources, self._nodes, self._slices.digests)
-        self._nodes.on_change(self._node_changed)
+        self._rivals = Rivals(self.name, "endpointslices of a service")
+        self._slices = OwnSlices(CONTROLLER, context.informers, self._slice_changed)
+        self._nodes = self.follow_digests(nodes_of(context.informers), self._node_changed)
+        self.sources.append(self._slices.digests)
         self.beside.append(self._events.run)
 
     def _slice_changed(self, key: str) -> None:

@@ -15,23 +15,19 @@ from typing import Any, NamedTuple
 
 import trio
 
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.garbage.collections import Collections
 from kubetrio.controllers.garbage.crossnamespace import CrossNamespaceOwners
 from kubetrio.controllers.garbage.graph import Graph, Ref, others, references
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.recorder import EventRecorder
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.observe.logs import Log
 from kubetrio.resources import objects
 from kubetrio.resources.deletion import FOREGROUND, ORPHAN
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.schema.kind import Kind
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType, KeyValue
 
 Object = dict[str, Any]
@@ -39,7 +35,6 @@ log = Log("kubetrio.controllers")
 
 ACCOUNT = "generic-garbage-collector"
 COMPONENT = "garbage-collector-controller"
-WORKERS = 20  # as kube-controller-manager's --concurrent-gc-syncs
 ORPHANED_AT_A_TIME = 16
 DELETE_ATTEMPTS = 8
 SEEN_S = 0.1
@@ -102,34 +97,27 @@ class GarbageCollector(Controller):
     """Deletes dependents of owners that are gone, in the ways in which they may go.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: of the server.
-        env: wall clock.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-    ) -> None:
+    name = "garbage-collector-controller"
+    workers = 20  # as kube-controller-manager's --concurrent-gc-syncs
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        registry, informers = context.registry, context.informers
         self.graph = Graph()
-        self._registry = registry
-        self._operations = operations
-        self._store = informers.store
         self._who = as_service_account(ACCOUNT)
         self._collections = Collections(registry, informers.dispatcher, self._found, self._changed)
-        self._recorder = EventRecorder(COMPONENT, ACCOUNT, registry, operations, env)
+        self._recorder = EventRecorder(
+            COMPONENT, ACCOUNT, registry, context.operations, context.env
+        )
         self._cross_namespace = CrossNamespaceOwners(registry, informers, self._recorder)
         self._own: set[str] = set()  # uids of what is being deleted here
         self._lost: list[str] = []  # prefixes of collections that are not followed any more
         # Objects with owners of kinds that are not served; looked at again when kinds come.
         self._unknown: dict[str, None] = {}
-        super().__init__(name, [self._collections], WORKERS)
+        self.sources.append(self._collections)
         self.beside += [self._keep_up, self._recorder.run, self._cross_namespace.run]
 
     # ------------------------------------------------------------------ what happens

@@ -12,22 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubetrio.aggregation.aggregation import Aggregation
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.namespaces.conditions import RemainingContent, updated, wrong
 from kubetrio.controllers.namespaces.content import ACCOUNT, Content
 from kubetrio.controllers.namespaces.others import OtherServers
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
+from kubetrio.informers.informer import Item
 from kubetrio.informers.workqueue import RateLimiter
 from kubetrio.machinery.status import ApiError, internal_error
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.observe.logs import Log
 from kubetrio.resources import objects
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Target
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.wellknown import NAMESPACES
 from kubetrio.store.model import Event, EventType
 
@@ -35,7 +31,6 @@ Object = dict[str, Any]
 log = Log("kubetrio.controllers")
 
 FINALIZER = "kubernetes"
-WORKERS = 10  # as kube-controller-manager's --concurrent-namespace-syncs
 LONGEST_S = 60.0  # between two attempts that fail
 SETTLE_S = 0.25  # how long further changes in a namespace are waited for
 STRAGGLERS_S = 60.0  # as long as a write may take that was admitted before
@@ -48,46 +43,39 @@ class NamespaceController(Controller):
     """Deletes the content of namespaces; its keys are their names.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: say which namespaces are deleted.
-        env: wall clock.
-        aggregation: knows what other servers have in namespaces.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        env: Env,
-        aggregation: Aggregation,
-    ) -> None:
-        self._kind = registry.resources["", "v1", NAMESPACES]
-        self._operations = operations
-        self._store = informers.store
-        self._dispatcher = informers.dispatcher
-        self._env = env
-        others = OtherServers(aggregation, registry, ACCOUNT)
-        self._content = Content(registry, operations, informers.store, others)
+    name = "namespace-controller"
+    workers = 10  # as kube-controller-manager's --concurrent-namespace-syncs
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources["", "v1", NAMESPACES]
+        self._dispatcher = context.informers.dispatcher
+        others = OtherServers(context.aggregation, context.registry, ACCOUNT)
+        self._content = Content(context.registry, context.operations, self._store, others)
         self._who = as_service_account(ACCOUNT)
         # Namespaces that wait for what is in them; while there are some, all commits are looked at.
         self._waiting: set[str] = set()
         self._unsubscribe: Callable[[], None] | None = None
         self._unknown: set[str] = set()  # namespaces that other servers may have something in
-        aggregation.documents.subscribe(self._others_changed)
-        informer = informers.informer_for(self._kind)
-        super().__init__(name, [informer], WORKERS)
         self.queue.limiter = RateLimiter(max_s=LONGEST_S)
-        informer.add_event_handler(
-            EventHandler(add=self._added, update=self._updated, delete=self._deleted)
-        )
+        context.aggregation.documents.subscribe(self._others_changed)
+        self.follow(self._kind, self._changed)
 
     def begin_anew(self) -> None:
-        """See `Controller`; nobody writes meanwhile, so that there are no stragglers."""
+        """See `Reconciler`; nobody writes meanwhile, so that there are no stragglers."""
         self.queue.begin_anew(lambda key: key.startswith(GONE))
+
+    def _changed(self, old: Item | None, new: Item | None) -> None:
+        if new is None:
+            if old is not None:
+                self._deleted(old)
+        elif old is None:
+            self._added(new)
+        else:
+            self._updated(old, new)
 
     def _added(self, item: Item) -> None:
         if "deletionTimestamp" in item.object["metadata"]:

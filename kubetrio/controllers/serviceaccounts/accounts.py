@@ -11,15 +11,12 @@ from typing import Any
 
 import orjson
 
-from kubetrio.auth.trust import RootBundle
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
+from kubetrio.informers.informer import Item
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Target
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
@@ -39,38 +36,33 @@ class InEachNamespace(Controller):
     """Keeps one object in each namespace that is not being deleted; its keys are namespaces.
 
     Args:
-        name: in the table of controllers.
+        context: what it is made of.
+
+    Attributes:
         plural: of the object's kind, in the core group.
         named: the object's name.
         account: service account of the controller.
-        registry: what is served.
-        operations: writes.
-        informers: say what namespaces there are, and what becomes of the objects.
     """
 
-    def __init__(
-        self,
-        name: str,
-        plural: str,
-        named: str,
-        account: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-    ) -> None:
-        self._kind = registry.resources["", "v1", plural]
-        self._named = named
-        self._operations = operations
-        self._store = informers.store
-        self._namespaces = informers.informer(NAMESPACES)
-        super().__init__(name, [self._namespaces])
-        self._who = as_service_account(account)
-        self._rivals = Rivals(name, f"{plural}/{named}")
-        handler = EventHandler(add=self._seen, update=lambda _, new: self._seen(new))
-        self._namespaces.add_event_handler(handler)
+    plural: str
+    named: str
+    account: str
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources["", "v1", self.plural]
+        self._who = as_service_account(self.account)
+        self._rivals = Rivals(self.name, f"{self.plural}/{self.named}")
+        self._namespaces = self.follow(
+            context.registry.resources["", "v1", "namespaces"], self._namespace_changed
+        )
         # Of the objects only those of one name matter; the first look at a namespace reads its.
-        self._end = f"/{named}"
-        informers.dispatcher.subscribe(self._kind.storage_prefix, self._changed)
+        self._end = f"/{self.named}"
+        context.informers.dispatcher.subscribe(self._kind.storage_prefix, self._changed)
+
+    def _namespace_changed(self, _: Item | None, namespace: Item | None) -> None:
+        if namespace is not None:
+            self._seen(namespace)
 
     def _seen(self, namespace: Item) -> None:
         self.queue.add(namespace.key.removeprefix(NAMESPACES))
@@ -95,7 +87,7 @@ class InEachNamespace(Controller):
         phase = ((namespace or {}).get("status") or {}).get("phase", "Active")
         if namespace is None or phase != "Active":
             return
-        target = Target(self._kind, key, self._named)
+        target = Target(self._kind, key, self.named)
         found = await self._store.get(target.key)
         if found is not None:
             if self.fits(orjson.loads(found.value)):
@@ -109,7 +101,7 @@ class InEachNamespace(Controller):
         body = {
             "apiVersion": self._kind.api_version,
             "kind": self._kind.kind,
-            "metadata": {"name": self._named, "namespace": key},
+            "metadata": {"name": self.named, "namespace": key},
         }
         try:
             await self._operations.create(target, self.corrected(body), self._who)
@@ -141,24 +133,11 @@ def _is_terminating(error: ApiError) -> bool:
 
 
 class DefaultAccounts(InEachNamespace):
-    """Keeps the ServiceAccount ``default``.
+    """Keeps the ServiceAccount ``default``."""
 
-    Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: see `InEachNamespace`.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-    ) -> None:
-        account = "service-account-controller"
-        super().__init__(name, "serviceaccounts", DEFAULT, account, registry, operations, informers)
+    name = "serviceaccount-controller"
+    plural, named = "serviceaccounts", DEFAULT
+    account = "service-account-controller"
 
     def fits(self, stored: Object) -> bool:  # noqa: ARG002  (of its name is all that counts)
         """Whatever it says, it is there."""
@@ -173,25 +152,17 @@ class RootCAPublisher(InEachNamespace):
     """Keeps the ConfigMap ``kube-root-ca.crt``.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        informers: see `InEachNamespace`.
-        root: what it says.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        informers: SharedInformerFactory,
-        root: RootBundle,
-    ) -> None:
-        account = "root-ca-cert-publisher"
-        super().__init__(name, "configmaps", ROOT_CA, account, registry, operations, informers)
-        self._root = root
-        root.listen(self.look_at_all)
+    name = "root-ca-certificate-publisher-controller"
+    plural, named = "configmaps", ROOT_CA
+    account = "root-ca-cert-publisher"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._root = context.trust.root
+        self._root.listen(self.look_at_all)
 
     @property
     def wanted(self) -> str:

@@ -12,24 +12,18 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from kubetrio.auth.trust import Trust
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
 from kubetrio.controllers.serviceaccounts.tokensecrets import LAST_USED
-from kubetrio.env import Env
-from kubetrio.informers.controller import Controller
-from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.informers.reflector import Reflector
 from kubetrio.machinery.identity import AUTHENTICATED, UserInfo
 from kubetrio.machinery.status import OBJECT_MODIFIED, ApiError, conflict
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.observe.logs import Log
 from kubetrio.plugins.serviceaccounts import secret_names
 from kubetrio.resources import revising
-from kubetrio.resources.operations import Operations
 from kubetrio.resources.seen import delete_seen, if_unchanged
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
-from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.model import Event, EventType, Range
 from kubetrio.store.scan import scan
 
@@ -76,37 +70,22 @@ class AccountTokens(Controller):
     Of these Secrets it remembers who they are for, of all others nothing.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        dispatcher: the commit stream.
-        env: threads.
-        trust: authorities that stand beside the tokens, and what signs these.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        dispatcher: Dispatcher,
-        env: Env,
-        trust: Trust,
-    ) -> None:
-        self._secrets = registry.resources["", "v1", "secrets"]
-        self._accounts = registry.resources["", "v1", "serviceaccounts"]
-        self._operations = operations
-        self._store = dispatcher.store
-        self._env = env
-        self._trust = trust
+    name = "serviceaccount-token-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._secrets = context.registry.resources["", "v1", "secrets"]
+        self._accounts = context.registry.resources["", "v1", "serviceaccounts"]
+        self._trust = context.trust
         self._known: dict[str, _Account] = {}  # by key
         self._gone: dict[str, _Account] = {}  # Secrets that an account may still name
-        self._rivals = Rivals(name, "secrets")
-        super().__init__(
-            name, [Reflector(dispatcher, self._secrets.storage_prefix, self._secret_changed)]
-        )
-        dispatcher.subscribe(self._accounts.storage_prefix, self._account_changed)
-        trust.root.listen(self._look_at_all)
+        self._rivals = Rivals(self.name, "secrets")
+        self.follow_events(self._secrets.storage_prefix, self._secret_changed)
+        context.informers.dispatcher.subscribe(self._accounts.storage_prefix, self._account_changed)
+        context.trust.root.listen(self._look_at_all)
 
     def _look_at_all(self) -> None:
         for key in self._known:
@@ -267,32 +246,18 @@ class TokenCleanUp(Controller):
     counts, so it looks once a day.
 
     Args:
-        name: in the table of controllers.
-        registry: what is served.
-        operations: writes.
-        dispatcher: the commit stream.
-        env: wall clock.
-        unused_s: how long nobody must have used them, in seconds.
+        context: what it is made of.
     """
 
-    def __init__(
-        self,
-        name: str,
-        registry: LiveRegistry,
-        operations: Operations,
-        dispatcher: Dispatcher,
-        env: Env,
-        unused_s: float,
-    ) -> None:
-        self._secrets = registry.resources["", "v1", "secrets"]
-        self._accounts = registry.resources["", "v1", "serviceaccounts"]
-        self._pods = registry.resources["", "v1", "pods"]
-        self._operations = operations
-        self._store = dispatcher.store
-        self._env = env
-        self._unused_s = unused_s
+    name = "legacy-serviceaccount-token-cleaner-controller"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._secrets = context.registry.resources["", "v1", "secrets"]
+        self._accounts = context.registry.resources["", "v1", "serviceaccounts"]
+        self._pods = context.registry.resources["", "v1", "pods"]
+        self._unused_s = context.config.certificates.unused_tokens_s
         self._who = as_service_account("legacy-service-account-token-cleaner")
-        super().__init__(name)
         self.queue.add("")
 
     async def sync(self, key: str) -> None:

@@ -16,6 +16,7 @@ from trio.testing import MockClock
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
 from kubetrio.config import Config
+from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.garbage.collector import ACCOUNT, SEEN_S
 from kubetrio.controllers.identity import controller_user
 from kubetrio.controllers.table import TABLE, Row, made
@@ -413,13 +414,13 @@ async def test_what_was_left_by_a_server_is_collected_by_the_next(
 
 async def test_it_remembers_nothing_of_what_is_gone(autojump_clock: MockClock) -> None:
     """Nor of objects without owners."""
+    name = "garbage-collector-controller"
     collectors: list[Any] = []
 
-    def kept(name: str, context: Any) -> Any:
-        collectors.append(TABLE[name].make(name, context))
+    def kept(context: Context) -> Controller:
+        collectors.append(TABLE[name].make(context))
         return collectors[-1]
 
-    name = "garbage-collector-controller"
     async with open_api(kept=True, parts=Parts(controllers={name: Row(kept)})) as server:
         world = World(server)
         graph = collectors[0].graph

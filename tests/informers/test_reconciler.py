@@ -6,13 +6,13 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.informers.controller import LONGEST_WAIT_S, Controller
+from kubetrio.informers.reconciler import LONGEST_WAIT_S, Reconciler
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import conflict, internal_error
 from kubetrio.store.errors import StoreUnavailable
 
 
-class Working(Controller):
+class Working(Reconciler):
     """Notes when it worked on what, and fails as often as it is told."""
 
     def __init__(self, failures: dict[str, list[Exception]], workers: int = 1) -> None:

@@ -1,6 +1,6 @@
 """The tables of the reference of flags.
 
-``python -m kubetrio.flags.reference docs/reference/flags.md`` writes them between their marks.
+``python -m kubetrio.cli.flagsreference docs/reference/flags.md`` writes them between their marks.
 """
 
 from __future__ import annotations
@@ -14,11 +14,21 @@ from pathlib import Path
 
 from kubetrio.config import Config
 from kubetrio.config.flag import Row, flag_of, rows
+from kubetrio.controllers.table import TABLE
 from kubetrio.flags import absent_operation, absent_security
 from kubetrio.flags.absence import Absent, Ignored, Refused
 from kubetrio.flags.parser import FLAGS, TERMINAL
 
 BLOCK = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = (f"`{name}`" for name in sorted(names))
+    return f"{', '.join(first)} and {last}"
+
+
+# What `Flag.more` leaves to tables that configuration does not know.
+_FILLED = {"controllers": _listed(TABLE)}
 
 
 def _cell(text: str) -> str:
@@ -46,7 +56,7 @@ def _row(row: Row) -> tuple[str, str, str, str]:
     if flag.unset:
         said.append(f"If not given: {flag.unset}.")
     if flag.more:
-        said.append(flag.more)
+        said.append(flag.more.format_map(_FILLED) if "{" in flag.more else flag.more)
     return name, default, path, " ".join(said)
 
 

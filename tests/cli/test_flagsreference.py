@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kubetrio.cli.flagsreference import BLOCKS, filled
 from kubetrio.flags.absent import table
 from kubetrio.flags.parser import FLAGS
-from kubetrio.flags.reference import BLOCKS, filled
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "flags.md"
 
 
 def test_the_page_is_as_it_would_be_made() -> None:
-    """Else: ``python -m kubetrio.flags.reference docs/reference/flags.md``."""
+    """Else: ``python -m kubetrio.cli.flagsreference docs/reference/flags.md``."""
     text = PAGE.read_text()
     assert filled(text) == text
 

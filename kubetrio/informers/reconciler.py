@@ -1,4 +1,4 @@
-"""What every controller has in common: a name, a queue, workers, and patience with failures."""
+"""A name, a queue, workers, and patience with failures: what brings objects into order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPECTED = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
 
 class Later(Exception):
-    """Raised by `Controller.sync`: nothing is wrong, and the key comes again later and later."""
+    """Raised by `Reconciler.sync`: nothing is wrong, and the key comes again later and later."""
 
 
 class Source(Protocol):
@@ -38,13 +38,13 @@ class Source(Protocol):
         ...
 
 
-class Controller(ABC):
+class Reconciler(ABC):
     """Brings objects into order, one key at a time.
 
     A subclass puts keys into the queue when something changes, and says in `sync` what to do.
 
     Args:
-        name: in the table of controllers, in metrics and in logs.
+        name: in metrics and in logs.
         sources: what it follows.
         workers: how many keys it works on at a time.
 
@@ -55,7 +55,7 @@ class Controller(ABC):
     def __init__(self, name: str, sources: Sequence[Source] = (), workers: int = 1) -> None:
         self.name = name
         self.queue: WorkQueue = WorkQueue(name)
-        self.sources = sources
+        self.sources = list(sources)
         self.began = trio.Event()
         self.beside: list[Callable[[], Awaitable[None]]] = []  # such as resyncs
         self._workers = workers
