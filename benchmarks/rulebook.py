@@ -2,8 +2,8 @@
 
 `python -m benchmarks.rulebook`: a spec as JSON in, CPU time out.  The stages are the functions that
 a create walks through, in its order, called on many objects of one shape; the last stage is a dry
-run of `Lifecycle.create` on an empty store, so that it holds what the server does and not what this
-module thinks it does.  Parsing and printing are in it too: the yardstick is what the standard
+run of the recipe of a create on an empty store, so that it holds what the server does and not what
+this module thinks it does.  Parsing and printing are in it too: the yardstick is what the standard
 library needs for those alone.
 """
 
@@ -86,8 +86,9 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
     from kubetrio.api import bodies
     from kubetrio.env import Env
     from kubetrio.machinery.identity import UserInfo
+    from kubetrio.resources import recipe
     from kubetrio.resources.fieldmanager import FieldManager
-    from kubetrio.resources.lifecycle import Lifecycle
+    from kubetrio.resources.write import Write, WriteParts
     from kubetrio.resources.writes import Target, WriteOptions
     from kubetrio.schema.registry import LiveRegistry
     from kubetrio.testing.store_model import MemoryStore
@@ -95,7 +96,16 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
     resource = registry().get(spec.group, spec.version, spec.resource)
     if resource is None:
         raise BenchError(f"no resource {spec.resource}")
-    lifecycle = Lifecycle(MemoryStore(), LiveRegistry(registry()), Chain([]), Env())
+    parts = WriteParts(
+        store=MemoryStore(),
+        registry=LiveRegistry(registry()),
+        admission=Chain([]),
+        env=Env(),
+        allocators={},
+        allow_privileged=False,
+        times_to_live={},
+    )
+    admitted = (recipe.place, recipe.mutate, recipe.tidy)
     target = Target(resource=resource, namespace=NAMESPACE)
     options = WriteOptions(user=UserInfo("bench"), dry_run=True, field_manager="bench")
 
@@ -111,7 +121,8 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
         return obj
 
     def write(obj: Object) -> bytes:
-        creating = lifecycle.create(target, resource.to_stored(obj), options)
+        writing = Write(parts, target, options, resource.to_stored(obj))
+        creating = recipe.create(writing, admitted)
         value: bytes = at_once(creating).value
         return value
 

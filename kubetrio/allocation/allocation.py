@@ -44,10 +44,10 @@ from kubetrio.machinery.timestamps import format_time
 from kubetrio.observe import prometheus
 from kubetrio.observe.series import Timings, gauges
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.objects import restamp, stamp
+from kubetrio.resources.serverwrites import create_as_server, delete_as_server
 from kubetrio.resources.writes import Allocator
 from kubetrio.schema.registry import LiveRegistry
-from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
+from kubetrio.store.errors import KeyExists
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
@@ -323,8 +323,8 @@ class ServiceAllocator:
                 }
             },
         }  # fmt: skip
-        FieldManager(self._address_type, MANAGER, now).created(obj)
-        await self._store.create(IP_ADDRESSES + name, stamp(obj))
+        fields = FieldManager(self._address_type, MANAGER, now)
+        await create_as_server(self._store, IP_ADDRESSES + name, obj, fields)
 
     async def delete_address(self, address: str) -> None:
         """Delete the IPAddress of an address, if there is one.
@@ -332,14 +332,7 @@ class ServiceAllocator:
         Raises:
             StoreError: it cannot be written.
         """
-        key = IP_ADDRESSES + _named(address)
-        while (found := await self._store.get(key)) is not None:
-            try:
-                await self._store.delete(key, restamp(found.value), expected=found.revision)
-            except RevisionMismatch:
-                continue
-            except KeyMissing:
-                return
+        await delete_as_server(self._store, IP_ADDRESSES + _named(address))
 
 
 def _first_wanted(spec: Object, was: Object | None) -> int:

@@ -24,7 +24,7 @@ async def admitted(
     operation: Operation = Operation.CREATE,
     name: str = "",
     dry_run: bool = False,
-    said: Mapping[str, Any] = NOTHING_SAID,
+    options: Mapping[str, Any] = NOTHING_SAID,
 ) -> AsyncIterator[Object]:
     """Admit a request: the block has what mutating plugins made of the object, and checks it.
 
@@ -39,7 +39,7 @@ async def admitted(
         operation: what it is to them.
         name: of the object, if the path does not say it.
         dry_run: whether nothing will come of it.
-        said: members of the options, as the client gave them.
+        options: members of the options, as the client gave them.
 
     Raises:
         ApiError: the first refusal.
@@ -55,11 +55,11 @@ async def admitted(
         obj=obj,
         old=None,
         dry_run=dry_run,
-        options=said,
+        options=options,
         warn=request.warn,
         annotations=request.annotations,
         body_annotations=request.body_annotations,
     )
-    await api.lifecycle.mutate(attributes)
+    await api.operations.parts.admission.mutate(attributes)
     yield attributes.obj or {}
-    await api.lifecycle.validate(attributes)
+    await api.operations.parts.admission.validate(attributes)

@@ -41,7 +41,6 @@ from kubetrio.observe.metrics import Metrics
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.quota.stored import StoredQuotas
 from kubetrio.reloading import Reloader
-from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
@@ -211,11 +210,6 @@ class Api:
         self.routes = self.aggregation.routes.by_version
         self.impersonation = Impersonation(self.authorizer.authorize)
         self.kind_streams = KindStreams(self.registry, self.streams, self.cache)
-
-    @property
-    def lifecycle(self) -> Lifecycle:
-        """What is below the operations: admission, validation and the store."""
-        return self.operations.lifecycle
 
     def end_streams(self) -> None:
         """End open streams cleanly, as if their time were up (shutdown)."""

@@ -296,7 +296,7 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
         dry_run=bool(dry),
         field_manager=manager or default_manager(request),
         warn=request.warn,
-        said={name: value for name, value in given.items() if value},
+        options={name: value for name, value in given.items() if value},
         annotations=request.annotations,
         body_annotations=request.body_annotations,
     )

@@ -6,7 +6,7 @@ responses in one place; anything else is a bug, answered with 500 and logged wit
 Every answer has an identity, also that of a request which ends before the stage that gives it one.
 
 `admit_and_store` is one stage because an update runs admission again each time another write came
-between (see `resources.lifecycle`).
+between (see `resources.recipe`).
 """
 
 from __future__ import annotations

@@ -290,12 +290,12 @@ def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
     return chosen._replace(work=one.work, weigh=one.weigh)
 
 
-def _who(request: Request, chosen: DeleteOptions, said: Object) -> WriteOptions:
+def _who(request: Request, chosen: DeleteOptions, given: Object) -> WriteOptions:
     return WriteOptions(
         user=request.user,
         dry_run=chosen.dry_run,
         warn=request.warn,
-        said=said,
+        options=given,
         annotations=request.annotations,
     )
 

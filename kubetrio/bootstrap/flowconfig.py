@@ -135,7 +135,7 @@ class FlowConfig:
 
     Args:
         registry: what is served.
-        lifecycle: writes.
+        operations: writes.
         informers: of the server.
         gate: what the configuration is for.
         env: wall clock and randomness.

@@ -20,7 +20,7 @@ from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_micro, parse_micro
 from kubetrio.observe.logs import Log
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
@@ -53,7 +53,7 @@ class IdentityLease:
 
     Args:
         registry: what is served.
-        lifecycle: writes.
+        operations: writes.
         store: reads.
         env: wall clock and identities.
         hostname: of the machine.
@@ -145,7 +145,7 @@ class IdentityLease:
     async def _collect(self) -> None:
         """Delete the Leases of servers that no longer renew them."""
         now = self._env.now()
-        for lease in await revising.read_all(self._store, self._resource, NAMESPACE):
+        for lease in await reading.read_all(self._store, self._resource, NAMESPACE):
             meta = lease["metadata"]
             if (meta.get("labels") or {}).get(IDENTITY) == COMPONENT and expired(lease, now):
                 await self._delete(self._target._replace(name=meta["name"]))

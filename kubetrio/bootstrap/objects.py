@@ -85,7 +85,7 @@ class Bootstrap:
 
     Args:
         registry: what is served.
-        lifecycle: writes.
+        operations: writes.
         store: reads.
         address: IP address of the server that clients reach.
         port: its port.

@@ -18,7 +18,7 @@ from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
 from kubetrio.machinery.timestamps import parse_time
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.resources.seen import delete_seen, if_unchanged
 from kubetrio.resources.writes import Target
 from kubetrio.store.model import Event, EventType
@@ -173,7 +173,7 @@ class ClusterInfoSigning(Controller):
         now = self._env.now()
         wanted = {name: text for name, text in data.items() if not name.startswith(SIGNATURE)}
         ends: list[float] = []
-        for secret in await revising.read_all(self._store, self._secrets, SYSTEM):
+        for secret in await reading.read_all(self._store, self._secrets, SYSTEM):
             token = signing_token(secret, now)
             if token is not None:
                 wanted[SIGNATURE + token[0]] = signature(content, *token)

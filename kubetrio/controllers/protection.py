@@ -20,7 +20,7 @@ from kubetrio.controllers.identity import as_service_account
 from kubetrio.kinds.core.pods.digests import PodDigest, pods_of
 from kubetrio.machinery.names import GroupResource
 from kubetrio.plugins.protection import FINALIZERS
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.resources.writes import Target
 from kubetrio.store.model import Event, EventType
 
@@ -188,7 +188,7 @@ class VolumeAttributesClassProtection(Protection):
     async def _in_use(self, obj: Object) -> bool:
         # Nothing is kept of claims and volumes: classes are hardly ever deleted.
         for kind in self._users:
-            for user in await revising.read_all(self._store, kind, ""):
+            for user in await reading.read_all(self._store, kind, ""):
                 if names_class(user, obj["metadata"]["name"]):
                     return True
         return False

@@ -13,12 +13,11 @@ from kubetrio.informers.informer import Item
 from kubetrio.machinery.quantity import Quantity, amounts
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.quota.usage import ZERO, concerned, counts_for, resource_of, usage
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.objects import order_metadata, stamp
+from kubetrio.resources.serverwrites import update_status_as_server
 from kubetrio.schema.registry import LiveRegistry
-from kubetrio.store.errors import KeyMissing, RevisionMismatch
-from kubetrio.store.model import Stamped, Store
+from kubetrio.store.model import Store
 
 Object = dict[str, Any]
 CHARGING, COUNTING = "kube-apiserver", "kube-controller-manager"  # who owns what is written
@@ -43,14 +42,14 @@ class StoredQuotas:
         self._store = store
         self._env = env
         self._turns: dict[str, trio.Lock] = {}
-        self._writing: dict[str, Stamped] = {}
+        self._writing: dict[str, Object] = {}
         self.registry = registry
         self._resource = registry.resources["", "v1", "resourcequotas"]
         self._expected: dict[str, dict[str, float]] = {}  # keys and until when, by namespace
 
     async def of(self, namespace: str) -> list[Object]:
         """The quotas of a namespace; of all of them when that is empty."""
-        return await revising.read_all(self._store, self._resource, namespace)
+        return await reading.read_all(self._store, self._resource, namespace)
 
     def expect(self, namespace: str, key: str) -> None:
         """See `admission.quota.Quotas`."""
@@ -102,24 +101,22 @@ class StoredQuotas:
 
     async def _write(self, quota: Object, status: Object, manager: str) -> bool:
         new = {**quota, "metadata": dict(quota["metadata"]), "status": status}
-        now = format_time(self._env.now())
-        FieldManager(self._resource, manager, now, "status").updated(quota, new)
-        meta = new["metadata"] = order_metadata(new["metadata"])
-        key = self._resource.key(meta["namespace"], meta["name"])
-        self._writing[key] = stamped = stamp(new)
+        fields = FieldManager(self._resource, manager, format_time(self._env.now()), "status")
+        key = self._resource.key(quota["metadata"]["namespace"], quota["metadata"]["name"])
+        self._writing[key] = new
         try:
-            await self._store.update(key, stamped, expected=int(meta["resourceVersion"]))
-        except (RevisionMismatch, KeyMissing):
-            return False
+            written = await update_status_as_server(self._store, self._resource, quota, new, fields)
         finally:
             del self._writing[key]
-        return True
+        return written is not None
 
     def of_others(self, old: Item, new: Item) -> bool:
         """Whether somebody else wrote the status of a quota."""
         own = self._writing.get(new.key)
-        if own is not None and own.at(new.revision) == new.value:
-            return False
+        if own is not None:
+            meta = {**own["metadata"], "resourceVersion": str(new.revision)}
+            if {**own, "metadata": meta} == new.object:
+                return False
         return bool(new.object.get("status") != old.object.get("status"))
 
     async def recount(self, namespace: str) -> bool:
@@ -150,7 +147,7 @@ class StoredQuotas:
             resource = self.registry.by_group_resource.get(kind)
             if resource is None:
                 continue
-            for obj in await revising.read_all(self._store, resource, namespace):
+            for obj in await reading.read_all(self._store, resource, namespace):
                 if not counts_for(kind, obj, quota):
                     continue
                 used = usage(kind, obj)

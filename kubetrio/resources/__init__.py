@@ -1,1 +1,1 @@
-"""The life of an object: strategies, lifecycle, listing and watching."""
+"""The life of an object: recipes of writes, listing and watching."""

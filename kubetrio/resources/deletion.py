@@ -1,8 +1,8 @@
 """Deletion: preconditions, grace, finalizers, two phases.
 
 Source: docs "Finalizers", "Garbage collection", API conventions (graceful deletion).  What a
-deletion does to an object is decided here by functions over plain values; `lifecycle` carries it
-out.
+deletion does to an object is decided here by functions over plain values; the steps of `deleting`
+carry it out.
 """
 
 from __future__ import annotations

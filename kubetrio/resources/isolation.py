@@ -37,7 +37,7 @@ def relevant(empties: Empties | None, subresource: str, strategy: Strategy) -> E
     return empties
 
 
-def isolate(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
+def keep_immutable_parts(new: Object, old: Object, subresource: str, strategy: Strategy) -> Object:
     """What the client may change of an object; the rest comes from the stored one.
 
     Args:

@@ -1,26 +1,25 @@
-"""The one door of writes: what a write does, over values, whoever makes it.
+"""Writes as clients mean them, over values: each chooses a recipe (`resources.recipe`).
 
 HTTP verbs decode before and encode after; the in-process client, the bootstrap and controllers call
-the same.  An object passes, in this order: what no client may say of it is dropped, defaults, who
-owns which fields, the version that writes work in, and then `lifecycle`: admission, the kind's
-preparation, validation, the store.
+the same.
 
 Source: API conventions; docs "API concepts" and "Server-Side Apply".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kubetrio.env import Env
+from kubetrio.admission.attributes import Operation
+from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.status import ApiError, bad_request, not_found
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources.changing import hub_change, hub_result
-from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.lifecycle import Change, Lifecycle, clear_system_fields
-from kubetrio.resources.ownerreferences import drop_repeated_owners
+from kubetrio.resources import recipe
+from kubetrio.resources.deciding import attributes_of
+from kubetrio.resources.fieldmanager import FieldManager, Unconverted
+from kubetrio.resources.write import Change, MakeFromAny, Write, WriteParts
 from kubetrio.resources.writes import DeleteOptions, Sent, Target, WriteOptions, Written
 from kubetrio.schema.kind import Kind
 from kubetrio.wire.report import Report
@@ -50,20 +49,18 @@ class Configuration(NamedTuple):
 
 
 class Operations:
-    """Writes of one server, as a client means them.
+    """Writes of one server, as a client means them: each chooses a recipe.
 
     Args:
-        lifecycle: admits, validates and stores.
-        env: wall clock.
+        parts: what the steps of the recipes use.
     """
 
-    def __init__(self, lifecycle: Lifecycle, env: Env) -> None:
-        self.lifecycle = lifecycle
-        self._env = env
+    def __init__(self, parts: WriteParts) -> None:
+        self.parts = parts
 
     def fields(self, target: Target, options: WriteOptions) -> FieldManager:
-        """Tracks the fields that a write sets."""
-        now = format_time(self._env.now())
+        """Return what tracks the fields that a write sets."""
+        now = format_time(self.parts.env.now())
         return FieldManager(target.resource, options.field_manager, now, target.subresource)
 
     async def create(
@@ -80,11 +77,9 @@ class Operations:
         Raises:
             ApiError: 400, 403, 404, 409 or 422.
         """
-        kind, fields = target.resource, self.fields(target, options)
-        new = await hub_result(
-            kind, fields, options.work, _created, kind, body, fields, options.warn, sent
-        )
-        return await self.lifecycle.create(target, new, options)
+        write = Write(self.parts, target, options, body)
+        write.fields, write.sent = self.fields(target, options), sent
+        return await recipe.create(write)
 
     async def replace(self, target: Target, body: Object, options: WriteOptions) -> Written:
         """Replace an object, or create it where its kind allows that.
@@ -98,8 +93,6 @@ class Operations:
             ApiError: 400, 403, 404, 409 or 422.
         """
         check_named(target, body)
-        kind = target.resource
-        body = await options.work(_defaulted, kind, body, options.warn)
         fields = self.fields(target, options)
 
         def replaced(old: Object | None) -> Object:
@@ -110,8 +103,10 @@ class Operations:
                 fields.updated(old, new, options.empties)
             return new
 
-        change = hub_change(kind, fields, options.work, replaced)
-        return await self.lifecycle.update(target, change, options)
+        write = Write(self.parts, target, options, body)
+        write.fields, write.make, write.uid_is_precondition = fields, replaced, True
+        await recipe.follow(recipe.OPEN_REPLACEMENT, write)
+        return await recipe.update(write)
 
     async def patch(self, target: Target, make: Make, options: WriteOptions) -> Written:
         """Change an object in part; again, when another write came between.
@@ -124,23 +119,15 @@ class Operations:
         Raises:
             ApiError: 400, 403, 404, 409 or 422, and what `make` raises.
         """
-        change = self.patching(target, make, options)
-        return await self.lifecycle.update(target, change, options, uid_is_precondition=False)
+        write = Write(self.parts, target, options, {})
+        write.fields = self.fields(target, options)
+        write.make = _patched(target, make, options, write.fields)
+        return await recipe.update(write)
 
     def patching(self, target: Target, make: Make, options: WriteOptions) -> Change:
-        """The change that a patch makes of a stored object; see `patch`."""
-        kind, fields = target.resource, self.fields(target, options)
-
-        def patched(old: Object | None) -> Object:
-            if old is None:
-                raise not_found(kind.group_resource, target.name)
-            new = make(old)
-            kind.rules.default(new)
-            check_named(target, new)
-            fields.updated(old, new, options.empties)
-            return new
-
-        return hub_change(kind, fields, options.work, patched)
+        """Return the change that a patch makes of a view of an object."""
+        fields = self.fields(target, options)
+        return _of_view(_patched(target, make, options, fields), options, fields)
 
     async def apply(
         self, target: Target, configuration: Configuration, options: WriteOptions
@@ -157,49 +144,70 @@ class Operations:
         """
         if options.sent is None:
             options = options._replace(sent=Sent())
-        change = self.applying(target, configuration, options)
-        return await self.lifecycle.update(
-            target, change, options, uid_is_precondition=False, create_missing=True
-        )
+        write = Write(self.parts, target, options, {})
+        write.fields, write.applied = self.fields(target, options), True
+        write.make = _applied(target, configuration, options, write.fields)
+        return await recipe.update(write)
 
     def applying(
         self, target: Target, configuration: Configuration, options: WriteOptions
     ) -> Change:
-        """The change that an apply makes of a stored object, or of none; see `apply`."""
-        kind, fields = target.resource, self.fields(target, options)
-        wanted: Object | None = None
+        """Return the change that an apply makes of a view of an object."""
+        fields = self.fields(target, options)
+        return _of_view(_applied(target, configuration, options, fields), options, fields)
 
-        def applied(live: Object | None) -> Object:
-            nonlocal wanted
-            if wanted is None:
-                wanted = configuration.read()
-            merged = fields.applied(live, wanted, force=configuration.force)
-            # What did not change is not printed anew: opaque JSON keeps its text.
-            report = Report()
-            if merged.kept:
-                new = copy_json(merged.obj)
-            else:
-                new = _restored(merged.obj, kind, report, wanted)
-            if options.sent is not None:
-                options.sent.empties, options.sent.merged = report.empties, True
-            configuration.check()
-            if kind.builtin or not merged.kept:
-                # A custom resource that did not change gets no defaults of another version.
-                kind.rules.default(new)
-            new = _with_annotations_read(new, kind, wanted)
-            check_named(target, new)
-            if merged.entries:
-                new["metadata"]["managedFields"] = merged.entries
-            if live is None:
-                new["metadata"].pop("resourceVersion", None)
-            return new
+    async def change(
+        self, target: Target, change: Change, options: WriteOptions, *, uid_is_precondition: bool
+    ) -> Written:
+        """Replace an object by what a change that may wait makes of it, as that of a view does.
 
-        return hub_change(kind, fields, options.work, applied)
+        Args:
+            target: the object.
+            change: makes the new object, in the version in which writes of the kind work.
+            options: who writes, and how.
+            uid_is_precondition: whether uid and version in the new object name the object meant
+                (PUT), or come from the stored one, so that another uid is a change that is refused
+                and the version is insisted on only when it is another (PATCH).
+
+        Raises:
+            ApiError: 400, 403, 404, 409 or 422, and what `change` raises.
+        """
+        write = Write(self.parts, target, options, {})
+        write.change, write.uid_is_precondition = change, uid_is_precondition
+        return await recipe.update(write, recipe.CHANGE)
+
+    async def mutate_shown(
+        self, target: Target, new: Object, old: Object, options: WriteOptions
+    ) -> Object:
+        """Ask admission that mutates about a change of what a subresource shows of an object.
+
+        Args:
+            target: what is written.
+            new: what the subresource is to show.
+            old: what it shows.
+            options: who writes, and how.
+
+        Returns:
+            What it is to show.
+
+        Raises:
+            ApiError: the first refusal.
+        """
+        attributes = attributes_of(
+            Operation.UPDATE, target, options, new=new, old=old, name=target.name
+        )
+        await self.parts.admission.mutate(attributes)
+        return attributes.obj or new
 
     async def delete(
         self, target: Target, chosen: DeleteOptions, options: WriteOptions
     ) -> tuple[Object, bool]:
         """Delete an object, or begin to.
+
+        Args:
+            target: the object.
+            chosen: how.
+            options: who deletes.
 
         Returns:
             Its last state and whether it is gone now.
@@ -207,30 +215,82 @@ class Operations:
         Raises:
             ApiError: 403, 404 or 409.
         """
-        return await self.lifecycle.delete(target, chosen, options)
+        write = Write(self.parts, target, options._replace(dry_run=chosen.dry_run), {})
+        write.deletion = chosen
+        return await recipe.delete(write)
+
+    async def delete_as_server(self, target: Target, chosen: DeleteOptions) -> None:
+        """Delete an object, or begin to, where admission was asked about what led to it.
+
+        Raises:
+            ApiError: 404 or 409.
+        """
+        options = WriteOptions(user=UserInfo(""), dry_run=chosen.dry_run)
+        write = Write(self.parts, target, options, {})
+        write.deletion = chosen
+        await recipe.delete(write, recipe.DELETE_AS_SERVER)
 
 
-Warn = Callable[[Iterable[str]], None]
+def _patched(
+    target: Target, make: Make, options: WriteOptions, fields: FieldManager
+) -> MakeFromAny:
+    kind = target.resource
+
+    def patched(old: Object | None) -> Object:
+        if old is None:
+            raise not_found(kind.group_resource, target.name)
+        new = make(old)
+        kind.rules.default(new)
+        check_named(target, new)
+        fields.updated(old, new, options.empties)
+        return new
+
+    return patched
 
 
-def _defaulted(kind: Kind, body: Object, warn: Warn) -> Object:
-    drop_repeated_owners(body, warn, admitted=False)
-    kind.rules.default(body)
-    return body
+def _applied(
+    target: Target, configuration: Configuration, options: WriteOptions, fields: FieldManager
+) -> MakeFromAny:
+    kind = target.resource
+    wanted: Object | None = None
+
+    def applied(live: Object | None) -> Object:
+        nonlocal wanted
+        if wanted is None:
+            wanted = configuration.read()
+        merged = fields.applied(live, wanted, force=configuration.force)
+        # What did not change is not printed anew: opaque JSON keeps its text.
+        report = Report()
+        kept = merged.kept
+        new = copy_json(merged.obj) if kept else _restored(merged.obj, kind, report, wanted)
+        if options.sent is not None:
+            options.sent.empties, options.sent.merged = report.empties, True
+        configuration.check()
+        if kind.builtin or not kept:
+            # A custom resource that did not change gets no defaults of another version.
+            kind.rules.default(new)
+        new = _with_annotations_read(new, kind, wanted)
+        check_named(target, new)
+        if merged.entries:
+            new["metadata"]["managedFields"] = merged.entries
+        if live is None:
+            new["metadata"].pop("resourceVersion", None)
+        return new
+
+    return applied
 
 
-def _created(
-    kind: Kind, body: Object, fields: FieldManager, warn: Warn, sent: Object | None
-) -> Object:
-    """An object as it is at first, but for what admission makes of it."""
-    clear_system_fields(body)  # nobody owns them
-    body = _defaulted(kind, body, warn)
-    if sent is None:
-        fields.created(body)
-    else:
-        fields.created(sent)
-        body["metadata"] = sent["metadata"]
-    return body
+def _of_view(make: MakeFromAny, options: WriteOptions, fields: FieldManager) -> Change:
+    """Return a change of a view as one that may wait for what ownership needs."""
+
+    async def change(old: Object | None) -> Object:
+        while True:
+            try:
+                return await options.work(make, old)
+            except Unconverted as missing:
+                await fields.learn(missing)
+
+    return change
 
 
 def check_named(target: Target, new: Object) -> None:

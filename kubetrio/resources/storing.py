@@ -1,4 +1,7 @@
-"""Objects of a write between the version that it works in (`Kind.hub`) and stored bytes.
+"""Last steps of a write: from the version that it works in (`Kind.hub`) to the store.
+
+This is the one module that calls the store's writes; those of the server itself
+(`resources.serverwrites`) go through its functions.
 
 A custom resource is worked on in the version of the request; the conversion to the stored version
 comes last, when nothing can refuse the object any more, and takes out what that does not have.
@@ -9,18 +12,23 @@ version); k8s.io/apiserver/pkg/storage/etcd3 (a write that changes no byte is no
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Sequence
+from typing import Any
 
+from kubetrio.machinery.status import ApiError
+from kubetrio.resources import deletion
 from kubetrio.resources.conversion import from_stored, to_stored
+from kubetrio.resources.deletion import Outcome
 from kubetrio.resources.isolation import unchanged
-from kubetrio.resources.objects import order_metadata, stamp
-from kubetrio.resources.writes import Work
+from kubetrio.resources.objects import check_size, order_metadata, restamp, stamp, unversioned
+from kubetrio.resources.preconditions import names_version
+from kubetrio.resources.write import Write
+from kubetrio.resources.writes import Work, WriteOptions, Written
 from kubetrio.schema.kind import Kind
-from kubetrio.store.model import Stamped
+from kubetrio.store.errors import KeyExists
+from kubetrio.store.model import Change, KeyValue, ReadingAndWriting, Stamped, Writing
 
 Object = dict[str, Any]
-T = TypeVar("T")
 
 
 async def in_hub(kind: Kind, stored: Object, work: Work) -> Object:
@@ -41,55 +49,9 @@ async def in_hub(kind: Kind, stored: Object, work: Work) -> Object:
     return stored if kind.stored is kind else await work(kind.from_stored, stored)
 
 
-async def new_value(kind: Kind, obj: Object, write: Callable[[Object], T], work: Work) -> T:
-    """A new object that was admitted, as it is written.
-
-    Args:
-        kind: the kind of the request.
-        obj: the object in the version in which writes work; it may be changed.
-        write: makes bytes of it.
-        work: runs what works over large objects.
-
-    Raises:
-        ApiError: it cannot be converted.
-    """
-    if kind.hub is not kind.stored:
-        obj = await _to_stored(kind, obj, work)
-    return await work(_written, kind.stored, obj, write)
-
-
-async def changed_value(
-    kind: Kind,
-    new: Object,
-    old: Object,
-    stored: Object,
-    work: Work,
-    *,
-    remove: bool,
-    stale: bool,
-) -> Stamped | None:
-    """A changed object that was admitted, as it is stored; None if that is what it was before.
-
-    Args:
-        kind: the kind of the request.
-        new: the object in the version in which writes work; it may be changed.
-        old: the object before, in the same.
-        stored: that as it was read; the same object where it needed no conversion.
-        work: runs what works over large objects.
-        remove: whether its last state is wanted, changed or not.
-        stale: whether it is stored in a way that is left behind (an old key): it is written again
-            all the same.
-
-    Raises:
-        ApiError: it cannot be converted.
-    """
-    if old is stored and kind.hub is kind.stored:
-        value = await work(_changed, kind.stored, new, stored, remove)
-    else:
-        # A write that changes nothing but times of owners keeps these.
-        new = await _to_stored(kind, old if unchanged(new, old) else new, work)
-        value = await work(_converted, kind.stored, new, stored, remove)
-    return stamp(stored) if value is None and stale else value
+def _holds_unknown(options: WriteOptions) -> bool:
+    """Return whether an apply put members into the object that its type does not know."""
+    return options.sent is not None and options.sent.merged
 
 
 async def _to_stored(kind: Kind, obj: Object, work: Work) -> Object:
@@ -98,20 +60,235 @@ async def _to_stored(kind: Kind, obj: Object, work: Work) -> Object:
     return {**await work(kind.to_stored, obj)}
 
 
-def _written(stored_kind: Kind, obj: Object, write: Callable[[Object], T]) -> T:
-    stored_kind.rules.default(obj)  # some defaults follow from what was prepared
-    stored_kind.type.store(obj)
-    return write(obj)
+# ---------------------------------------------------------------------- a new object
 
 
-def _changed(stored_kind: Kind, new: Object, old: Object, remove: bool) -> Stamped | None:
-    stored_kind.type.store(new)
+def stamp_new(write: Write) -> Awaitable[None] | None:
+    """Make bytes of the object, in the stored version, when nothing can refuse it any more.
+
+    Raises:
+        ApiError: it cannot be converted, is too large, or names a version.
+    """
+    options = write.options
+    if options.dry_run:
+        return _show_new(write)
+    if names_version(write.obj["metadata"]):
+        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+    if write.inline and write.kind.hub is write.kind.stored:
+        _stamp_new(write)
+        return None
+    return _stamp_converted(write)
+
+
+async def _stamp_converted(write: Write) -> None:
+    await _finish(write)
+    await write.options.work(_stamp_new, write)
+
+
+async def _finish(write: Write) -> None:
+    """Bring the object to the stored version."""
+    kind, work = write.kind, write.options.work
+    if kind.hub is kind.stored:
+        return
+    if _holds_unknown(write.options):
+        await work(kind.hub.type.drop_unknown, write.obj)
+    write.obj = await _to_stored(kind, write.obj, work)
+    await work(kind.stored.rules.default, write.obj)  # of a version not defaulted yet
+
+
+def _complete(write: Write) -> Object:
+    obj, stored = write.obj, write.kind.stored
+    if write.kind.hub is stored and _holds_unknown(write.options):
+        stored.type.drop_unknown(obj)
+    if (finish := stored.rules.finish) is not None:
+        finish(obj)
+    stored.type.store(obj)
+    return obj
+
+
+def _stamp_new(write: Write) -> None:
+    write.value = stamp(_complete(write))
+    check_size(write.value)
+
+
+async def _show_new(write: Write) -> None:
+    """Answer a dry run with the object as it would be stored."""
+    kind, obj = write.kind, write.obj
+    key = kind.key(write.target.namespace, obj["metadata"]["name"])
+    if await write.parts.store.get(key) is not None:
+        raise KeyExists(key)
+    await _finish(write)
+    shown = await write.options.work(lambda: unversioned(_complete(write)))
+    write.written = Written(shown, created=True)
+
+
+def store_new(write: Write) -> Awaitable[None] | None:
+    """Store the object under its name, if that is free.
+
+    Raises:
+        StoreError: the name is taken; the store takes no writes.
+    """
+    return None if write.written is not None else _store_new(write)
+
+
+async def _store_new(write: Write) -> None:
+    kind, parts = write.kind, write.parts
+    key = kind.key(write.target.namespace, write.obj["metadata"]["name"])
+    stored = await parts.store.create(key, write.value, ttl_s=parts.time_to_live_s(kind.stored))
+    write.written = Written(stored.value, created=True)
+
+
+# ---------------------------------------------------------------------- a changed object
+
+
+def stamp_changed(write: Write) -> Awaitable[None] | None:
+    """Make bytes of the object, in the stored version; a write that changes nothing ends here.
+
+    Raises:
+        ApiError: it cannot be converted, or is too large.
+    """
+    write.removes = deletion.finished(write.obj, write.kind)
+    if write.old is write.stored and write.kind.hub is write.kind.stored:
+        if write.inline:
+            _stamp_changed(write)
+            return None
+        return write.options.work(_stamp_changed, write)
+    return _stamp_changed_converted(write)
+
+
+async def _stamp_changed_converted(write: Write) -> None:
+    kind, work, new, old = write.kind, write.options.work, write.obj, write.old or {}
+    if _holds_unknown(write.options):
+        await work(kind.hub.type.drop_unknown, new)
+    # A write that changes nothing but times of owners keeps these.
+    write.obj = await _to_stored(kind, old if unchanged(new, old) else new, work)
+    await work(_stamp_other_version, write)
+
+
+def _stamp_changed(write: Write) -> None:
+    new, stored = write.obj, write.kind.stored
+    if _holds_unknown(write.options):
+        stored.type.drop_unknown(new)
+    stored.type.store(new)
     new["metadata"] = order_metadata(new["metadata"])
-    return stamp(new) if remove or not unchanged(new, old) else None
+    _value(write, changed=not unchanged(new, write.stored))
 
 
-def _converted(stored_kind: Kind, new: Object, old: Object, remove: bool) -> Stamped | None:
-    stored_kind.rules.default(new)
-    stored_kind.type.store(new)
+def _stamp_other_version(write: Write) -> None:
+    new, stored = write.obj, write.kind.stored
+    stored.rules.default(new)  # of a version not defaulted yet
+    stored.type.store(new)
     new["metadata"] = order_metadata(new["metadata"])
-    return stamp(new) if remove or new != old else None
+    _value(write, changed=new != write.stored)
+
+
+def _value(write: Write, *, changed: bool) -> None:
+    current = write.current
+    if changed or write.removes:
+        write.value = stamp(write.obj)
+    elif current.stale:  # stored in a way that is left behind (an old key)
+        write.value = stamp(write.stored)
+    else:
+        write.written = Written(current.value, created=False)
+        return
+    if write.options.dry_run:
+        write.written = Written(write.value.at(current.revision), created=False)
+    elif not write.removes:
+        check_size(write.value, len(current.value))
+
+
+def store_changed(write: Write) -> Awaitable[None] | None:
+    """Store the object in place of the one that was read, if that is still there.
+
+    Raises:
+        StoreError: another write came between; the store takes no writes.
+    """
+    return None if write.written is not None else _store_changed(write)
+
+
+async def _store_changed(write: Write) -> None:
+    current, value, parts = write.current, write.value, write.parts
+    if write.removes:
+        # Watchers see the last state that was stored, the client what it asked for: a state that
+        # never was, and so without a version of its own.
+        gone = restamp(current.value)
+        await parts.store.delete(current.key, gone, expected=current.revision)
+        write.written = Written(value.at(current.revision), created=False)
+        return
+    # Finalizers are taken out of what goes away on a full disk too; nothing is made larger.
+    size = len(value.before) + len(value.after)
+    frees = "deletionTimestamp" in write.obj["metadata"] and size <= len(current.value)
+    ttl_s = parts.time_to_live_s(write.kind.stored)
+    stored = await parts.store.update(
+        current.key, value, expected=current.revision, ttl_s=ttl_s, frees=frees
+    )
+    write.written = Written(stored.value, created=False)
+
+
+# ---------------------------------------------------------------------- a deleted object
+
+
+def store_deletion(write: Write) -> Awaitable[None] | None:
+    """Mark or remove the object; watchers of a removed one see the state that was stored.
+
+    Raises:
+        StoreError: another write came between; the store takes no writes.
+    """
+    if write.outcome is Outcome.NOTHING or write.options.dry_run:
+        return None
+    return _store_deletion(write)
+
+
+async def _store_deletion(write: Write) -> None:
+    store, current, last = write.parts.store, write.current, write.obj
+    if write.outcome is Outcome.MARK or last != write.stored:
+        # As kube-apiserver does: what deletion changes in an object is written before it goes.
+        current = await store.update(
+            current.key, stamp(last), expected=current.revision, frees=True
+        )
+    if write.outcome is Outcome.REMOVE:
+        value = restamp(current.value)
+        current = await store.delete(current.key, value, expected=current.revision)
+        write.removes = True
+    last["metadata"] = order_metadata(
+        {**last["metadata"], "resourceVersion": str(current.revision)}
+    )
+
+
+# ---------------------------------------------------------------------- of the server itself
+
+
+async def insert(store: ReadingAndWriting, key: str, value: Stamped) -> KeyValue:
+    """Store a value under a key that has none.
+
+    Raises:
+        StoreError: it has one; the store takes no writes.
+    """
+    return await store.create(key, value)
+
+
+async def replace(store: ReadingAndWriting, key: str, value: Stamped, expected: int) -> KeyValue:
+    """Store a value in place of the one at a revision.
+
+    Raises:
+        StoreError: another write came between; the store takes no writes.
+    """
+    return await store.update(key, value, expected=expected)
+
+
+async def remove(store: ReadingAndWriting, current: KeyValue) -> None:
+    """Remove what was read.
+
+    Raises:
+        StoreError: another write came between; the store takes no writes.
+    """
+    await store.delete(current.key, restamp(current.value), expected=current.revision)
+
+
+async def restore(store: Writing, changes: Sequence[Change]) -> None:
+    """Write several changes at once, as resets do.
+
+    Raises:
+        StoreError: another write came between; the store takes no writes.
+    """
+    await store.write_all(changes)

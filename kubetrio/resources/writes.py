@@ -1,4 +1,4 @@
-"""What a write carries beside the object, what `lifecycle` needs, and what comes of it."""
+"""What a write carries beside the object, what its steps need, and what comes of it."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Work(Protocol):
         ...
 
 
-async def at_once(fn: Callable[[*Args], T], *args: *Args) -> T:
+async def run_inline(fn: Callable[[*Args], T], *args: *Args) -> T:
     """Call it here."""
     return fn(*args)
 
 
-async def unweighed(value: bytes) -> None:
+async def ignore_size(value: bytes) -> None:
     """Nobody asks."""
 
 
@@ -89,7 +89,7 @@ class WriteOptions(NamedTuple):
             own writers, which are not asked.
         work: calls functions that work over the object, elsewhere if that takes long.
         weigh: told of the object that is there already; waits until there is room for the work.
-        said: the members of ``CreateOptions`` and the like as the client gave them.
+        options: the members of ``CreateOptions`` and the like as the client gave them.
         of_collection: whether a deletion means whatever there is, and not the object by its name.
         annotations: takes what admission tells the audit log, None where nobody asks.
         body_annotations: the same of what shows parts of objects.
@@ -104,9 +104,9 @@ class WriteOptions(NamedTuple):
     warn: Callable[[Iterable[str]], None] = unheard
     own: bool = False
     client: Client | None = None
-    work: Work = at_once
-    weigh: Callable[[bytes], Awaitable[None]] = unweighed
-    said: Mapping[str, Any] = NOTHING_SAID
+    work: Work = run_inline
+    weigh: Callable[[bytes], Awaitable[None]] = ignore_size
+    options: Mapping[str, Any] = NOTHING_SAID
     of_collection: bool = False
     annotations: dict[str, str] | None = None
     body_annotations: dict[str, str] | None = None

@@ -144,6 +144,7 @@ class Rules:
         default: fills in what is not said; applying it twice changes nothing.
         prepare_create: resets the status of a new object, and what the kind does beside.
         prepare_update: the same for an object that replaces another.
+        finish: what a new object gets when it is stored, which nothing judges; None for nothing.
         validation: the checks.
         metadata: the checks of metadata.
         keep: by subresource, empty for the object itself: which of the written fields can be owned
@@ -158,6 +159,7 @@ class Rules:
     default: Change = unchanged_object
     prepare_create: Create = _create_as_is
     prepare_update: Update = _update_as_is
+    finish: Change | None = None
     validation: Validation = NO_CHECKS
     metadata: MetadataChecks = USUAL
     keep: Mapping[str, FieldFilter] = field(default_factory=dict)

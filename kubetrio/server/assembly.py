@@ -74,9 +74,9 @@ from kubetrio.plugins.table import admission
 from kubetrio.plugins.webhooks.plugins import WebhookClientConfig
 from kubetrio.quota.stored import StoredQuotas
 from kubetrio.reloading import Reloader
-from kubetrio.resources.lifecycle import Lifecycle
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.operations import Operations
+from kubetrio.resources.write import WriteParts
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
@@ -401,16 +401,15 @@ def build_api(
     metrics.gathered.add(chain.families)
     given = allocators(informers.dispatcher, registry, env, config.services.ranges)
     operations = Operations(
-        Lifecycle(
-            store,
-            registry,
-            chain,
-            env,
-            given,
+        WriteParts(
+            store=store,
+            registry=registry,
+            admission=chain,
+            env=env,
+            allocators=given,
             allow_privileged=config.admission.allow_privileged,
             times_to_live={"event-ttl": config.storage.event_ttl_s},
-        ),
-        env,
+        )
     )
     label_used = last_used_labels(operations, registry)
     tokens = OwnTokens(config, keys, informers.dispatcher, registry, env, label_used)

@@ -268,7 +268,7 @@ async def _closing(api: Pipeline) -> AsyncIterator[None]:
 
 def _repair(api: Pipeline) -> AddressRepair:
     [allocator] = [
-        one for one in api.lifecycle.allocators.values() if isinstance(one, ServiceAllocator)
+        one for one in api.operations.parts.allocators.values() if isinstance(one, ServiceAllocator)
     ]
     return AddressRepair(api.registry, api.operations, api.informers.dispatcher, allocator, api.env)
 
@@ -326,7 +326,7 @@ async def bootstrap(
         await api.rbac.sync()
         await api.aggregation.routes.sync()
         await api.authorizers()
-        for allocator in api.lifecycle.allocators.values():
+        for allocator in api.operations.parts.allocators.values():
             await allocator.start()
         if await _written(own_objects, api.store):
             state.bootstrapped = True

@@ -23,6 +23,7 @@ from kubetrio.api.response import Response
 from kubetrio.informers.snapshot import Snapshot
 from kubetrio.observe.logs import Log
 from kubetrio.resources.objects import restamp
+from kubetrio.resources.storing import restore
 from kubetrio.server.upkeep import Upkeep
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 
@@ -127,7 +128,7 @@ class Resets:
         lives = {
             kind.storage_prefix: ttl_s
             for kind in self._api.registry.resources.values()
-            if (ttl_s := self._api.operations.lifecycle.time_to_live_s(kind))
+            if (ttl_s := self._api.operations.parts.time_to_live_s(kind))
         }
 
         def of(key: str) -> float:
@@ -188,7 +189,7 @@ class Resets:
             if not changes:
                 return
             try:
-                await store.write_all(changes)
+                await restore(store, changes)
             except (KeyExists, KeyMissing, RevisionMismatch):
                 await trio.lowlevel.checkpoint()
         if any(change.key not in self.spared for change in snapshot.changes()):

@@ -17,6 +17,7 @@ from kubetrio.api.request import Request
 from kubetrio.env import Env, run_inline, seeded
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
+from kubetrio.resources.recipe import _take
 from kubetrio.runtime.effort import STRIDE, Effort
 from kubetrio.testing.server import InProcess, open_api
 
@@ -42,7 +43,7 @@ class Thread:
         self.go.set()
 
     async def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
-        self.called.append(fn.__name__)
+        self.called += [one.__name__ for one in args[0]] if fn is _take else [fn.__name__]
         if self.server is not None:
             self.seats.append(self.server.api.flow.gate.executing())
         await self.go.wait()
@@ -235,9 +236,9 @@ async def test_large_bodies_of_all_writes_are_worked_over_there() -> None:
         thread.server = server
         assert await large_writes(server) == [201, 200, 200, 200, 200, 200, 200]
     assert {
-        "decode_object", "_created", "_check_new", "prepare", "_written",
-        "_defaulted",
-        "replaced", "patched", "applied", "_prepare_update", "_check_changed", "_changed",
+        "decode_object",
+        "default", "own", "prepare_new", "validate_new", "_stamp_new",
+        "make", "prepare_changed", "validate_changed", "_stamp_changed",
         "_delete_options",
     } <= set(thread.called)  # fmt: skip
     assert all(sum(seats) == 1 for seats in thread.seats)
@@ -267,10 +268,10 @@ async def test_small_patches_of_large_objects_are_worked_over_there() -> None:
         answer = await client.request("PATCH", path, body=patch, headers=headers)
         assert answer.status == 200
     assert {
-        "patched",
-        "_prepare_update",
-        "_check_changed",
-        "_changed",
+        "make",
+        "prepare_changed",
+        "validate_changed",
+        "_stamp_changed",
     } <= set(thread.called)
 
 

@@ -19,7 +19,7 @@ from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Authentication, Config, Serving
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.observe.logs import LOGGER, TextFormatter
-from kubetrio.resources.lifecycle import Lifecycle
+from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Written
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
@@ -444,7 +444,7 @@ async def test_who_is_under_way_is_counted(
     assert (await client.request("GET", "/nothing")).status == 404
     assert (await client.request("POST", CONFIGMAPS, json={"kind": 1})).status == 400
     assert server.api.under_way == 0
-    monkeypatch.setattr(Lifecycle, "create", stuck)
+    monkeypatch.setattr(Operations, "create", stuck)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(create_beside_each_other, server, 2)
         await trio.testing.wait_all_tasks_blocked()

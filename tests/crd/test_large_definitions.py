@@ -238,4 +238,4 @@ async def test_small_objects_that_get_many_defaults_leave_the_loop(tmp_path: Pat
             assert len(stored["spec"]) == 5000
             # Each first in place; the first object has the parts of the schema made as well.
             assert ("decode_value" in beside.names) is (name == "first")
-            assert {"_created", "Lifecycle._check_new", "_written"} <= set(beside.names)
+            assert {"_take", "_stamp_new"} <= set(beside.names)

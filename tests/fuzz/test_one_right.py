@@ -10,7 +10,7 @@ import pytest
 from fuzz import one_right
 from fuzz.one_right import USER, Broken, Right, everything, opened, play, requests_about, run, sweep
 from kubetrio.machinery.identity import Attributes
-from kubetrio.resources import lifecycle
+from kubetrio.resources import deciding
 from kubetrio.resources.listing import Listing
 from kubetrio.schema.kind import Kind
 
@@ -59,7 +59,7 @@ def _everywhere(whole: Callable[..., Any]) -> Callable[..., Any]:
 
 def test_a_creation_that_nobody_asked_about_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As there was one before: with `update` or `patch` alone."""
-    monkeypatch.setattr(lifecycle, "check_may_create", _unasked)
+    monkeypatch.setattr(deciding, "check_may_create", _unasked)
     with pytest.raises(Broken, match=r"created /registry/configmaps/here/nobody"):
         sweep_of("configmaps")
     with pytest.raises(Broken, match=r"created /registry/leases/here/nobody"):
@@ -68,7 +68,7 @@ def test_a_creation_that_nobody_asked_about_is_found(monkeypatch: pytest.MonkeyP
 
 def test_a_status_that_changes_more_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through a subresource its part of the object is written, and nothing else."""
-    monkeypatch.setattr(lifecycle, "isolate", lambda new, *_: new)
+    monkeypatch.setattr(deciding, "keep_immutable_parts", lambda new, *_: new)
     with pytest.raises(Broken, match=r"changed \['spec'\]"):
         sweep_of("deployments", "status")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubetrio.resources.isolation import count_generation, isolate, unchanged
+from kubetrio.resources.isolation import count_generation, keep_immutable_parts, unchanged
 from kubetrio.schema.kind import Strategy
 
 Object = dict[str, Any]
@@ -86,7 +86,7 @@ def test_each_path_writes_its_part(
 ) -> None:
     """The rest comes from the stored object."""
     new = full(spec={"x": 2}, status={"y": 2})
-    result = isolate(new, full(), subresource, Strategy(status=status))
+    result = keep_immutable_parts(new, full(), subresource, Strategy(status=status))
     assert (result["spec"]["x"], result["status"]["y"]) == (spec, phase)
     assert ("finalizers" in result["spec"]) is (subresource == "status")
 
@@ -110,10 +110,12 @@ def test_what_ends_an_object_is_never_forgotten_and_another_grace_is_left_to_be_
     ending = {"deletionTimestamp": "2024-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
     identity = {"name": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": "t"}
     old = {"metadata": {**identity, **ending}}
-    meta = isolate({"metadata": dict(identity)}, old, "", Strategy())["metadata"]
+    meta = keep_immutable_parts({"metadata": dict(identity)}, old, "", Strategy())["metadata"]
     assert {name: meta[name] for name in ending} == ending
     given = {"deletionTimestamp": "2025-01-01T00:00:00Z", "deletionGracePeriodSeconds": 7}
-    meta = isolate({"metadata": {**identity, **given}}, old, "", Strategy())["metadata"]
+    meta = keep_immutable_parts({"metadata": {**identity, **given}}, old, "", Strategy())[
+        "metadata"
+    ]
     assert meta["deletionTimestamp"] == ending["deletionTimestamp"]
     assert meta["deletionGracePeriodSeconds"] == 7
 
@@ -123,5 +125,5 @@ def test_a_grace_period_is_kept_but_not_put_back(given: Object, wanted: int) -> 
     """Leaving it out changes nothing; another one is left for validation to refuse."""
     meta = {"uid": "u", "creationTimestamp": "t", "resourceVersion": "1", "name": "n"}
     old = {"metadata": {**meta, "deletionGracePeriodSeconds": 30}}
-    new = isolate({"metadata": {**meta, **given}}, old, "", COUNTING)
+    new = keep_immutable_parts({"metadata": {**meta, **given}}, old, "", COUNTING)
     assert new["metadata"]["deletionGracePeriodSeconds"] == wanted

@@ -37,7 +37,7 @@ from kubetrio.gotext import numbers as gonumbers
 from kubetrio.machinery.asking import verdict_of
 from kubetrio.machinery.identity import Decision
 from kubetrio.machinery.status import bad_request, forbidden
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.schema import wellknown
 from kubetrio.schema.kind import Kind
 
@@ -101,7 +101,7 @@ async def _pod_and_kubelet(
 ) -> tuple[str, Kubelet]:
     """The path of a pod, or of one of its containers, at its kubelet."""
     info = request.info
-    pod = await revising.read(api.store, resource, info.namespace, info.name)
+    pod = await reading.read(api.store, resource, info.namespace, info.name)
     path = f"{info.namespace}/{info.name}"
     if container:
         path += "/" + container_of(pod, request.query.get("container", ""))

@@ -19,7 +19,7 @@ from kubetrio.gotext import numbers as gonumbers
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, bad_request
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.schema.wellknown import (
     CORE_ENDPOINTS,
     CORE_NODES,
@@ -155,7 +155,7 @@ async def connected(api: Api, where: Location) -> Transport:
 async def _kubelet(api: Api, name: str, asked: GroupResource) -> Kubelet:
     """See `kubelet_of`; its address is not looked at."""
     kind = api.registry.resources[CORE_NODES]
-    node = await revising.read(api.store, kind, "", name, asked=asked)
+    node = await reading.read(api.store, kind, "", name, asked=asked)
     status = node.get("status") or {}
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
     port = endpoint.get("Port") or 0
@@ -253,7 +253,7 @@ async def pod_location(api: Api, namespace: str, text: str) -> Location:
     """
     scheme, name, port = _named("pod", text)
     kind = api.registry.resources[CORE_PODS]
-    pod = await revising.read(api.store, kind, namespace, name)
+    pod = await reading.read(api.store, kind, namespace, name)
     if not port:
         declared = (each["ports"][0] for each in pod["spec"]["containers"] if each.get("ports"))
         port = str(next((each["containerPort"] for each in declared), ""))
@@ -292,7 +292,7 @@ async def service_location(api: Api, namespace: str, text: str) -> Location:
     except ValueError:
         pass  # a name
     else:
-        port = _named_port(await revising.read(api.store, services, namespace, name), number)
+        port = _named_port(await reading.read(api.store, services, namespace, name), number)
     subsets = await _subsets(api, namespace, name, services.group_resource)
     if not subsets:
         raise _unavailable(f"no endpoints available for service {quote(name)}")
@@ -321,7 +321,7 @@ async def _subsets(api: Api, namespace: str, name: str, asked: GroupResource) ->
     """
     kind = api.registry.resources[CORE_ENDPOINTS]
     try:
-        endpoints = await revising.read(api.store, kind, namespace, name, asked=asked)
+        endpoints = await reading.read(api.store, kind, namespace, name, asked=asked)
     except ApiError as error:
         if error.code != 404:
             raise
@@ -336,7 +336,7 @@ async def _slices(api: Api, namespace: str, name: str) -> list[Object]:
     kind = api.registry.resources[SLICES]
     return [
         each
-        for each in await revising.read_all(api.store, kind, namespace)
+        for each in await reading.read_all(api.store, kind, namespace)
         if (each["metadata"].get("labels") or {}).get(SERVICE_LABEL) == name
         and each["addressType"] != "FQDN"
     ]
@@ -359,7 +359,7 @@ async def _is_pod(api: Api, namespace: str, address: Object) -> bool:
         return False
     kind = api.registry.resources[CORE_PODS]
     try:
-        pod = await revising.read(api.store, kind, namespace, reference.get("name") or "")
+        pod = await reading.read(api.store, kind, namespace, reference.get("name") or "")
     except ApiError:  # 404: an endpoint that is left over
         return False
     return address["ip"] in pod_addresses(pod)

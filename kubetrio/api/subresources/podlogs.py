@@ -32,7 +32,7 @@ from kubetrio.machinery.status import (
     invalid,
 )
 from kubetrio.machinery.timestamps import normalise_time
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.schema.kind import Kind
 from kubetrio.wire.negotiate import LOG, metadata_shape_mismatch
 
@@ -164,7 +164,7 @@ async def log(api: Api, request: Request, resource: Kind) -> AnyResponse:
     if split and asked.stream is None:
         asked = replace(asked, stream=ALL)
     check_log_options(asked, info.name, split=split)
-    pod = await revising.read(api.store, resource, info.namespace, info.name)
+    pod = await reading.read(api.store, resource, info.namespace, info.name)
     container = container_of(pod, query.get("container", ""))
     if accepted.as_kind.endswith("List"):
         raise metadata_shape_mismatch(accepted.as_kind, "*rest.LocationStreamer", is_list=False)

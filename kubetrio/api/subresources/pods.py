@@ -18,10 +18,11 @@ from kubetrio.kinds.core.pods.eviction import Guard
 from kubetrio.kinds.core.pods.subresources import BINDING, EVICTION
 from kubetrio.machinery.status import ApiError, bad_request, success
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources import deletion, revising
+from kubetrio.resources import deletion, reading
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.identity import check_identity, told_key
-from kubetrio.resources.lifecycle import clear_identity
+from kubetrio.resources.opening import clear_identity
+from kubetrio.resources.preconditions import check_identity, told_key
+from kubetrio.resources.serverwrites import update_as_server
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, delete_options
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.wellknown import BUDGETS, CORE_PODS
@@ -67,7 +68,13 @@ async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
     now = format_time(api.env.now())
     _note_owner(request, BINDING, chosen, now)
     async with admitted(
-        api, request, resource, request.body, name=name, dry_run=chosen.dry_run, said=chosen.said
+        api,
+        request,
+        resource,
+        request.body,
+        name=name,
+        dry_run=chosen.dry_run,
+        options=chosen.options,
     ) as body:
         binding.check_binding(body, name)
     if not name:
@@ -84,7 +91,7 @@ async def bind(api: Api, request: Request, resource: Kind) -> AnyResponse:
         )
         return binding.bound(pod, body, now)
 
-    await revising.revise(api.store, pods, namespace, name, bound, dry_run=chosen.dry_run)
+    await update_as_server(api.store, pods, namespace, name, bound, dry_run=chosen.dry_run)
     return _created(api, request)
 
 
@@ -96,14 +103,14 @@ async def evict(api: Api, request: Request, resource: Kind) -> AnyResponse:
     info = request.info
     _note_owner(request, EVICTION, how, format_time(api.env.now()))
     async with admitted(
-        api, request, resource, request.body, dry_run=how.dry_run, said=how.said
+        api, request, resource, request.body, dry_run=how.dry_run, options=how.options
     ) as body:
         # A kubelet that may not evict the pod is told so first.
         eviction.check_eviction(body, info.name)
         raw = eviction.delete_options_of(body, request.query_list("dryRun"))
     chosen = delete_options(raw)
     for _ in range(PDB_ATTEMPTS):
-        pod = await revising.read(api.store, resource, info.namespace, info.name)
+        pod = await reading.read(api.store, resource, info.namespace, info.name)
         if not eviction.ends_anyway(pod):
             await _evict_guarded(api, request, resource, pod, chosen)
             return _created(api, request)
@@ -133,12 +140,12 @@ async def _evict_guarded(
     """Delete a pod that a budget may guard."""
     budgets = api.registry.resources[BUDGETS]
     namespace = request.info.namespace
-    known = await revising.read_all(api.store, budgets, namespace)
+    known = await reading.read_all(api.store, budgets, namespace)
     guarding = eviction.budgets_of(pod, known)
     guard = eviction.guard_of(pod, guarding)
     if guard is Guard.COUNTED:
         now = format_time(api.env.now())
-        await revising.revise(
+        await update_as_server(
             api.store,
             budgets,
             namespace,
@@ -167,13 +174,13 @@ async def _remove(api: Api, request: Request, resource: Kind, chosen: DeleteOpti
         return eviction.marked(pod, now)
 
     if not chosen.dry_run:
-        marked = await revising.revise(api.store, resource, info.namespace, info.name, mark)
+        marked = await update_as_server(api.store, resource, info.namespace, info.name, mark)
         if chosen.resource_version:
             version = marked["metadata"]["resourceVersion"]
             chosen = replace(chosen, resource_version=version)
     target = Target(resource=resource, namespace=info.namespace, name=info.name)
     # Admission was asked about the eviction, and as in kube-apiserver not about the deletion.
-    await api.lifecycle.delete(target, chosen, None)
+    await api.operations.delete_as_server(target, chosen)
 
 
 VERBS: Mapping[tuple[str, str], Verb] = {

@@ -38,7 +38,7 @@ from kubetrio.machinery.names import GroupKind
 from kubetrio.machinery.status import Cause, bad_request, invalid
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.lifecycle import clear_identity
+from kubetrio.resources.opening import clear_identity
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.rules import Check
 from kubetrio.wire import jsonwire
@@ -79,7 +79,7 @@ async def _admitted(api: Api, request: Request, resource: Kind) -> AsyncIterator
     FieldManager(resource, chosen.field_manager, now).created(body)
     name = body["metadata"].get("name") or ""
     async with admitted(
-        api, request, resource, body, name=name, dry_run=chosen.dry_run, said=chosen.said
+        api, request, resource, body, name=name, dry_run=chosen.dry_run, options=chosen.options
     ) as changed:
         yield changed
 

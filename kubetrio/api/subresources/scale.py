@@ -25,8 +25,8 @@ from kubetrio.kinds.autoscaling.scale import (
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.status import ApiError, bad_request, internal_error, not_found
 from kubetrio.resources.conversion import from_stored
-from kubetrio.resources.identity import check_identity, told_key
 from kubetrio.resources.operations import Configuration, check_named
+from kubetrio.resources.preconditions import check_identity, told_key
 from kubetrio.resources.writes import Sent, Target, WriteOptions
 from kubetrio.schema.kind import Kind, ScalePaths
 from kubetrio.wire import jsonwire
@@ -172,7 +172,7 @@ async def _write(
                 scale["metadata"]["managedFields"] = owners
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
-        wanted = await api.lifecycle.mutate_shown(target, await change(scale), scale, chosen)
+        wanted = await api.operations.mutate_shown(target, await change(scale), scale, chosen)
         if (wanted.get("spec") or {}).get("replicas") == UNSET:
             raise bad_request(f"the spec replicas field {_quoted(resource)} cannot be empty")
         return with_scale(obj, wanted, resource)
@@ -184,7 +184,7 @@ async def _write(
         return scale
 
     put, chosen = info.verb == "update", chosen._replace(shown=shown)
-    written = await api.lifecycle.update(target, scaled, chosen, uid_is_precondition=put)
+    written = await api.operations.change(target, scaled, chosen, uid_is_precondition=put)
     (obj,) = await from_stored(resource, [orjson.loads(written.value)])
     scale = scale_of(obj, paths)
     return Response(200, encoder.object(jsonwire.encode(scale)), encoder.content_type)

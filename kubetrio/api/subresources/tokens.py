@@ -25,7 +25,7 @@ from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names import GroupResource, GroupVersion
 from kubetrio.machinery.status import ApiError, Cause, bad_request, conflict, invalid
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.wellknown import CORE_NODES, NODES, PODS, SECRETS
@@ -116,7 +116,7 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
         raise bad_request("Name parameter required.")
     resource = api.registry.resources["", "v1", BINDABLE[kind]]
     namespace = info.namespace if resource.namespaced else ""
-    found = await revising.read(api.store, resource, namespace, name)
+    found = await reading.read(api.store, resource, namespace, name)
     uid = found["metadata"]["uid"]
     bound = {kind.lower(): {"name": name, "uid": uid}}
     if kind == "Pod":
@@ -131,7 +131,7 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
             stored = await api.store.get(nodes.key("", node))
             bound["node"] = {"name": node}
             if stored is not None:
-                read = await revising.read(api.store, nodes, "", node)
+                read = await reading.read(api.store, nodes, "", node)
                 bound["node"]["uid"] = read["metadata"]["uid"]
     if reference.get("uid") and reference["uid"] != uid:
         raise conflict(
@@ -164,13 +164,13 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         "status": {"token": "", "expirationTimestamp": None},
     }
     async with admitted(
-        api, request, resource, sent, dry_run=chosen.dry_run, said=chosen.said
+        api, request, resource, sent, dry_run=chosen.dry_run, options=chosen.options
     ) as shown:
         # What a request leaves open is filled in here: for kubelets it makes a difference.
         meta: Object = dict(shown.get("metadata") or {})
         spec: Object = dict(shown.get("spec") or {})
         check_name(meta, info.name)
-        account = await revising.read(api.store, resource, info.namespace, info.name)
+        account = await reading.read(api.store, resource, info.namespace, info.name)
         uid = account["metadata"]["uid"]
         check_uid(meta, info.name, uid)
         spec["audiences"] = audiences = list(spec.get("audiences") or api.config.audiences)

@@ -21,7 +21,7 @@ from kubetrio.machinery.status import OBJECT_MODIFIED, ApiError, conflict
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.observe.logs import Log
 from kubetrio.plugins.serviceaccounts import secret_names
-from kubetrio.resources import revising
+from kubetrio.resources import reading
 from kubetrio.resources.seen import delete_seen, if_unchanged
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.store.model import Event, EventType, Range
@@ -288,7 +288,7 @@ class TokenCleanUp(Controller):
             if namespace not in used:
                 used[namespace] = {
                     name
-                    for pod in await revising.read_all(self._store, self._pods, namespace)
+                    for pod in await reading.read_all(self._store, self._pods, namespace)
                     for name in secret_names(pod.get("spec") or {})
                 }
             if secret["metadata"]["name"] not in used[namespace]:

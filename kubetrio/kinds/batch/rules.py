@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubetrio.kinds.batch import preparation
+from kubetrio.kinds.batch.defaults import label_job
 from kubetrio.kinds.batch.validation import jobs
 from kubetrio.kinds.common.row import Row
 from kubetrio.schema.rules import MetadataChecks
@@ -18,6 +19,7 @@ RULES: Mapping[str, Row] = {
     "jobs": Row(
         validation=jobs.TABLES["jobs"],
         create=preparation.create_job,
+        finish=label_job,
         pod_spec="spec.template.spec",
     ),
 }

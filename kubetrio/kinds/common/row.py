@@ -45,6 +45,7 @@ class Row:
         metadata: its checks of metadata.
         create: what it does to a new object, beside resetting the status.
         update: what it does to an object that replaces another.
+        finish: what a new object gets when it is stored, which nothing judges.
         status_given: whether the status is taken from whoever creates the object.
         undo_status_metadata: for kinds for which writes of the status cannot change metadata: what
             undoes the change, from (new object, old one).
@@ -62,6 +63,7 @@ class Row:
     metadata: MetadataChecks = USUAL
     create: Create | None = None
     update: Update | None = None
+    finish: Change | None = None
     status_given: bool = False
     undo_status_metadata: Callable[[Json, Json], None] | None = None
     look_up: LookUp | None = None
@@ -85,6 +87,7 @@ def rules_of(kind: Kind, row: Row, defaults: Defaults | None) -> Rules:
         default=_default(kind, defaults),
         prepare_create=_creating(kind, row),
         prepare_update=_updating(row),
+        finish=row.finish,
         validation=row.validation,
         metadata=row.metadata,
         keep=_keep(kind, row),

@@ -1,4 +1,4 @@
-"""Which object a write means: its namespace, its uid and the version that it saw.
+"""Preconditions of a write: namespace, uid and version of the object that it means.
 
 Source: API conventions ("Metadata", optimistic concurrency); docs "API concepts".
 """
@@ -101,7 +101,7 @@ def insists(
         new: the new object; its namespace is filled in.
         old: the stored object.
         current: how it is stored.
-        uid_is_precondition: see `Lifecycle.update`.
+        uid_is_precondition: see `Operations.change`.
         dry_run: whether nothing is stored, which shows in the words.
 
     Raises:

@@ -6,7 +6,7 @@ import pytest
 
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.identity import check_identity, told_key
+from kubetrio.resources.preconditions import check_identity, told_key
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
 

@@ -17,8 +17,11 @@ from kubetrio.env import Env, seeded
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.lifecycle import GENERATE_ATTEMPTS, UPDATE_ATTEMPTS, Lifecycle
+from kubetrio.resources import deciding
 from kubetrio.resources.objects import stamp
+from kubetrio.resources.operations import Configuration, Operations
+from kubetrio.resources.recipe import GENERATE_ATTEMPTS, UPDATE_ATTEMPTS
+from kubetrio.resources.write import WriteParts
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions, Written
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
@@ -62,32 +65,43 @@ class World:
         self.store = MemoryStore()
         self.env: Env = seeded(1, start=START)
         self.spy = Spy()
-        self.lifecycle = Lifecycle(
-            self.store,
-            LiveRegistry(registry()),
-            Chain([self.spy]),
-            self.env,
-            times_to_live={"event-ttl": 3600.0},
+        self.operations = Operations(
+            WriteParts(
+                store=self.store,
+                registry=LiveRegistry(registry()),
+                admission=Chain([self.spy]),
+                env=self.env,
+                allocators={},
+                allow_privileged=False,
+                times_to_live={"event-ttl": 3600.0},
+            )
         )
 
     async def create(self, obj: Object | None = None, options: WriteOptions = WHO) -> Object:
         """Create a ConfigMap."""
         target = Target(resource=CONFIGMAPS, namespace="ns")
-        return shown(await self.lifecycle.create(target, obj or configmap(), options))
+        return shown(await self.operations.create(target, obj or configmap(), options))
 
-    async def update(self, new: Object, options: WriteOptions = WHO, **more: Any) -> Object:
+    async def update(
+        self, new: Object, options: WriteOptions = WHO, *, uid_is_precondition: bool = True
+    ) -> Object:
         """Replace ConfigMap ``n``."""
 
         async def change(old: Object | None) -> Object:
-            return {**new, "metadata": dict(new["metadata"])}
+            owned = {} if old is None else old["metadata"].get("managedFields")
+            return {**new, "metadata": {**new["metadata"], **owners(owned)}}
 
-        return shown(await self.lifecycle.update(TARGET, change, options, **more))
+        return shown(
+            await self.operations.change(
+                TARGET, change, options, uid_is_precondition=uid_is_precondition
+            )
+        )
 
     async def delete(self, **options: Any) -> tuple[Object, bool]:
         """Delete ConfigMap ``n``."""
         chosen = DeleteOptions(**options)
         who = WriteOptions(user=USER, dry_run=chosen.dry_run)
-        return await self.lifecycle.delete(TARGET, chosen, who)
+        return await self.operations.delete(TARGET, chosen, who)
 
     def kinds(self) -> list[EventType]:
         """What happened to the store."""
@@ -108,6 +122,11 @@ TARGET = Target(resource=CONFIGMAPS, namespace="ns", name="n")
 def shown(written: Written) -> Object:
     obj: Object = orjson.loads(written.value)
     return obj
+
+
+def owners(entries: Any) -> Object:
+    """Metadata that keep the owners of fields."""
+    return {"managedFields": entries} if entries else {}
 
 
 def configmap(data: dict[str, str] | None = None, **meta: Any) -> Object:
@@ -143,7 +162,7 @@ async def test_a_new_object_gets_its_identity(world: World) -> None:
 async def test_the_answer_is_what_is_stored(world: World) -> None:
     """Byte for byte."""
     target = Target(resource=CONFIGMAPS, namespace="ns")
-    written = await world.lifecycle.create(target, configmap({"a": "b"}), WHO)
+    written = await world.operations.create(target, configmap({"a": "b"}), WHO)
     found = await world.store.get(TARGET.key)
     assert found is not None
     assert (written.value, written.created) == (found.value, True)
@@ -209,7 +228,7 @@ async def test_a_limit_range_needs_no_name(world: World) -> None:
         "metadata": {},
         "spec": {"limits": []},
     }
-    meta = shown(await world.lifecycle.create(target, sent, WHO))["metadata"]
+    meta = shown(await world.operations.create(target, sent, WHO))["metadata"]
     assert len(meta["name"]) == len(meta["uid"]) == 36
     assert meta["name"] != meta["uid"]
 
@@ -223,7 +242,7 @@ async def test_addresses_are_not_made_up(world: World) -> None:
         "metadata": {"generateName": "192.0.2.1"},
         "spec": {"parentRef": {"resource": "services", "name": "s", "namespace": "ns"}},
     }
-    meta = shown(await world.lifecycle.create(target, sent, WHO))["metadata"]
+    meta = shown(await world.operations.create(target, sent, WHO))["metadata"]
     assert meta["name"] == "192.0.2.1"
 
 
@@ -260,7 +279,7 @@ async def test_labels_that_a_job_gets_when_stored_are_not_checked(world: World) 
         target = Target(resource=jobs, namespace="ns")
         given = {"metadata": {"name": name}, **orjson.loads(orjson.dumps(job))}
         jobs.rules.default(given)
-        return shown(await world.lifecycle.create(target, given, WHO))
+        return shown(await world.operations.create(target, given, WHO))
 
     made = await create("n")
     assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"]
@@ -286,7 +305,7 @@ async def test_a_taken_generated_name_is_drawn_again(
 ) -> None:
     """With a uid of its own each time; the client does not notice."""
     draws = iter(["aaaaa", "aaaaa", "bbbbb"])
-    monkeypatch.setattr(Lifecycle, "_suffix", lambda _: next(draws))
+    monkeypatch.setattr(deciding, "generated_suffix", lambda _: next(draws))
     first = await world.create(configmap(generateName="p-"))
     second = await world.create(configmap(generateName="p-"))
     assert (first["metadata"]["name"], second["metadata"]["name"]) == ("p-aaaaa", "p-bbbbb")
@@ -297,11 +316,11 @@ async def test_names_run_out(world: World, monkeypatch: pytest.MonkeyPatch) -> N
     """After eight draws: 409 with advice to come back (KEP-4420)."""
     draws: list[str] = []
 
-    def draw(_: Lifecycle) -> str:
+    def draw(_: object) -> str:
         draws.append("aaaaa")
         return draws[-1]
 
-    monkeypatch.setattr(Lifecycle, "_suffix", draw)
+    monkeypatch.setattr(deciding, "generated_suffix", draw)
     await world.create(configmap(generateName="p-"))
     draws.clear()
     error = await refused(world.create(configmap(generateName="p-")))
@@ -334,7 +353,7 @@ async def test_an_update_without_version_is_tried_again(world: World) -> None:
             await world.touch()
         return configmap({"mine": seen[-1]})
 
-    written = shown(await world.lifecycle.update(TARGET, change, WHO))
+    written = shown(await world.operations.change(TARGET, change, WHO, uid_is_precondition=True))
     assert seen == ["1", "2", "3"]
     assert written["data"] == {"mine": "3"}
 
@@ -363,7 +382,7 @@ async def test_a_pinned_update_that_loses_the_race_is_409(world: World) -> None:
         await world.touch()
         return configmap({"a": "b"}, resourceVersion="1")
 
-    error = await refused(world.lifecycle.update(TARGET, change, WHO))
+    error = await refused(world.operations.change(TARGET, change, WHO, uid_is_precondition=True))
     assert (error.code, error.reason, calls) == (409, "Conflict", 1)
 
 
@@ -379,7 +398,7 @@ async def test_a_patch_does_not_insist_on_the_version_it_was_made_from(world: Wo
             await world.touch()
         return configmap({"mine": seen[-1]}, resourceVersion=seen[-1])
 
-    update = world.lifecycle.update
+    update = world.operations.change
     written = shown(await update(TARGET, change, WHO, uid_is_precondition=False))
     assert (seen, written["data"]) == (["1", "2"], {"mine": "2"})
     other = world.update(configmap(resourceVersion="2"), uid_is_precondition=False)
@@ -397,7 +416,7 @@ async def test_an_update_that_never_wins_gives_up(world: World) -> None:
         await world.touch()
         return configmap({"a": "b"})
 
-    error = await refused(world.lifecycle.update(TARGET, change, WHO))
+    error = await refused(world.operations.change(TARGET, change, WHO, uid_is_precondition=True))
     assert (error.code, calls) == (409, UPDATE_ATTEMPTS)
 
 
@@ -456,7 +475,9 @@ async def test_what_is_not_there_is_404(world: World) -> None:
 
 async def test_apply_creates_what_is_not_there(world: World) -> None:
     """Of any kind."""
-    assert (await world.update(configmap(), create_missing=True))["metadata"]["name"] == "n"
+    who = WHO._replace(field_manager="m")
+    written = await world.operations.apply(TARGET, Configuration(configmap), who)
+    assert (shown(written)["metadata"]["name"], written.created) == ("n", True)
     assert world.kinds() == [EventType.CREATED]
 
 
@@ -468,11 +489,9 @@ async def test_a_put_creates_a_lease(world: World) -> None:
     target = Target(resource=LEASES, namespace="ns", name="n")
 
     async def put(**meta: Any) -> Written:
-        async def change(old: Object | None) -> Object:
-            kind = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "spec": {}}
-            return {**kind, "metadata": {"name": "n", **meta}}
-
-        return await world.lifecycle.update(target, change, WHO)
+        kind = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "spec": {}}
+        body: Object = {**kind, "metadata": {"name": "n", **meta}}
+        return await world.operations.replace(target, body, WHO)
 
     error = await refused(put(uid="u"))
     assert error.code == 409
@@ -499,7 +518,7 @@ async def test_admission_is_asked_again_on_each_try(world: World) -> None:
             await world.touch()
         return configmap({"a": "b"})
 
-    await world.lifecycle.update(TARGET, change, WHO)
+    await world.operations.change(TARGET, change, WHO, uid_is_precondition=True)
     assert world.spy.asked == [("mutate", "UPDATE"), ("validate", "UPDATE")] * 2
 
 
@@ -513,7 +532,7 @@ async def test_concurrent_updates_all_count(world: World) -> None:
             await trio.lowlevel.checkpoint()
             return configmap({**old.get("data", {}), f"k{number}": "v"})
 
-        await world.lifecycle.update(TARGET, change, WHO)
+        await world.operations.change(TARGET, change, WHO, uid_is_precondition=True)
 
     async with trio.open_nursery() as nursery:
         for number in range(8):
@@ -700,10 +719,12 @@ async def test_generations_of_deployments(world: World) -> None:
         async def change(old: Object | None) -> Object:
             return new
 
-        meta = shown(await world.lifecycle.update(target, change, WHO))["metadata"]
+        meta = shown(await world.operations.change(target, change, WHO, uid_is_precondition=True))[
+            "metadata"
+        ]
         return int(meta["generation"])
 
-    made = await world.lifecycle.create(target, deployment(1, generation=77), WHO)
+    made = await world.operations.create(target, deployment(1, generation=77), WHO)
     assert shown(made)["metadata"]["generation"] == 1
     assert await put(deployment(2)) == 2
     assert await put(deployment(2, labels={"a": "b"})) == 2
@@ -734,7 +755,7 @@ async def test_events_have_a_time_to_live(
     target = Target(resource=kind, namespace="ns", name="e")
     obj = event("v1")
     who = WriteOptions(user=USER, own=True)  # the rules of Events are not what is looked at
-    await world.lifecycle.create(target, obj, who)
+    await world.operations.create(target, obj, who)
     await world.create()
     await trio.sleep(3000)
 
@@ -742,7 +763,7 @@ async def test_events_have_a_time_to_live(
         assert old is not None
         return {**old, "reason": "Again"}
 
-    await world.lifecycle.update(target, change, who)
+    await world.operations.change(target, change, who, uid_is_precondition=True)
     await trio.sleep(3000)
     await world.store.expire()
     assert await world.store.get(target.key) is not None
