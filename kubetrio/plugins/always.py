@@ -5,8 +5,14 @@ Source: docs "Admission Control in Kubernetes" (AlwaysAdmit, AlwaysDeny).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.plugin import Base, denied
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 
 class AlwaysAdmit(Base):
@@ -34,3 +40,13 @@ class AlwaysDeny(Base):
     async def validate(self, attributes: Attributes) -> None:
         """Refuse; raises as `mutate`."""
         await self.mutate(attributes)
+
+
+def always_admit(_: PluginContext) -> Plugin:
+    """Make the plugin AlwaysAdmit."""
+    return AlwaysAdmit()
+
+
+def always_deny(_: PluginContext) -> Plugin:
+    """Make the plugin AlwaysDeny."""
+    return AlwaysDeny()

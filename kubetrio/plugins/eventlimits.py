@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.configuration import (
     INT32,
     ConfigurationError,
@@ -29,6 +30,9 @@ from kubetrio.machinery import fielderrors
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, Cause
 from kubetrio.schema.structural_shapes import Shape, ShapeKind
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 Object = dict[str, Any]
 EVENTS = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
@@ -191,3 +195,9 @@ class EventRateLimit(Base):
                 refused.append(f"limit reached on type {kind} for key {key}")
         if refused:
             raise ApiError(429, "TooManyRequests", f"Too many requests: {aggregate(refused)}")
+
+
+def event_limits(context: PluginContext) -> Plugin:
+    """Make the plugin EventRateLimit."""
+    limits = configured(context.configurations.of("EventRateLimit"))
+    return EventRateLimit(limits, context.server.env.now)

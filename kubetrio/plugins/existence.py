@@ -6,8 +6,10 @@ Source: docs "Admission Control in Kubernetes" (NamespaceExists, NamespaceAutoPr
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.machinery.status import ApiError, internal_error, not_found
 from kubetrio.plugins.lifecycle import NAMESPACES, NamespacePhase
@@ -17,6 +19,9 @@ from kubetrio.resources.writes import Target
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
 from kubetrio.wire.report import Report
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 Provide = Callable[[str], Awaitable[None]]
 """Makes a namespace; raises `ApiError`, also when it is there already."""
@@ -108,3 +113,13 @@ class NamespaceMaker:
         body = scheme_of("").decode(kind.group_version_kind, body, Report(), {})
         kind.rules.default(body)
         await self.operations.create(Target(kind, "", name), body, OWN)
+
+
+def auto_provision(context: PluginContext) -> Plugin:
+    """Make the plugin NamespaceAutoProvision."""
+    return NamespaceAutoProvision(context.namespaces.phase, context.server.provide)
+
+
+def namespace_exists(context: PluginContext) -> Plugin:
+    """Make the plugin NamespaceExists."""
+    return NamespaceExists(context.namespaces.phase)

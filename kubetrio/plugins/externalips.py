@@ -5,11 +5,15 @@ Source: docs "Admission Control in Kubernetes" (DenyServiceExternalIPs); CVE-202
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.plugin import Base, about, denied
 from kubetrio.machinery.names import GroupResource
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 SERVICES = GroupResource("", "services")
 
@@ -34,3 +38,8 @@ class DenyServiceExternalIPs(Base):
 
 def _addresses(service: dict[str, Any] | None) -> set[str]:
     return set(((service or {}).get("spec") or {}).get("externalIPs") or ())
+
+
+def external_ips(_: PluginContext) -> Plugin:
+    """Make the plugin DenyServiceExternalIPs."""
+    return DenyServiceExternalIPs()

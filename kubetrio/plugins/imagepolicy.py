@@ -9,12 +9,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 import trio
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.configuration import (
     BOOLEAN,
     DURATION,
@@ -29,6 +30,9 @@ from kubetrio.gotext.durations import duration_text
 from kubetrio.outgoing.client import Answer, CallError, Outgoing
 from kubetrio.outgoing.target import Target, TargetError, from_kubeconfig
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 Object = dict[str, Any]
 VERSION = "imagepolicy.k8s.io/v1alpha1"
@@ -317,3 +321,10 @@ def _review_of(answer: Answer) -> Review:
     ):
         raise ReviewError(UNUSABLE)
     return Review(allowed, reason, notes)
+
+
+def image_policy(context: PluginContext) -> Plugin:
+    """Make the plugin ImagePolicyWebhook."""
+    configuration = configured(context.configurations.of("ImagePolicyWebhook"))
+    server = context.server
+    return ImagePolicyWebhook(server.outgoing, configuration, server.env)

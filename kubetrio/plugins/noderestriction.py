@@ -8,9 +8,10 @@ Source: docs "Admission Control in Kubernetes" (NodeRestriction), "Using Node Au
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.kinds.common.differences import difference
@@ -21,6 +22,9 @@ from kubetrio.machinery.names import GroupResource
 from kubetrio.plugins.certificatesubjects import REQUESTS
 from kubetrio.plugins.nodepods import Lacking, NodePods, NodeTokens
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 Object = dict[str, Any]
 Check = Callable[[str, Attributes], Awaitable[None]]
@@ -240,3 +244,8 @@ async def _request(node: str, attributes: Attributes) -> None:
         raise Lacking(f"unable to parse csr: {error}") from None
     if name != f"{USER}{node}":
         raise Lacking(f"can only create a node CSR with CN={USER}{node}")
+
+
+def node_restriction(context: PluginContext) -> Plugin:
+    """Make the plugin NodeRestriction."""
+    return NodeRestriction(context.lookup, context.server.authorize)

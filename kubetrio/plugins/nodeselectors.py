@@ -6,9 +6,10 @@ Source: docs "Admission Control in Kubernetes" (PodNodeSelector).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubetrio.admission.attributes import Attributes
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.configuration import (
     ConfigurationError,
     declared,
@@ -20,6 +21,9 @@ from kubetrio.machinery.names_validation import label_value, qualified_name
 from kubetrio.machinery.status import ApiError, forbidden, internal_error
 from kubetrio.schema.structural_shapes import Shape, ShapeKind
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 Object = dict[str, Any]
 ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
@@ -138,3 +142,9 @@ class PodNodeSelector(Base):
         annotations = namespace["metadata"].get("annotations") or {}
         said = annotations.get(ANNOTATION)
         return labels_of(self._selectors.get(CLUSTER, "") if said is None else said)
+
+
+def node_selector(context: PluginContext) -> Plugin:
+    """Make the plugin PodNodeSelector."""
+    selectors = configured(context.configurations.of("PodNodeSelector"))
+    return PodNodeSelector(context.namespaces.get, selectors)

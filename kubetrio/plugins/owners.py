@@ -7,9 +7,10 @@ Collection" (blocking the deletion of owners).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.machinery import identity
 from kubetrio.machinery.asking import Authorize, allowed, verdict_of
@@ -18,6 +19,9 @@ from kubetrio.machinery.identity import Decision
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 Object = dict[str, Any]
 NIL = "<nil>"
@@ -131,3 +135,8 @@ def _anything(attributes: Attributes) -> identity.Attributes:
         subresource="finalizers",
         name="*",
     )
+
+
+def owners(context: PluginContext) -> Plugin:
+    """Make the plugin OwnerReferencesPermissionEnforcement."""
+    return OwnerReferencesPermissionEnforcement(context.server.authorize, context.server.registry)

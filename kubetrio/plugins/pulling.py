@@ -6,14 +6,18 @@ Source: docs "Admission Control in Kubernetes" (AlwaysPullImages).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.plugin import Base, about, denied, put
 from kubetrio.machinery.fielderrors import not_supported
 from kubetrio.machinery.status import ApiError
 from kubetrio.plugins.containers import containers
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 Object = dict[str, Any]
 ALWAYS = "Always"
@@ -83,3 +87,8 @@ def _image_volumes(pod: Object) -> Iterator[tuple[str, Object]]:
     for index, volume in enumerate(pod["spec"].get("volumes") or ()):
         if volume.get("image") is not None:
             yield f"spec.volumes[{index}]", volume
+
+
+def always_pull(_: PluginContext) -> Plugin:
+    """Make the plugin AlwaysPullImages."""
+    return AlwaysPullImages()

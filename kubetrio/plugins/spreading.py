@@ -5,11 +5,17 @@ Source: docs "Admission Control in Kubernetes" (of these names).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.plugin import POD_SPEC, Base, about, put
 from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.machinery.status import forbidden
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 HOST = "kubernetes.io/hostname"
 REQUESTS = "requests."  # before the names of what quotas count
@@ -85,3 +91,13 @@ def _matches(one: dict[str, object], two: dict[str, object]) -> bool:
         (one.get(name) or "") == (two.get(name) or "")
         for name in ("key", "effect", "operator", "value")
     )
+
+
+def anti_affinity(_: PluginContext) -> Plugin:
+    """Make the plugin LimitPodHardAntiAffinityTopology."""
+    return LimitPodHardAntiAffinityTopology()
+
+
+def extended_resources(_: PluginContext) -> Plugin:
+    """Make the plugin ExtendedResourceToleration."""
+    return ExtendedResourceToleration()

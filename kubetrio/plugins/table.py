@@ -7,7 +7,8 @@ in Kubernetes").
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from importlib import import_module
+from typing import NamedTuple, cast
 
 from kubetrio.admission.chain import Chain, Plugin
 from kubetrio.admission.configuration import (
@@ -22,7 +23,6 @@ from kubetrio.admission.plugin import Base
 from kubetrio.auth.rbac.authorizer import Rbac
 from kubetrio.config import Admission
 from kubetrio.observe.logs import Log
-from kubetrio.plugins import optional
 from kubetrio.plugins.certificaterights import (
     CertificateApproval,
     CertificateSigning,
@@ -62,27 +62,27 @@ from kubetrio.quota.limits import configured as limited_resources
 log = Log("kubetrio.admission")
 
 
+Make = Callable[[PluginContext], Plugin]
+
+
 class Row(NamedTuple):
     """One plugin.
 
     Args:
         name: what flags call it.
-        make: makes it; None for one of a feature that cannot be switched on here, so that it would
-            do nothing, as in a kube-apiserver without that feature.
+        make: makes it, or the path of the module and function that do, which are loaded when it is
+            on; None for one of a feature that cannot be switched on here, so that it would do
+            nothing, as in a kube-apiserver without that feature.
         looks_up: plural names of the collections that it looks objects up in.
         on: whether it is on by default.
         idle: of one without `make`, the method that it would have, for the log.
     """
 
     name: str
-    make: Callable[[PluginContext], Plugin] | None
+    make: str | Make | None
     looks_up: tuple[str, ...] = ()
     on: bool = True
     idle: str = ""
-
-
-def _off(name: str, make: Callable[[PluginContext], Plugin]) -> Row:
-    return Row(name, make, on=False)
 
 
 def _pod_security(context: PluginContext) -> Plugin:
@@ -117,24 +117,24 @@ def _credentials(context: PluginContext, which: str) -> Credentials:
 
 
 PLUGINS: tuple[Row, ...] = (
-    _off("AlwaysAdmit", optional.always_admit),
-    _off("NamespaceAutoProvision", optional.auto_provision),
+    Row("AlwaysAdmit", "kubetrio.plugins.always.always_admit", on=False),
+    Row("NamespaceAutoProvision", "kubetrio.plugins.existence.auto_provision", on=False),
     Row("NamespaceLifecycle", lambda context: NamespaceLifecycle(context.namespaces.phase)),
-    _off("NamespaceExists", optional.namespace_exists),
-    _off("LimitPodHardAntiAffinityTopology", optional.anti_affinity),
+    Row("NamespaceExists", "kubetrio.plugins.existence.namespace_exists", on=False),
+    Row("LimitPodHardAntiAffinityTopology", "kubetrio.plugins.spreading.anti_affinity", on=False),
     Row("LimitRanger", lambda context: LimitRanger(context.lookup), ("limitranges",)),
     Row("ServiceAccount", lambda context: ServiceAccount(context.objects, context.server.env)),
-    _off("NodeRestriction", optional.node_restriction),
+    Row("NodeRestriction", "kubetrio.plugins.noderestriction.node_restriction", on=False),
     Row("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
-    _off("AlwaysPullImages", optional.always_pull),
-    _off("ImagePolicyWebhook", optional.image_policy),
+    Row("AlwaysPullImages", "kubetrio.plugins.pulling.always_pull", on=False),
+    Row("ImagePolicyWebhook", "kubetrio.plugins.imagepolicy.image_policy", on=False),
     Row("PodSecurity", _pod_security),
-    _off("PodNodeSelector", optional.node_selector),
+    Row("PodNodeSelector", "kubetrio.plugins.nodeselectors.node_selector", on=False),
     Row("Priority", lambda context: Priority(context.lookup), ("priorityclasses",)),
     Row("DefaultTolerationSeconds", _default_tolerations),
-    _off("PodTolerationRestriction", optional.toleration_lists),
-    _off("EventRateLimit", optional.event_limits),
-    _off("ExtendedResourceToleration", optional.extended_resources),
+    Row("PodTolerationRestriction", "kubetrio.plugins.tolerationlists.toleration_lists", on=False),
+    Row("EventRateLimit", "kubetrio.plugins.eventlimits.event_limits", on=False),
+    Row("ExtendedResourceToleration", "kubetrio.plugins.spreading.extended_resources", on=False),
     Row(
         "DefaultStorageClass",
         lambda context: DefaultStorageClass(context.lookup),
@@ -142,7 +142,7 @@ PLUGINS: tuple[Row, ...] = (
     ),
     Row("StorageObjectInUseProtection", lambda _: StorageObjectInUseProtection()),
     Row("PodGroupProtection", None, idle="mutate"),  # GenericWorkload
-    _off("OwnerReferencesPermissionEnforcement", optional.owners),
+    Row("OwnerReferencesPermissionEnforcement", "kubetrio.plugins.owners.owners", on=False),
     Row(
         "PersistentVolumeClaimResize",
         lambda context: PersistentVolumeClaimResize(context.lookup),
@@ -161,7 +161,7 @@ PLUGINS: tuple[Row, ...] = (
         lambda context: DefaultIngressClass(context.lookup),
         ("ingressclasses",),
     ),
-    _off("DenyServiceExternalIPs", optional.external_ips),
+    Row("DenyServiceExternalIPs", "kubetrio.plugins.externalips.external_ips", on=False),
     Row("PodTopologyLabels", lambda context: PodTopologyLabels(context.lookup)),
     Row("PodGroupWorkloadExists", None, idle="validate"),  # GenericWorkload
     Row(
@@ -183,7 +183,7 @@ PLUGINS: tuple[Row, ...] = (
     ),
     Row("ValidatingAdmissionWebhook", _validating_webhook, (VALIDATING,)),
     Row("ResourceQuota", _resource_quota, ("resourcequotas",)),
-    _off("AlwaysDeny", optional.always_deny),
+    Row("AlwaysDeny", "kubetrio.plugins.always.always_deny", on=False),
 )
 DEPRECATED = (
     "Flag --admission-control has been deprecated, Use --enable-admission-plugins or "
@@ -275,8 +275,12 @@ def admission(server: PluginDependencies, rbac: Rbac, more: Sequence[Plugin] = (
 def _made(row: Row, context: PluginContext) -> Plugin | None:
     if row.make is None:
         return None
+    make = row.make
+    if isinstance(make, str):
+        module, _, name = make.rpartition(".")
+        make = cast("Make", getattr(import_module(module), name))
     try:
-        return row.make(context)
+        return make(context)
     except Uninitialized as error:
         raise ConfigurationError(
             f'failed to initialize admission plugin "{row.name}": {error}'

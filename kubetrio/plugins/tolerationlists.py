@@ -6,11 +6,12 @@ Source: docs "Admission Control in Kubernetes" (PodTolerationRestriction).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.chain import Plugin
 from kubetrio.admission.configuration import (
     ConfigurationError,
     decode,
@@ -24,6 +25,9 @@ from kubetrio.machinery.status import ApiError, Cause, not_found
 from kubetrio.schema.structural_shapes import Shape, ShapeKind, shape_of
 from kubetrio.schema.wellknown import NAMESPACE_RESOURCE as NAMESPACES
 from kubetrio.schema.wellknown import POD_RESOURCE as PODS
+
+if TYPE_CHECKING:
+    from kubetrio.plugins.context import PluginContext
 
 Object = dict[str, Any]
 Tolerations = list[Object]
@@ -204,3 +208,9 @@ def covers(wide: Object, one: Object) -> bool:
         same = (one.get("value") or "") == (wide.get("value") or "")
         return one.get("operator") == "Equal" and same
     return bool(operator == "Exists")
+
+
+def toleration_lists(context: PluginContext) -> Plugin:
+    """Make the plugin PodTolerationRestriction."""
+    lists = configured(context.configurations.of("PodTolerationRestriction"))
+    return PodTolerationRestriction(context.namespaces.get, lists)

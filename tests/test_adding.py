@@ -1,0 +1,130 @@
+"""`docs/internals/adding.md`, followed to the letter: one file, one row, and a server has it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trio.testing import wait_all_tasks_blocked
+
+from kubetrio.config import Admission
+from kubetrio.controllers import table as controllers
+from kubetrio.machinery.identity import UserInfo
+from kubetrio.plugins import table as plugins
+from kubetrio.server.assembly import Parts
+from kubetrio.testing.client import Client
+from kubetrio.testing.controllers import running
+from kubetrio.testing.server import ACCOUNTS, InProcess, in_memory, open_api
+
+PAGE = Path(__file__).parent.parent / "docs" / "internals" / "adding.md"
+BLOCK = re.compile(r"^```(?:python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"# (kubetrio/\S+\.py)\n")
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Adding:
+    """What a section of the page says to add.
+
+    Args:
+        directory: where its file is put, as if it were in the folder that it names.
+        patch: undoes all of it.
+    """
+
+    def __init__(self, directory: Path, patch: pytest.MonkeyPatch) -> None:
+        self._directory = directory
+        self._patch = patch
+        self.written: list[str] = []
+
+    def follow(self, heading: str) -> str:
+        """Add the file of a section; returns its other block, which is the row."""
+        section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+        blocks = BLOCK.findall(section)
+        files = [block for block in blocks if FILE.match(block)]
+        [row] = [block for block in blocks if not FILE.match(block)]
+        assert len(files) == 1, "each touches one file"
+        self._put(files[0])
+        return str(row)
+
+    def _put(self, text: str) -> None:
+        found = FILE.match(text)
+        assert found is not None
+        path = Path(found[1])
+        assert not (PAGE.parent.parent.parent / path).exists(), (
+            "the page names a file that is there"
+        )
+        (self._directory / path.name).write_text(text)
+        package = importlib.import_module(".".join(path.parent.parts))
+        where = [*package.__path__, str(self._directory)]
+        self._patch.setattr(package, "__path__", where)
+        self.written.append(".".join(path.with_suffix("").parts))
+
+    def module(self) -> Any:
+        """The module that was added."""
+        return importlib.import_module(self.written[-1])
+
+
+@pytest.fixture
+def adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adding]:
+    """Follows the page; nothing stays."""
+    directory = tmp_path / "added"
+    directory.mkdir()
+    made = Adding(directory, monkeypatch)
+    yield made
+    for name in made.written:
+        sys.modules.pop(name, None)
+        package, _, module = name.rpartition(".")
+        vars(sys.modules[package]).pop(module, None)
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+async def test_an_admission_plugin(
+    adding: Adding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is off until a flag names it, and then it refuses."""
+    rows = eval(f"({adding.follow('An admission plugin')},)", vars(plugins))
+    monkeypatch.setattr(plugins, "PLUGINS", (*rows[0], *plugins.PLUGINS))
+    long = config_map("a-name-that-is-quite-long")
+    async with open_api() as server, server.connect() as client:
+        assert (await client.request("POST", CONFIGMAPS, json=long)).status == 201
+    on = Admission(enable_plugins=("ShortNames",), disable_plugins=ACCOUNTS)
+    config = replace(in_memory(tmp_path / "data"), admission=on)
+    async with open_api(config=config) as server, server.connect() as client:
+        assert (await client.request("POST", CONFIGMAPS, json=config_map("a"))).status == 201
+        refused = await client.request("POST", CONFIGMAPS, json=long)
+        assert refused.status == 403
+        assert refused.json()["message"].endswith("is forbidden: the name is too long")
+
+
+async def test_an_authorizer(adding: Adding) -> None:
+    """Members of the group read, and nothing more."""
+    row = adding.follow("An authorizer")
+    parts: Parts = eval(row, {"Parts": Parts, **vars(adding.module())})
+    reader = UserInfo("r", groups=("readers", "system:authenticated"))
+    async with open_api(parts=parts) as server, server.connect(certificate=reader) as client:
+        assert (await client.request("GET", CONFIGMAPS)).status == 200
+        assert (await client.request("POST", CONFIGMAPS, json=config_map("a"))).status == 403
+
+
+async def test_a_controller(
+    adding: Adding, server: InProcess, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs under the name of its row, and writes."""
+    [(name, row)] = eval(f"{{{adding.follow('A controller')}}}", vars(controllers)).items()
+    monkeypatch.setitem(controllers.TABLE, name, row)  # type: ignore[arg-type]  # a dict
+    assert name in controllers.chosen(["*"])
+    async with running(server, name):
+        await client.request("POST", CONFIGMAPS, json=config_map("c", a="1", b="2"))
+        await wait_all_tasks_blocked()
+        found = (await client.request("GET", CONFIGMAPS + "/c")).json()
+        assert found["metadata"]["annotations"] == {"example.com/entries": "2"}
+        managers = {entry["manager"] for entry in found["metadata"]["managedFields"]}
+        assert "kube-controller-manager" in managers
