@@ -87,7 +87,9 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
     from kubetrio.env import Env
     from kubetrio.machinery.identity import UserInfo
     from kubetrio.resources import recipe
+    from kubetrio.resources.deciding import mutate, tidy
     from kubetrio.resources.fieldmanager import FieldManager
+    from kubetrio.resources.opening import place
     from kubetrio.resources.write import Write, WriteParts
     from kubetrio.resources.writes import Target, WriteOptions
     from kubetrio.schema.registry import LiveRegistry
@@ -105,7 +107,7 @@ def stages(spec: RulebookSpec) -> dict[str, Stage]:
         allow_privileged=False,
         times_to_live={},
     )
-    admitted = (recipe.place, recipe.mutate, recipe.tidy)
+    admitted = (place, mutate, tidy)
     target = Target(resource=resource, namespace=NAMESPACE)
     options = WriteOptions(user=UserInfo("bench"), dry_run=True, field_manager="bench")
 
