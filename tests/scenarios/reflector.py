@@ -1,8 +1,8 @@
 """Clients that keep a cache by list and watch, the model they are held against, and chaos.
 
 Everything goes through `Pipeline.handle` with a fake channel, so that a run is a function of its
-seed: connections are cut after any number of bytes, are slow, or time out; history is compacted under
-them.  The model is the log of commits; what any list or watch showed must follow from it.
+seed: connections are cut after any number of bytes, are slow, or time out; history is compacted
+under them.  The model is the log of commits; what any list or watch showed must follow from it.
 """
 
 from __future__ import annotations
