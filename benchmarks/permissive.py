@@ -14,7 +14,7 @@ from collections.abc import Collection
 from kubetrio import cli
 from kubetrio.auth import authorize
 from kubetrio.machinery.identity import Attributes, Verdict
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 
 EVERYBODY = "*"
 

@@ -31,8 +31,7 @@ import trio
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kubetrio.api import pipeline
-from kubetrio.api.api import Api
+from kubetrio.api import stages
 from kubetrio.api.request import Request
 from kubetrio.config import Authentication, Config, Serving
 from kubetrio.server import open_server
@@ -221,9 +220,9 @@ class Meter(trio.abc.Instrument):
         self.spent += took
         self.longest = max(self.longest, took)
 
-    def seat(self, api: Api, request: Request) -> None:
+    def seat(self, request: Request) -> None:
         """A stage: the request comes to flow control."""
-        del api, request
+        del request
         if self.before is None:
             self.before = self.spent + time.thread_time() - self.begun
 
@@ -345,14 +344,14 @@ def search(target: Target, seconds: float, seed: int, tell: Callable[[str], None
 
 @contextmanager
 def metered(meter: Meter) -> Iterator[None]:
-    """Have the pipelines of this process tell when a request comes to flow control."""
-    stages = pipeline.STAGES
-    at = stages.index(pipeline.flow_control)
-    pipeline.STAGES = (*stages[:at], meter.seat, *stages[at:])
+    """Have pipelines that are made meanwhile tell when a request comes to flow control."""
+    rows = stages.STAGES
+    at = [row.name for row in rows].index("flow_control")
+    stages.STAGES = (*rows[:at], stages.Row("meter", lambda _: meter.seat), *rows[at:])
     try:
         yield
     finally:
-        pipeline.STAGES = stages
+        stages.STAGES = rows
 
 
 def configured(folder: Path) -> Config:

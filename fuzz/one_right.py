@@ -37,7 +37,7 @@ from fuzz.corpus import corpus
 from kubetrio.auth.authorize import ALLOWED
 from kubetrio.env import monotonic, seeded
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.store.model import Event, EventType
 from kubetrio.testing.client import Answer, BadAnswer, Client
 from kubetrio.testing.server import InProcess, open_api
@@ -310,7 +310,7 @@ async def opened(seed: int) -> AsyncIterator[World]:
                 body = {"metadata": {"name": namespace}}
                 await admin.request("POST", "/api/v1/namespaces", json=body)
             await _fill(world, admin)
-        server.api.informers.dispatcher.subscribe("/", world.note)
+        server.api.storage.informers.dispatcher.subscribe("/", world.note)
         yield world
 
 
@@ -614,7 +614,7 @@ def home_of(kind: str, meta: Object) -> str | None:
 def written_kind(world: World, obj: Object) -> str:
     """Group and plural name of a stored object."""
     group, _, version = obj["apiVersion"].rpartition("/")
-    for kind in world.server.api.registry.resources.values():
+    for kind in world.server.api.storage.registry.resources.values():
         if (kind.group, kind.version, kind.kind) == (group, version, obj["kind"]):
             return f"{kind.group}/{kind.resource}"
     return str(obj["kind"])

@@ -17,7 +17,7 @@ from kubetrio.threads import START_LIMIT_S, STOP_MARGIN_S, ServerRun
 if TYPE_CHECKING:
     from kubetrio.env import Env
     from kubetrio.server import Server
-    from kubetrio.server.assembly import Parts
+    from kubetrio.server.parts import Parts
     from kubetrio.server.resetting import Snapshot
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ import pytest
 
 if TYPE_CHECKING:
     from kubetrio.config import Config
-    from kubetrio.server.assembly import Parts
+    from kubetrio.server.parts import Parts
     from kubetrio.server.resetting import Snapshot
     from kubetrio.threads import ServerThread
 

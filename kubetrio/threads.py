@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kubetrio.env import Env
     from kubetrio.faults import Injector, Rule
     from kubetrio.server import Server
-    from kubetrio.server.assembly import Parts
+    from kubetrio.server.parts import Parts
     from kubetrio.server.resetting import Snapshot
 
 T = TypeVar("T")
@@ -216,7 +216,7 @@ class ServerRun:
         Args:
             limit_s: how long it was waited for, seconds.
         """
-        from kubetrio.server.assembly import StartError
+        from kubetrio.server.files import StartError
 
         self.abort()
         return StartError(f"the server was not ready within {limit_s:g} seconds")
@@ -242,7 +242,7 @@ class ServerRun:
         while looking:
             await wait_all_tasks_blocked(IDLE_S)
             await server.settled()
-            looking = server.api.store.statistics().queued > 0  # behind a thread's work
+            looking = server.api.storage.store.statistics().queued > 0  # behind a thread's work
 
 
 class ServerClock:

@@ -17,7 +17,7 @@ from kubetrio.config import Admission
 from kubetrio.controllers import table as controllers
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.plugins import table as plugins
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.client import Client
 from kubetrio.testing.controllers import running
 from kubetrio.testing.server import ACCOUNTS, InProcess, in_memory, open_api

@@ -12,7 +12,7 @@ import trio
 from kubetrio import aio
 from kubetrio.config import Config, Serving, Storage
 from kubetrio.machinery.status import ApiError
-from kubetrio.server.assembly import StartError
+from kubetrio.server.files import StartError
 from kubetrio.threads import NotRunning
 
 

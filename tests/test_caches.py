@@ -112,11 +112,11 @@ async def test_long_questions_to_authorizers_are_not_kept(tmp_path: Path, part: 
     config = Config(data_dir=tmp_path / "data", storage=Storage(durability="normal"))
     async with open_api(config=config) as server:
         user = UserInfo("alice", groups=("system:authenticated",))
-        before = server.api.rbac.remembered()
+        before = server.api.security.rbac.remembered()
         for text in ("short", *texts()):
             asked = {"verb": "get", "namespace": "default", "resource": "pods", part: text}
-            server.api.rbac.authorize(Attributes(user=user, **asked))
-        assert server.api.rbac.remembered() == before + 1
+            server.api.security.rbac.authorize(Attributes(user=user, **asked))
+        assert server.api.security.rbac.remembered() == before + 1
 
 
 @pytest.mark.parametrize("part", ["verb", "namespace", "resource", "subresource", "group", "name"])

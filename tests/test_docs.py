@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.api.pipeline import STAGES
+from kubetrio.api.stages import STAGES
 from kubetrio.schema import builtin
 from kubetrio.testing.server import open_api
 
@@ -108,7 +108,7 @@ def test_the_stages_written_are_the_stages_walked() -> None:
     """The numbered list of the design page is the pipeline's tuple, in its order."""
     section = page("design/index.md").partition("## The pipeline")[2].partition("\n## ")[0]
     written = re.findall(r"^\d+\. `(\w+)`", section, re.MULTILINE)
-    assert written == [stage.__name__ for stage in STAGES]
+    assert written == [row.name for row in STAGES]
 
 
 def test_the_rooms_drawn_are_the_layers_checked() -> None:

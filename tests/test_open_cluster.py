@@ -58,7 +58,7 @@ async def live(server: InProcess) -> list[str]:
         with pytest.raises(ApiError) as caught:
             await client.get(kind, name, where)
         assert caught.value.code == 404
-    return [one["metadata"]["name"], one["metadata"]["uid"], str(server.api.store.revision)]
+    return [one["metadata"]["name"], one["metadata"]["uid"], str(server.api.storage.store.revision)]
 
 
 async def test_it_is_whole_when_the_block_begins(autojump_clock: MockClock) -> None:

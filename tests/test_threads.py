@@ -23,7 +23,7 @@ import kubetrio
 from kubetrio import threads
 from kubetrio.config import Config, Serving, Storage
 from kubetrio.machinery.status import ApiError
-from kubetrio.server.assembly import StartError
+from kubetrio.server.files import StartError
 from kubetrio.store.errors import StoreError
 from kubetrio.threads import NotRunning, ServerRun, ServerThread, in_thread
 
@@ -246,7 +246,7 @@ def test_the_clock_of_a_server_moves(shared: ServerThread) -> None:
     shared.clock.move(seconds=200)
     assert names(shared, "v1", "Event") == []
     made = shared.call(client.create, EVENT)
-    real = shared.server.api.env.utcnow().isoformat()
+    real = shared.server.api.edge.env.utcnow().isoformat()
     assert made["metadata"]["creationTimestamp"] > real
     shared.reset(base)
     made = shared.call(client.create, EVENT)

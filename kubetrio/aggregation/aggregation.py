@@ -5,7 +5,7 @@ While no APIService names a Service, nothing of it does anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from kubetrio.aggregation.availability import Availability
 from kubetrio.aggregation.documents import Discovery, OpenApi, OtherDocuments
@@ -27,7 +27,6 @@ class Aggregation:
         informers: follow APIServices and Services.
         proxy: connects to other servers.
         env: clocks and threads.
-        changed: called when documents have to be made anew.
         reject_redirects: whether other servers may send clients elsewhere.
 
     Attributes:
@@ -46,12 +45,11 @@ class Aggregation:
         informers: SharedInformerFactory,
         proxy: FrontProxy,
         env: Env,
-        changed: Callable[[], None],
         reject_redirects: bool,
     ) -> None:
         self.routes = routes = Routes(registry, informers)
         self.proxy = proxy
-        self.documents = OtherDocuments(routes, registry, changed)
+        self.documents = OtherDocuments(routes, registry)
         self.reject_redirects = reject_redirects
         self.availability = Availability(
             routes, proxy, registry, operations, informers.dispatcher, env

@@ -78,13 +78,11 @@ class OtherDocuments:
     Args:
         routes: which there are.
         registry: what is served here.
-        changed: called when documents have to be made anew.
     """
 
-    def __init__(self, routes: Routes, registry: LiveRegistry, changed: Callable[[], None]) -> None:
+    def __init__(self, routes: Routes, registry: LiveRegistry) -> None:
         self._routes = routes
         self._registry = registry
-        self._changed = changed
         self._entries: dict[str, Object] = {}
         self._indexed: dict[str, dict[str, str]] = {}
         self._swaggers: dict[str, Object] = {}
@@ -163,7 +161,6 @@ class OtherDocuments:
 
     def _remake(self) -> None:
         self._made = None
-        self._changed()
         call_all(self._subscribers)
 
 

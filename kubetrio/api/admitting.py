@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kubetrio.admission.attributes import NOTHING_SAID, Attributes, Operation
-from kubetrio.api.api import Api
+from kubetrio.api.api import Writes
 from kubetrio.api.request import Request
 from kubetrio.schema.kind import Kind
 
@@ -16,7 +16,7 @@ Object = dict[str, Any]
 
 @asynccontextmanager
 async def admitted(
-    api: Api,
+    writes: Writes,
     request: Request,
     resource: Kind,
     obj: Object,
@@ -32,7 +32,7 @@ async def admitted(
     let it pass.
 
     Args:
-        api: the server.
+        writes: has the plugins.
         request: the request.
         resource: its resource.
         obj: what plugins see of it; mutating ones may change it.
@@ -60,6 +60,6 @@ async def admitted(
         annotations=request.annotations,
         body_annotations=request.body_annotations,
     )
-    await api.operations.parts.admission.mutate(attributes)
+    await writes.admission.mutate(attributes)
     yield attributes.obj or {}
-    await api.operations.parts.admission.validate(attributes)
+    await writes.admission.validate(attributes)

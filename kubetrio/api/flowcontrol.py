@@ -6,9 +6,12 @@ with ``--enable-priority-and-fairness=false``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
+
+import trio
 
 from kubetrio.api.deadlines import limit_of
 from kubetrio.api.request import CONNECTED, Request, truthy
@@ -29,6 +32,7 @@ LONG_RUNNING_VERBS = frozenset({"proxy"})
 READ_ONLY = frozenset({"get", "list", "watch"})
 LISTS = frozenset({"list", "watch"})
 WRITES = frozenset({"create", "update", "patch", "delete"})
+Leave = Callable[[Request, float], None]
 NOSNIFF = (b"X-Content-Type-Options", b"nosniff")
 
 
@@ -52,6 +56,10 @@ def is_long_running(request: Request) -> bool:
 
 class FlowControl(Protocol):
     """One way of flow control."""
+
+    def hold(self) -> AbstractContextManager[Hold]:
+        """Let no request pass or come back as long as the block lasts."""
+        ...
 
     def passes(self, request: Request) -> bool:
         """Let a request pass at once if there is nothing to wait for."""
@@ -84,6 +92,57 @@ class FlowControl(Protocol):
     def close(self) -> None:
         """Let nobody wait from now on (shutdown)."""
         ...
+
+
+class Hold:
+    """What requests wait for that come while none may begin.
+
+    Attributes:
+        waiting: how many of them there are.
+    """
+
+    __slots__ = ("_released", "waiting")
+
+    def __init__(self) -> None:
+        self._released = trio.Event()
+        self.waiting = 0
+
+    def release(self) -> None:
+        """Let those that wait go on."""
+        self._released.set()
+
+    async def wait(self) -> None:
+        """Wait for that."""
+        self.waiting += 1
+        try:
+            await self._released.wait()
+        finally:
+            self.waiting -= 1
+
+
+class _Holding:
+    """Flow control of which all requests can be held; one hold at a time.
+
+    `passes` lets nothing pass while `held` is not None, and `admit` waits for it first.
+    """
+
+    held: Hold | None = None
+
+    @contextmanager
+    def hold(self) -> Iterator[Hold]:
+        """See `FlowControl`."""
+        self.held = hold = Hold()
+        try:
+            yield hold
+        finally:
+            self.held = None
+            hold.release()
+
+    def close(self) -> None:
+        """See `FlowControl`."""
+        hold, self.held = self.held, None
+        if hold is not None:
+            hold.release()
 
 
 class _SeatedRun:
@@ -125,7 +184,7 @@ class _About:
     folders: tuple[str, ...] = ()
 
 
-class PriorityAndFairness:
+class PriorityAndFairness(_Holding):
     """API Priority and Fairness.
 
     Args:
@@ -134,6 +193,7 @@ class PriorityAndFairness:
         hub: who watches.
         wall: wall clock, seconds since the epoch.
         request_timeout_s: what a request may take, in seconds.
+        leaving: makes what gives a seat back of what the gate does; None where that is all.
     """
 
     def __init__(
@@ -143,9 +203,10 @@ class PriorityAndFairness:
         hub: Hub,
         wall: Callable[[], float],
         request_timeout_s: float,
+        leaving: Callable[[Leave], Leave] | None = None,
     ) -> None:
         self.gate = Gate(dispatcher, digest, wall, patience_s=wait_limit(request_timeout_s))
-        self.leave: Callable[[Request, float], None] = self.gate.leave
+        self.leave: Leave = self.gate.leave if leaving is None else leaving(self.gate.leave)
         self._entries = self.gate.entries
         self._begin = self.gate.passages.begin
         self.counts = ObjectCounts()
@@ -165,6 +226,8 @@ class PriorityAndFairness:
 
     def passes(self, request: Request) -> bool:
         """See `FlowControl`."""
+        if self.held is not None:
+            return False
         info, user = request.info, request.user
         key: tuple[object, ...]
         if info.is_resource:
@@ -191,6 +254,10 @@ class PriorityAndFairness:
 
     async def admit(self, request: Request) -> Response | None:
         """See `FlowControl`."""
+        while self.held is not None:
+            await self.held.wait()
+            if self.passes(request):
+                return None
         entry: Entry = request.seat
         request.seat = None
         remaining = self._request_timeout_s
@@ -232,6 +299,7 @@ class PriorityAndFairness:
 
     def close(self) -> None:
         """See `FlowControl`."""
+        super().close()
         self.gate.close()
 
     def _about(self, request: Request) -> _About | None:
@@ -309,7 +377,7 @@ def list_query(request: Request) -> ListQuery:
     )
 
 
-class MaxInFlight:
+class MaxInFlight(_Holding):
     """At most so many requests at a time, read-only and mutating; nothing waits.
 
     Args:
@@ -325,6 +393,8 @@ class MaxInFlight:
 
     def passes(self, request: Request) -> bool:
         """See `FlowControl`."""
+        if self.held is not None:
+            return False
         if is_long_running(request):
             return True
         kind = request.info.verb not in READ_ONLY
@@ -338,7 +408,10 @@ class MaxInFlight:
 
     async def admit(self, request: Request) -> Response | None:
         """See `FlowControl`."""
-        del request
+        while self.held is not None:
+            await self.held.wait()
+            if self.passes(request):
+                return None
         return too_many_requests(self.RETRY_AFTER_S)
 
     def leave(self, request: Request, now: float) -> None:
@@ -363,9 +436,6 @@ class MaxInFlight:
     def queued(self) -> tuple[int, int]:
         """See `FlowControl`."""
         return 0, 0
-
-    def close(self) -> None:
-        """See `FlowControl`; nothing waits."""
 
 
 def held_by_stream(response: AnyResponse, method: str) -> TypeGuard[StreamResponse]:

@@ -234,7 +234,8 @@ class ForOne:
         """
         if len(value) <= INLINE_OBJECT_BYTES:
             return
-        self._request.heavy = True
+        request: Request = self._request
+        request.heavy = True
         weigh = partial(weight, media="application/json", change=True)
         if len(value) <= WEIGHED_BYTES:
             size = weigh(value)

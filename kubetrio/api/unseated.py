@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from kubetrio.api.api import Api
+from kubetrio.api.api import Edge
 from kubetrio.api.request import ReadBody, Request
 from kubetrio.api.response import Response
 
-Return = Callable[[Api, Request], Awaitable[Response | None]]
+Return = Callable[[Request], Awaitable[Response | None]]
 """Takes a seat for a request again; an answer if there is none to be had."""
 
 
@@ -25,18 +25,20 @@ class NoSeat(Exception):
         self.answer = answer
 
 
-def read_unseated(api: Api, request: Request, come_back: Return) -> None:
+def read_unseated(edge: Edge, request: Request, come_back: Return) -> None:
     """Have a body that has not come yet read without a seat.
 
     Args:
-        api: whose seat it is.
+        edge: whose seat it is.
         request: the request; its way to read its body changes.
         come_back: takes a seat again.
     """
-    request.read_body = partial(_read, api, request, request.read_body, come_back)
+    request.read_body = partial(_read, edge, request, request.read_body, come_back)
 
 
-async def _read(api: Api, request: Request, read: ReadBody, come_back: Return, limit: int) -> bytes:
+async def _read(
+    edge: Edge, request: Request, read: ReadBody, come_back: Return, limit: int
+) -> bytes:
     """The body of a request.
 
     Raises:
@@ -47,17 +49,17 @@ async def _read(api: Api, request: Request, read: ReadBody, come_back: Return, l
     size = int(said) if said.isdecimal() else limit
     room = None
     if request.seat is not None and size <= limit:
-        room = api.arrivals.enter(request.user.name, size)
+        room = edge.arrivals.enter(request.user.name, size)
     if room is None:
         return await read(limit)
-    api.flow.pause(request, api.clock.current_time())
-    api.under_way -= 1
+    edge.flow.pause(request, edge.clock.current_time())
+    edge.in_flight.requests -= 1
     try:
         body = await read(limit) if await room.wait() else None
-        refused = await come_back(api, request)
+        refused = await come_back(request)
         if refused is not None:
             raise NoSeat(refused)
         return await read(limit) if body is None else body
     finally:
-        api.under_way += 1
+        edge.in_flight.requests += 1
         room.leave()

@@ -6,14 +6,22 @@ Which path takes which verb is decided in `routing`; what happens to objects in 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import orjson
 import trio
 
 from kubetrio.api import options, patching
-from kubetrio.api.api import Api, attributes_of
+from kubetrio.api.api import (
+    Api,
+    Edge,
+    Security,
+    Storage,
+    Writes,
+    attributes_of,
+    status_response,
+)
 from kubetrio.api.applying import configuration_of
 from kubetrio.api.encoding.encoders import AnyEncoder, accept, encoder_for, object_offer, offered
 from kubetrio.api.encoding.largeanswers import encoded, finished, written_list
@@ -21,7 +29,7 @@ from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
 from kubetrio.machinery.asking import Client
-from kubetrio.machinery.status import bad_request, not_found, success
+from kubetrio.machinery.status import ApiError, bad_request, not_found, success
 from kubetrio.resources.operations import check_named
 from kubetrio.resources.paging import RestOfList
 from kubetrio.resources.readcounts import ReadCounts
@@ -39,7 +47,9 @@ from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import APPLIES, COLLECTION, WATCH, Offer, check_stream
 
 Object = dict[str, Any]
-Verb = Callable[["Api", Request, Kind], Awaitable[AnyResponse]]
+Verb = Callable[[Request, Kind], Awaitable[AnyResponse]]
+"""What answers requests with a verb: a function of this module, bound to the parts it works with.
+"""
 
 
 def _target(request: Request, resource: Kind) -> Target:
@@ -53,58 +63,65 @@ def object_namespace(request: Request, resource: Kind) -> str:
     return request.info.namespace if resource.namespaced else ""
 
 
-def _encoder(api: Api, request: Request, resource: Kind, offer: Offer) -> AnyEncoder:
-    offer = offered(resource, offer, cbor=api.config.cbor)
-    return encoder_for(request, resource, offer, api.env.now, api.cache)
+def _encoder(edge: Edge, request: Request, resource: Kind, offer: Offer) -> AnyEncoder:
+    offer = offered(resource, offer, cbor=edge.config.cbor)
+    return encoder_for(request, resource, offer, edge.env.now, edge.cache)
 
 
-async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def get(storage: Storage, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """One object."""
     info = request.info
-    encoder = _encoder(api, request, resource, object_offer(request, resource))
+    encoder = _encoder(edge, request, resource, object_offer(request, resource))
     version = request.query.get("resourceVersion", "") if request.query else ""
     check_name(info.name)
     key = resource.key(object_namespace(request, resource), info.name)
-    found = await api.listing.get(key, version, cached=resource.cached)
+    found = await storage.listing.get(key, version, cached=resource.cached)
     if found is None:
         raise not_found(resource.group_resource, info.name)
     if encoder.stored:
         body = encoder.object(found.value)
     else:
-        body = await encoded(api.off_loop, request, encoder, found.value)
+        body = await encoded(edge.off_loop, request, encoder, found.value)
     return Response(200, body, encoder.content_type)
 
 
-async def get_at(api: Api, request: Request, resource: Kind, revision: int) -> AnyResponse:
+async def get_at(
+    storage: Storage, edge: Edge, request: Request, resource: Kind, revision: int
+) -> AnyResponse:
     """One object as it was at a revision that history still has."""
-    encoder = _encoder(api, request, resource, object_offer(request, resource))
+    encoder = _encoder(edge, request, resource, object_offer(request, resource))
     name = request.info.name
     check_name(name)
     key = resource.key(object_namespace(request, resource), name)
-    found = await api.store.get(key, at=revision)
+    found = await storage.store.get(key, at=revision)
     if found is None:
         raise not_found(resource.group_resource, name)
     return Response(
-        200, await encoded(api.off_loop, request, encoder, found.value), encoder.content_type
+        200, await encoded(edge.off_loop, request, encoder, found.value), encoder.content_type
     )
 
 
-async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def list_(storage: Storage, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """A collection; a large one is streamed."""
-    encoder = _encoder(api, request, resource, COLLECTION)
+    encoder = _encoder(edge, request, resource, COLLECTION)
     chosen = options.list_options(request, resource)
     namespace = object_namespace(request, resource)
-    begin, rest = await api.listing.open(resource, namespace, chosen, encoder)
+    begin, rest = await storage.listing.open(resource, namespace, chosen, encoder)
     if not encoder.stored:
-        begin += await finished(api, request, encoder)
+        begin += await finished(storage.listing, edge.off_loop, request, encoder)
     if rest is None:
         return Response(200, begin, encoder.content_type)
-    stream = _stream_list(api, request, encoder, begin, rest)
+    stream = _stream_list(storage, edge, request, encoder, begin, rest)
     return StreamResponse(200, stream, encoder.content_type)
 
 
 def _stream_list(
-    api: Api, request: Request, encoder: AnyEncoder, begin: bytes, rest: RestOfList
+    storage: Storage,
+    edge: Edge,
+    request: Request,
+    encoder: AnyEncoder,
+    begin: bytes,
+    rest: RestOfList,
 ) -> Callable[[Channel], Awaitable[None]]:
     async def run(channel: Channel) -> None:
         body, more = begin, True
@@ -114,27 +131,27 @@ def _stream_list(
             if not more:
                 return
             body, more = await rest.next()
-            body += await finished(api, request, encoder)
+            body += await finished(storage.listing, edge.off_loop, request, encoder)
 
     return run
 
 
-async def watch(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def watch(storage: Storage, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """Events of a collection or object."""
-    offer = offered(resource, WATCH, cbor=api.config.cbor)
-    encoder = encoder_for(request, resource, offer, api.env.now, api.cache)
+    offer = offered(resource, WATCH, cbor=edge.config.cbor)
+    encoder = encoder_for(request, resource, offer, edge.env.now, edge.cache)
     chosen = options.watch_options(
-        request, resource, object_namespace(request, resource), api.default_watch_timeout()
+        request, resource, object_namespace(request, resource), edge.default_watch_timeout()
     )
     check_stream(accept(request, offer), offer)
     encoder.check()
-    scopes = api.kind_streams.of(resource)
-    chosen = api.long_selectors.share(request, resource, chosen)
-    counts, started = api.listing.counts, api.release_seat(request)
+    scopes = edge.kind_streams.of(resource)
+    chosen = edge.long_selectors.share(request, resource, chosen)
+    counts, started = storage.listing.counts, edge.release_seat(request)
     if chosen.initial_bookmark:
         started = _timed_state(counts, resource, request, started)
     sent = counts.sent(resource)
-    session = Watch(api.hub, api.listing, chosen, encoder, started, scopes, sent)
+    session = Watch(storage.hub, storage.listing, chosen, encoder, started, scopes, sent)
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 
 
@@ -154,26 +171,31 @@ def _timed_state(
     return sent
 
 
-def watch_error(api: Api, request: Request, resource: Kind, status: Object) -> bytes:
+def watch_error(edge: Edge, request: Request, resource: Kind, status: Object) -> bytes:
     """The event that ends a watch with a failure, as the client takes events."""
-    return _encoder(api, request, resource, WATCH).error(status)
+    return _encoder(edge, request, resource, WATCH).error(status)
 
 
 async def _written(
-    api: Api, request: Request, resource: Kind, encoder: AnyEncoder, written: Written
+    writes: Writes,
+    edge: Edge,
+    request: Request,
+    resource: Kind,
+    encoder: AnyEncoder,
+    written: Written,
 ) -> Response:
     status = 201 if written.created else 200
     subresource = request.info.subresource
     if subresource == "status" and not _is_kubectl(request):
-        api.inert.acted(resource)
-    elif written.created and not subresource and _told(api.config.inert, request):
-        text = await api.inert.warning(resource, written.value)
+        writes.inert.acted(resource)
+    elif written.created and not subresource and _told(edge.config.inert, request):
+        text = await writes.inert.warning(resource, written.value)
         if text is not None:
             request.warn([text])
     if encoder.stored:
         body = encoder.object(written.value)
     else:
-        body = await encoded(api.off_loop, request, encoder, written.value)
+        body = await encoded(edge.off_loop, request, encoder, written.value)
     return Response(status, body, encoder.content_type)
 
 
@@ -194,10 +216,9 @@ def _followed(verb: Verb) -> Verb:
     one over kube-apiserver's own limit.
     """
 
-    @wraps(verb)
-    async def run(api: Api, request: Request, resource: Kind) -> AnyResponse:
+    async def run(request: Request, resource: Kind) -> AnyResponse:
         try:
-            return await verb(api, request, resource)
+            return await verb(request, resource)
         except RecursionError:
             kind = resource.kind
             raise bad_request(
@@ -208,85 +229,93 @@ def _followed(verb: Verb) -> Verb:
     return run
 
 
-@_followed
-async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def create(
+    writes: Writes, security: Security, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """A new object."""
-    encoder = _encoder(api, request, resource, object_offer(request, resource))
+    encoder = _encoder(edge, request, resource, object_offer(request, resource))
     chosen = options.write_options(request, "CreateOptions")
     if request.heavy or not resource.builtin:
-        chosen = _working(api, request, chosen)
+        chosen = _working(edge, request, chosen)
     if resource.stored.rules.rights is not None:  # for all others the verb says everything
-        chosen = for_client(api, request, chosen)
+        chosen = for_client(security, request, chosen)
     if request.empties:
         chosen = chosen._replace(sent=Sent(request.empties))
     target = _target(request, resource)
-    written = await api.operations.create(target, request.body, chosen)
-    return await _written(api, request, resource, encoder, written)
+    written = await writes.operations.create(target, request.body, chosen)
+    return await _written(writes, edge, request, resource, encoder, written)
 
 
-@_followed
-async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def update(
+    writes: Writes, security: Security, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """An object replaced."""
-    encoder = _encoder(api, request, resource, object_offer(request, resource))
+    encoder = _encoder(edge, request, resource, object_offer(request, resource))
     chosen = options.write_options(request, "UpdateOptions")
     sent = Sent(request.empties) if request.empties else None
-    chosen = _changing(api, request, chosen, sent)
+    chosen = _changing(security, edge, request, chosen, sent)
     info = request.info
     target = Target(resource, object_namespace(request, resource), info.name, info.subresource)
     check_named(target, request.body)  # whichever name it is: this is told first
     check_name(info.name)
-    written = await api.operations.replace(target, request.body, chosen)
-    return await _written(api, request, resource, encoder, written)
+    written = await writes.operations.replace(target, request.body, chosen)
+    return await _written(writes, edge, request, resource, encoder, written)
 
 
-@_followed
-async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def patch(
+    writes: Writes, security: Security, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """An object changed in part."""
-    encoder = _encoder(api, request, resource, object_offer(request, resource))
+    encoder = _encoder(edge, request, resource, object_offer(request, resource))
     chosen = options.patch_options(request)
     target = _target(request, resource)
     sent = Sent()
-    chosen = _changing(api, request, chosen, sent)
+    chosen = _changing(security, edge, request, chosen, sent)
     if request.patch_type in APPLIES:
         wanted = configuration_of(request)
-        written = await api.operations.apply(target, wanted, chosen)
+        written = await writes.operations.apply(target, wanted, chosen)
     else:
         make = patching.maker(request, resource, sent)
-        written = await api.operations.patch(target, make, chosen)
-    return await _written(api, request, resource, encoder, written)
+        written = await writes.operations.patch(target, make, chosen)
+    return await _written(writes, edge, request, resource, encoder, written)
 
 
-def for_client(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
+def for_client(security: Security, request: Request, chosen: WriteOptions) -> WriteOptions:
     """Options of a write by a client, whose rights are asked for where the verb does not say all.
 
     Args:
-        api: the server.
+        security: knows these rights.
         request: the request.
         chosen: the options of the client.
     """
-    return chosen._replace(client=_client(api, request))
+    return chosen._replace(client=_client(security, request))
 
 
-def _client(api: Api, request: Request) -> Client:
-    return Client(api.authorizer.authorize, partial(attributes_of, request))
+def _client(security: Security, request: Request) -> Client:
+    return Client(security.authorizer.authorize, partial(attributes_of, request))
 
 
-def _changing(api: Api, request: Request, chosen: WriteOptions, sent: Sent | None) -> WriteOptions:
+def _changing(
+    security: Security, edge: Edge, request: Request, chosen: WriteOptions, sent: Sent | None
+) -> WriteOptions:
     """Return the options of a change: its work may leave the loop, its client has rights.
 
     Args:
-        api: the server.
+        security: knows the rights of the client.
+        edge: works over large objects.
         request: the request.
         chosen: the options of the client.
         sent: what is known of the object beside it.
     """
-    one = api.off_loop.of(request)
-    return chosen._replace(work=one.work, weigh=one.weigh, client=_client(api, request), sent=sent)
+    one = edge.off_loop.of(request)
+    return chosen._replace(
+        work=one.work, weigh=one.weigh, client=_client(security, request), sent=sent
+    )
 
 
-def _working(api: Api, request: Request, chosen: WriteOptions) -> WriteOptions:
+def _working(edge: Edge, request: Request, chosen: WriteOptions) -> WriteOptions:
     """Options of a write whose object is worked over beside the event loop, if it is large."""
-    one = api.off_loop.of(request)
+    one = edge.off_loop.of(request)
     return chosen._replace(work=one.work, weigh=one.weigh)
 
 
@@ -300,17 +329,17 @@ def _who(request: Request, chosen: DeleteOptions, given: Object) -> WriteOptions
     )
 
 
-async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def delete(writes: Writes, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """An object deleted, or on its way."""
-    encoder = _encoder(api, request, resource, object_offer(request, resource))
+    encoder = _encoder(edge, request, resource, object_offer(request, resource))
     raw = request.body if request.body is not None else options.delete_query(request)
     chosen = delete_options(raw)
     _warn_of_orphans(request, resource, chosen)
     target = _target(request, resource)
-    last, gone = await api.operations.delete(target, chosen, _who(request, chosen, raw))
-    if not gone or api.returns_deleted(resource):
+    last, gone = await writes.operations.delete(target, chosen, _who(request, chosen, raw))
+    if not gone or resource.strategy.returns_deleted:
         code = 202 if chosen.waits and not gone else 200
-        body = await encoded(api.off_loop, request, encoder, jsonwire.encode(last))
+        body = await encoded(edge.off_loop, request, encoder, jsonwire.encode(last))
         return Response(code, body, encoder.content_type)
     meta = last["metadata"]
     details: Object = {"name": meta["name"]}
@@ -318,7 +347,7 @@ async def delete(api: Api, request: Request, resource: Kind) -> AnyResponse:
         details["group"] = resource.group
     details["kind"] = resource.resource
     details["uid"] = meta["uid"]
-    return api.status_response(request, success(details), 200)
+    return status_response(request, success(details), 200)
 
 
 def _warn_of_orphans(request: Request, resource: Kind, chosen: DeleteOptions) -> None:
@@ -327,31 +356,51 @@ def _warn_of_orphans(request: Request, resource: Kind, chosen: DeleteOptions) ->
         request.warn([warning])
 
 
-async def deletecollection(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def _delete_if_there(
+    writes: Writes, target: Target, chosen: DeleteOptions, who: WriteOptions
+) -> None:
+    """Delete an object unless another client was faster."""
+    try:
+        await writes.operations.delete(target, chosen, who)
+    except ApiError as error:
+        if error.code != 404:
+            raise
+
+
+async def deletecollection(
+    storage: Storage, writes: Writes, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """Every object of a collection that the selectors choose."""
-    encoder = _encoder(api, request, resource, COLLECTION)
+    encoder = _encoder(edge, request, resource, COLLECTION)
     listed = options.list_options(request, resource)
     raw = request.body if request.body is not None else options.delete_query(request)
     chosen = delete_options(raw)
     _warn_of_orphans(request, resource, chosen)
     namespace = object_namespace(request, resource)
-    found, meta = await api.listing.collect(resource, namespace, listed, encoder)
+    found, meta = await storage.listing.collect(resource, namespace, listed, encoder)
     who = _who(request, chosen, raw)._replace(of_collection=True)
     for item in found:
         named = orjson.loads(item.value)["metadata"]
         target = Target(resource=resource, namespace=named.get("namespace", ""), name=named["name"])
-        await api.delete_if_there(target, chosen, who)
-    body = await written_list(api, request, encoder, found, meta)
+        await _delete_if_there(writes, target, chosen, who)
+    body = await written_list(storage.listing, edge.off_loop, request, encoder, found, meta)
     return Response(200, body, encoder.content_type)
 
 
-VERBS: Mapping[str, Verb] = {
-    "get": get,
-    "list": list_,
-    "watch": watch,
-    "create": create,
-    "update": update,
-    "patch": patch,
-    "delete": delete,
-    "deletecollection": deletecollection,
-}
+def verbs_of(api: Api) -> Mapping[str, Verb]:
+    """Return the verbs of a server, bound to the parts that each works with.
+
+    Args:
+        api: the parts.
+    """
+    storage, security, writes, edge = api.storage, api.security, api.writes, api.edge
+    return {
+        "get": partial(get, storage, edge),
+        "list": partial(list_, storage, edge),
+        "watch": partial(watch, storage, edge),
+        "create": _followed(partial(create, writes, security, edge)),
+        "update": _followed(partial(update, writes, security, edge)),
+        "patch": _followed(partial(patch, writes, security, edge)),
+        "delete": partial(delete, writes, edge),
+        "deletecollection": partial(deletecollection, storage, writes, edge),
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kubetrio.audit.auditor import Auditor
@@ -22,7 +23,7 @@ from kubetrio.audit.backends import (
     WebhookPlugin,
 )
 from kubetrio.audit.counting import Counting
-from kubetrio.audit.policy import PolicyError, load
+from kubetrio.audit.policy import Policy, PolicyError, load
 from kubetrio.audit.rotation import Limits, Plain, RotatingFile
 from kubetrio.config.audit import Audit
 from kubetrio.env import Env
@@ -40,27 +41,55 @@ class AuditError(ValueError):
     """The audit log cannot be made; the text is one line."""
 
 
-def make_auditor(
-    config: Audit, env: Env, outgoing: Outgoing, counting: Counting | None = None
-) -> Auditor | None:
-    """The audit log, None if nothing is to be noted.
+@dataclass(frozen=True, slots=True)
+class AuditFiles:
+    """What the files of the audit log say.
 
     Args:
-        config: what is asked for.
-        env: clocks, randomness and threads.
-        outgoing: calls the webhook.
-        counting: what is counted, also without an audit log.
+        policy: what is noted; None without one.
+        webhook: where events are sent; None without that, or without a policy.
+    """
+
+    policy: Policy | None
+    webhook: Target | None
+
+
+def load_audit(config: Audit) -> AuditFiles:
+    """Read and check the files that the audit log is configured with.  Blocking.
 
     Raises:
-        AuditError: a file cannot be used.
+        AuditError: one cannot be used.
     """
-    policy = None
+    policy, webhook = None, None
     if config.policy_file is not None:
         try:
             policy = load(config.policy_file)
         except PolicyError as error:
             raise AuditError(f"loading audit policy file: {error}") from error
-    counting = counting or Counting()
+    if config.webhook_config_file is not None and policy is not None:
+        try:
+            webhook = from_kubeconfig(config.webhook_config_file)
+        except TargetError as error:
+            raise AuditError(f"initializing audit webhook: {error}") from error
+    return AuditFiles(policy, webhook)
+
+
+def make_auditor(
+    config: Audit, files: AuditFiles, env: Env, outgoing: Outgoing, counting: Counting
+) -> Auditor | None:
+    """The audit log, None if nothing is to be noted.
+
+    Args:
+        config: what is asked for.
+        files: what its files say.
+        env: clocks, randomness and threads.
+        outgoing: calls the webhook.
+        counting: what is counted, also without an audit log.
+
+    Raises:
+        AuditError: the file of the log cannot be written.
+    """
+    policy = files.policy
     backends: list[Backend] = []
     if config.log_path:
         file = _file(config, env)
@@ -70,14 +99,10 @@ def make_auditor(
             plugin = LogPlugin(file, env, counting, legacy=config.log_format == "legacy")
             backends.append(_backend(config, "log", plugin, counting, Grouped))
     if config.webhook_config_file is not None:
-        if policy is None:
+        if files.webhook is None:
             _says_nothing("webhook")
         else:
-            try:
-                target = from_kubeconfig(config.webhook_config_file)
-            except TargetError as error:
-                raise AuditError(f"initializing audit webhook: {error}") from error
-            post = posting(outgoing, target)
+            post = posting(outgoing, files.webhook)
             hook = WebhookPlugin(post, config.webhook_initial_backoff_s, env, counting)
             backends.append(_backend(config, "webhook", hook, counting, Direct))
     if policy is None or not backends:

@@ -25,6 +25,7 @@ from kubetrio.observe import prometheus
 from kubetrio.observe.logs import Log
 from kubetrio.observe.series import Histogram
 from kubetrio.outgoing.client import Outgoing
+from kubetrio.runtime.groups import call_all
 
 log = Log("kubetrio.auth.oidc")
 HEALTHY_WITHIN_S = 60.0
@@ -66,10 +67,6 @@ class JwtIssuers:
         outgoing: the server's client.
         env: clocks and threads.
         server_id: what names the server in metrics.
-
-    Attributes:
-        on_change: called when what was found out about tokens may no longer hold: issuers or their
-            keys are others.
     """
 
     name = "oidc"
@@ -96,7 +93,14 @@ class JwtIssuers:
         self._wanted: tuple[AuthenticationConfig, bytes] | None = None
         self._compile: Compile | None = None
         self._asked = trio.Event()
-        self.on_change: Callable[[], None] = _nothing
+        self._subscribers: list[Callable[[], None]] = []
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Have a function called when what was found out about tokens may no longer hold.
+
+        Then issuers or their keys are others.
+        """
+        self._subscribers.append(changed)
 
     def _made(self, issuers: Issuers) -> _Set:
         background = Background()
@@ -123,7 +127,7 @@ class JwtIssuers:
             if body is not None:
                 digest = hash_of(body)
                 if self._key_sets.get(hash_of(issuer)) not in (None, digest):
-                    self.on_change()
+                    call_all(self._subscribers)
                 self._key_sets[hash_of(issuer)] = digest
 
         return fetched
@@ -220,7 +224,7 @@ class JwtIssuers:
             self._reloaded("failure")
             return
         old, self._set = self._set, made
-        self.on_change()
+        call_all(self._subscribers)
         gone = {one.issuer for one in old.tokens} - {one.issuer for one in made.tokens}
         nursery.start_soon(self._retire, old, gone, name="former token issuers")
         self._config_hash = hash_of(data)
@@ -301,10 +305,6 @@ class JwtIssuers:
         )
         info.add_metric((self._server, self._config_hash), 1)
         yield from (reloads, last, info)
-
-
-def _nothing() -> None:
-    """Nobody wants to know."""
 
 
 async def _healthy(made: _Set) -> None:

@@ -43,18 +43,16 @@ def service_account_keys(config: Config) -> KeySet:
     return keys
 
 
-def token_issuer(config: Config, own_key: Path) -> TokenIssuer:
-    """What signs tokens of service accounts; a file that is named is read at once.
+def token_issuer(config: Config, named: TokenIssuer | None, own_key: Path) -> TokenIssuer:
+    """What signs tokens of service accounts.
 
     Args:
         config: of the server.
+        named: what `read_signing_key` has read.
         own_key: the server's own key, if no other is named.
-
-    Raises:
-        KeyFileError: the file cannot be used; the text names the flag.
     """
     chosen = config.service_accounts
-    issuer = read_signing_key(config)
+    issuer = named
     if issuer is None:
         issuer = TokenIssuer(own_key, config.auth.service_account_issuers[0])
     if chosen.extend_expiration and chosen.max_expiration_s:

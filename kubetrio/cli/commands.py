@@ -14,7 +14,7 @@ from kubetrio import __version__
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
-    from kubetrio.server.assembly import Parts
+    from kubetrio.server.parts import Parts
 
 
 class Command(NamedTuple):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kubetrio.cli.commands import Call
     from kubetrio.flags.absence import Ignored
     from kubetrio.server import Server
-    from kubetrio.server.assembly import Parts
+    from kubetrio.server.parts import Parts
 
 log = Log("kubetrio")
 PROXIED = "http://127.0.0.1:8001"  # where kubectl proxy listens
@@ -262,7 +262,7 @@ def _told(server: Server, log_file: str) -> Iterator[None]:
     record = running.Record(
         pid=os.getpid(),
         url=server.url,
-        since=f"{server.api.env.utcnow():%Y-%m-%dT%H:%M:%SZ}",
+        since=f"{server.api.edge.env.utcnow():%Y-%m-%dT%H:%M:%SZ}",
         log=log_file,
         authority=shown.authority.decode(errors="replace"),
         server_name=shown.server_name,
@@ -298,7 +298,7 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     try:
         kubeconfig.write(path, made)
     except kubeconfig.KubeconfigError as error:
-        if not server.api.store.statistics().full:
+        if not server.api.storage.store.statistics().full:
             raise
         log.error(error, "the kubeconfig waits for room on the disk and the next start")
     lines = [

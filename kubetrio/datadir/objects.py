@@ -14,6 +14,7 @@ import orjson
 from kubetrio.crd.serving import served
 from kubetrio.encryption.configuration import EncryptionConfigError
 from kubetrio.encryption.control import Encryption
+from kubetrio.encryption.providers import read
 from kubetrio.env import Env
 from kubetrio.kinds.builtin import registry as builtin_registry
 from kubetrio.runtime.groups import ungrouped
@@ -221,7 +222,7 @@ async def open_moment(
             yield Moment(snapshot, snapshot, kinds)
             return
         try:
-            decrypting = Encryption(encryption, env, reload=False)
+            decrypting = Encryption(encryption, read(encryption, reload=False), env, reload=False)
         except EncryptionConfigError as error:
             raise StoreError(f"--encryption-provider-config: {error}") from error
         async with decrypting.over(snapshot) as plain:

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 
 import trio
 
-from kubetrio.encryption.configuration import EncryptionConfigError, Kms
+from kubetrio.encryption.configuration import EncryptionConfig, EncryptionConfigError, Kms
 from kubetrio.encryption.folders import Folders
 from kubetrio.encryption.kms import Envelope
 from kubetrio.encryption.kmsplugin import GrpcService, Latency, Service
@@ -64,18 +64,20 @@ class Encryption:
 
     Args:
         path: the file.
+        config: what it says.
         env: clocks, randomness and threads.
         reload: whether the file is read again when it changes.
         service: opens a plugin.
         identity: of the server, for metrics.
 
     Raises:
-        EncryptionConfigError: the file cannot be used.
+        EncryptionConfigError: a plugin cannot be used.
     """
 
     def __init__(
         self,
         path: Path,
+        config: EncryptionConfig,
         env: Env,
         *,
         reload: bool,
@@ -91,11 +93,10 @@ class Encryption:
         self._scopes: dict[int, trio.CancelScope] = {}
         self._failed = ""  # what was last said of a file that is not good
         self._store: EncryptingStore | None = None
-        self.transforms = self._made()
+        self.transforms = self._made(config)
         self.metrics.configured(self.transforms.digest)
 
-    def _made(self) -> Transforms:
-        config = read(self.path, reload=self.reloads)
+    def _made(self, config: EncryptionConfig) -> Transforms:
         return build(config, self._envelope, self.metrics.reporting)
 
     def _envelope(self, kms: Kms) -> Envelope:

@@ -5,7 +5,8 @@ Source: k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,6 +86,9 @@ def read(path: Path, *, reload: bool) -> EncryptionConfig:
     if causes:
         told = aggregate(map(str, causes))
         raise EncryptionConfigError(f"error while parsing file: {told}")
+    with _building():
+        _check_usable(config)
+        _choices(config)
     return config
 
 
@@ -99,25 +103,21 @@ def build(config: EncryptionConfig, envelope: MakeEnvelope, reporting: Reporting
     Raises:
         EncryptionConfigError: a rule is masked, or a plugin cannot be used.
     """
-    try:
+    with _building():
         return _build(config, envelope, reporting)
+
+
+@contextmanager
+def _building() -> Iterator[None]:
+    try:
+        yield
     except EncryptionConfigError as error:
         raise EncryptionConfigError(f"error while building transformers: {error}") from error
 
 
 def _build(config: EncryptionConfig, envelope: MakeEnvelope, reporting: Reporting) -> Transforms:
     _check_usable(config)
-    choices: dict[GroupResource, list[Prefixed]] = {}
-    for rule in config.rules:
-        for name in rule.resources:
-            resource = parse_resource(name)
-            for mask in (GroupResource(resource.group, "*"), ANY):
-                if mask in choices:
-                    raise EncryptionConfigError(
-                        f"resource {quote(_shown(resource))} is masked by earlier rule "
-                        f"{quote(_shown(mask))}"
-                    )
-            choices.setdefault(resource, [])
+    choices = _choices(config)
     envelopes: list[Envelope] = []
     for rule in config.rules:
         made = [_prefixed(provider, envelope, envelopes) for provider in rule.providers]
@@ -137,6 +137,26 @@ def _build(config: EncryptionConfig, envelope: MakeEnvelope, reporting: Reportin
         ),
         reporting,
     )
+
+
+def _choices(config: EncryptionConfig) -> dict[GroupResource, list[Prefixed]]:
+    """The resources of all rules, without providers yet.
+
+    Raises:
+        EncryptionConfigError: a rule is masked.
+    """
+    choices: dict[GroupResource, list[Prefixed]] = {}
+    for rule in config.rules:
+        for name in rule.resources:
+            resource = parse_resource(name)
+            for mask in (GroupResource(resource.group, "*"), ANY):
+                if mask in choices:
+                    raise EncryptionConfigError(
+                        f"resource {quote(_shown(resource))} is masked by earlier rule "
+                        f"{quote(_shown(mask))}"
+                    )
+            choices.setdefault(resource, [])
+    return choices
 
 
 def _check_usable(config: EncryptionConfig) -> None:

@@ -78,19 +78,26 @@ class Injector:
     Args:
         env: randomness of rules without a seed.
         revision: the newest revision.
-        switched: told whether there are rules, when that changes.
     """
 
-    def __init__(
-        self, env: Env, revision: Callable[[], int], switched: Callable[[bool], None]
-    ) -> None:
+    def __init__(self, env: Env, revision: Callable[[], int]) -> None:
         self._env = env
         self._revision = revision
-        self._switched = switched
+        self._subscribers: list[Callable[[bool], None]] = []
         self._active: dict[str, Active] = {}
         self._standing: Sequence[Rule] = ()
         self._numbers = numbers(1)
         self.counts = Counter[tuple[str, str]]()
+
+    def subscribe(self, switched: Callable[[bool], None]) -> None:
+        """Have a function told when there are rules, and when there are none any more."""
+        self._subscribers.append(switched)
+        if self._active:
+            switched(True)
+
+    def _switched(self, on: bool) -> None:
+        for each in self._subscribers:
+            each(on)
 
     def add(self, rule: Rule) -> str:
         """Put a rule in force, behind those that are; returns its id.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from kubetrio.admission.configuration import Configurations
+from kubetrio.admission.chain import Chain
 from kubetrio.admission.lookup import Lookup
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.config import Admission
@@ -31,7 +33,7 @@ class PluginDependencies:
         quotas: charged for what is written.
         outgoing: calls webhooks.
         client_config: how webhooks are reached.
-        provide: makes a namespace.
+        providing: returns what makes namespaces, of the plugins that are asked about that.
         env: clocks and randomness.
         config: the flags of admission.
     """
@@ -42,7 +44,7 @@ class PluginDependencies:
     quotas: StoredQuotas
     outgoing: Outgoing
     client_config: WebhookClientConfig
-    provide: Provide
+    providing: Callable[[Chain], Provide]
     env: Env
     config: Admission
 
@@ -58,7 +60,8 @@ class PluginContext:
         namespaces: knows what admission asks of namespaces.
         policies: what admission policies need.
         webhooks: what the plugins of webhooks need.
-        configurations: what plugins are configured with, by name.
+        configurations: what the rows of plugins made of their configurations, by name.
+        provide: returns what makes namespaces; the other plugins are asked about these.
     """
 
     server: PluginDependencies
@@ -67,4 +70,5 @@ class PluginContext:
     namespaces: Namespaces
     policies: PolicyDependencies
     webhooks: WebhookDependencies
-    configurations: Configurations
+    configurations: Mapping[str, Any]
+    provide: Callable[[], Provide]

@@ -199,5 +199,5 @@ class EventRateLimit(Base):
 
 def event_limits(context: PluginContext) -> Plugin:
     """Make the plugin EventRateLimit."""
-    limits = configured(context.configurations.of("EventRateLimit"))
+    limits = context.configurations["EventRateLimit"]
     return EventRateLimit(limits, context.server.env.now)

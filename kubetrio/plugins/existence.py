@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.chain import Plugin
 from kubetrio.admission.plugin import Base, denied
-from kubetrio.machinery.status import ApiError, internal_error, not_found
+from kubetrio.machinery.status import ApiError, not_found
 from kubetrio.plugins.lifecycle import NAMESPACES, NamespacePhase
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
@@ -90,15 +90,16 @@ class NamespaceAutoProvision(Base):
 
 
 class NamespaceMaker:
-    """Makes namespaces for the server, as soon as it can write.
+    """Makes namespaces for the server.
 
     Args:
         registry: knows the kind.
+        operations: writes, with all other plugins asked.
     """
 
-    def __init__(self, registry: LiveRegistry) -> None:
+    def __init__(self, registry: LiveRegistry, operations: Operations) -> None:
         self._registry = registry
-        self.operations: Operations | None = None
+        self._operations = operations
 
     async def provide(self, name: str) -> None:
         """Make one.
@@ -106,18 +107,16 @@ class NamespaceMaker:
         Raises:
             ApiError: it is there already, or cannot be made.
         """
-        if self.operations is None:
-            raise internal_error("not yet ready to handle request")
         kind = self._registry.resources["", "v1", "namespaces"]
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         body = scheme_of("").decode(kind.group_version_kind, body, Report(), {})
         kind.rules.default(body)
-        await self.operations.create(Target(kind, "", name), body, OWN)
+        await self._operations.create(Target(kind, "", name), body, OWN)
 
 
 def auto_provision(context: PluginContext) -> Plugin:
     """Make the plugin NamespaceAutoProvision."""
-    return NamespaceAutoProvision(context.namespaces.phase, context.server.provide)
+    return NamespaceAutoProvision(context.namespaces.phase, context.provide())
 
 
 def namespace_exists(context: PluginContext) -> Plugin:

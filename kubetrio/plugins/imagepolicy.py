@@ -325,6 +325,6 @@ def _review_of(answer: Answer) -> Review:
 
 def image_policy(context: PluginContext) -> Plugin:
     """Make the plugin ImagePolicyWebhook."""
-    configuration = configured(context.configurations.of("ImagePolicyWebhook"))
+    configuration = context.configurations["ImagePolicyWebhook"]
     server = context.server
     return ImagePolicyWebhook(server.outgoing, configuration, server.env)

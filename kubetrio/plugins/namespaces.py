@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
-from kubetrio.plugins.podsecurity.policy import UNLABELLED, Policy, policy_of
+from kubetrio.plugins.podsecurity.policy import Policy, policy_of
 
 PREFIX = "/registry/namespaces/"
 
@@ -26,13 +26,11 @@ class Namespaces:
 
     Args:
         informers: of the server.
-
-    Attributes:
         defaults: the policy of namespaces that say nothing of it.
     """
 
-    def __init__(self, informers: SharedInformerFactory) -> None:
-        self.defaults: Policy = UNLABELLED
+    def __init__(self, informers: SharedInformerFactory, defaults: Policy) -> None:
+        self._defaults = defaults
         self._store = informers.store
         self._informer = informers.informer(PREFIX)
         self._known: dict[str, _Known] = {}
@@ -76,5 +74,5 @@ class Namespaces:
         labels = (obj.get("metadata") or {}).get("labels") or {}
         return _Known(
             phase=str((obj.get("status") or {}).get("phase", "Active")),
-            policy=policy_of(labels, self.defaults),
+            policy=policy_of(labels, self._defaults),
         )

@@ -146,5 +146,5 @@ class PodNodeSelector(Base):
 
 def node_selector(context: PluginContext) -> Plugin:
     """Make the plugin PodNodeSelector."""
-    selectors = configured(context.configurations.of("PodNodeSelector"))
+    selectors = context.configurations["PodNodeSelector"]
     return PodNodeSelector(context.namespaces.get, selectors)

@@ -6,9 +6,11 @@ in Kubernetes").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from kubetrio.admission.chain import Chain, Plugin
 from kubetrio.admission.configuration import (
@@ -33,12 +35,14 @@ from kubetrio.plugins.choice import chosen
 from kubetrio.plugins.classes import DefaultIngressClass, DefaultStorageClass
 from kubetrio.plugins.context import PluginContext, PluginDependencies
 from kubetrio.plugins.escalation import EscalationCheck
+from kubetrio.plugins.existence import Provide
 from kubetrio.plugins.lifecycle import NamespaceLifecycle
 from kubetrio.plugins.limitranger import LimitRanger
 from kubetrio.plugins.namespaces import Namespaces
 from kubetrio.plugins.noderesources import NodeDeclaredFeatureValidator, PodResizeValidator
 from kubetrio.plugins.podsecurity.configuration import configured as pod_security
 from kubetrio.plugins.podsecurity.plugin import PodSecurity
+from kubetrio.plugins.podsecurity.policy import UNLABELLED
 from kubetrio.plugins.policies.dependencies import BINDINGS, PolicyDependencies
 from kubetrio.plugins.policies.plugins import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from kubetrio.plugins.policies.rights import ParameterRights
@@ -60,9 +64,11 @@ from kubetrio.plugins.webhooks.plugins import (
 from kubetrio.quota.limits import configured as limited_resources
 
 log = Log("kubetrio.admission")
+POD_SECURITY = "PodSecurity"
 
 
 Make = Callable[[PluginContext], Plugin]
+Load = Callable[[bytes | None], object]
 
 
 class Row(NamedTuple):
@@ -76,6 +82,10 @@ class Row(NamedTuple):
         looks_up: plural names of the collections that it looks objects up in.
         on: whether it is on by default.
         idle: of one without `make`, the method that it would have, for the log.
+        load: reads its configuration, None where there is none, into what `make` finds in
+            `PluginContext.configurations`; or the path of the function that does.  It writes
+            nothing and raises `ConfigurationError`.
+        writes: whether it writes objects, about which all others are asked.
     """
 
     name: str
@@ -83,16 +93,17 @@ class Row(NamedTuple):
     looks_up: tuple[str, ...] = ()
     on: bool = True
     idle: str = ""
+    load: str | Load | None = None
+    writes: bool = False
 
 
 def _pod_security(context: PluginContext) -> Plugin:
-    configuration = pod_security(context.configurations.of("PodSecurity"))
-    context.namespaces.defaults = configuration.defaults
+    configuration = context.configurations[POD_SECURITY]
     return PodSecurity(context.namespaces.policy, context.objects, configuration)
 
 
 def _resource_quota(context: PluginContext) -> Plugin:
-    limits = limited_resources(context.configurations.of("ResourceQuota"))
+    limits = context.configurations["ResourceQuota"]
     return ResourceQuota(context.lookup, context.server.quotas, limits)
 
 
@@ -102,23 +113,32 @@ def _default_tolerations(context: PluginContext) -> Plugin:
 
 
 def _mutating_webhook(context: PluginContext) -> Plugin:
-    return MutatingAdmissionWebhook(context.webhooks, _credentials(context, "Mutating"))
+    return MutatingAdmissionWebhook(
+        context.webhooks, context.configurations["MutatingAdmissionWebhook"]
+    )
 
 
 def _validating_webhook(context: PluginContext) -> Plugin:
-    return ValidatingAdmissionWebhook(context.webhooks, _credentials(context, "Validating"))
+    return ValidatingAdmissionWebhook(
+        context.webhooks, context.configurations["ValidatingAdmissionWebhook"]
+    )
 
 
-def _credentials(context: PluginContext, which: str) -> Credentials:
+def _credentials(data: bytes | None) -> Credentials:
     try:
-        return credentials_in(context.configurations.of(f"{which}AdmissionWebhook"))
+        return credentials_in(data)
     except CredentialsError as error:
         raise ConfigurationError(str(error)) from error
 
 
 PLUGINS: tuple[Row, ...] = (
     Row("AlwaysAdmit", "kubetrio.plugins.always.always_admit", on=False),
-    Row("NamespaceAutoProvision", "kubetrio.plugins.existence.auto_provision", on=False),
+    Row(
+        "NamespaceAutoProvision",
+        "kubetrio.plugins.existence.auto_provision",
+        on=False,
+        writes=True,
+    ),
     Row("NamespaceLifecycle", lambda context: NamespaceLifecycle(context.namespaces.phase)),
     Row("NamespaceExists", "kubetrio.plugins.existence.namespace_exists", on=False),
     Row("LimitPodHardAntiAffinityTopology", "kubetrio.plugins.spreading.anti_affinity", on=False),
@@ -127,13 +147,33 @@ PLUGINS: tuple[Row, ...] = (
     Row("NodeRestriction", "kubetrio.plugins.noderestriction.node_restriction", on=False),
     Row("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
     Row("AlwaysPullImages", "kubetrio.plugins.pulling.always_pull", on=False),
-    Row("ImagePolicyWebhook", "kubetrio.plugins.imagepolicy.image_policy", on=False),
-    Row("PodSecurity", _pod_security),
-    Row("PodNodeSelector", "kubetrio.plugins.nodeselectors.node_selector", on=False),
+    Row(
+        "ImagePolicyWebhook",
+        "kubetrio.plugins.imagepolicy.image_policy",
+        on=False,
+        load="kubetrio.plugins.imagepolicy.configured",
+    ),
+    Row(POD_SECURITY, _pod_security, load=pod_security),
+    Row(
+        "PodNodeSelector",
+        "kubetrio.plugins.nodeselectors.node_selector",
+        on=False,
+        load="kubetrio.plugins.nodeselectors.configured",
+    ),
     Row("Priority", lambda context: Priority(context.lookup), ("priorityclasses",)),
     Row("DefaultTolerationSeconds", _default_tolerations),
-    Row("PodTolerationRestriction", "kubetrio.plugins.tolerationlists.toleration_lists", on=False),
-    Row("EventRateLimit", "kubetrio.plugins.eventlimits.event_limits", on=False),
+    Row(
+        "PodTolerationRestriction",
+        "kubetrio.plugins.tolerationlists.toleration_lists",
+        on=False,
+        load="kubetrio.plugins.tolerationlists.configured",
+    ),
+    Row(
+        "EventRateLimit",
+        "kubetrio.plugins.eventlimits.event_limits",
+        on=False,
+        load="kubetrio.plugins.eventlimits.configured",
+    ),
     Row("ExtendedResourceToleration", "kubetrio.plugins.spreading.extended_resources", on=False),
     Row(
         "DefaultStorageClass",
@@ -175,16 +215,17 @@ PLUGINS: tuple[Row, ...] = (
         lambda context: MutatingAdmissionPolicy(context.policies),
         tuple(BINDINGS),
     ),
-    Row("MutatingAdmissionWebhook", _mutating_webhook, (MUTATING,)),
+    Row("MutatingAdmissionWebhook", _mutating_webhook, (MUTATING,), load=_credentials),
     Row(
         "ValidatingAdmissionPolicy",
         lambda context: ValidatingAdmissionPolicy(context.policies),
         tuple(BINDINGS.values()),
     ),
-    Row("ValidatingAdmissionWebhook", _validating_webhook, (VALIDATING,)),
-    Row("ResourceQuota", _resource_quota, ("resourcequotas",)),
+    Row("ValidatingAdmissionWebhook", _validating_webhook, (VALIDATING,), load=_credentials),
+    Row("ResourceQuota", _resource_quota, ("resourcequotas",), load=limited_resources),
     Row("AlwaysDeny", "kubetrio.plugins.always.always_deny", on=False),
 )
+ROWS = {row.name: row for row in PLUGINS}
 DEPRECATED = (
     "Flag --admission-control has been deprecated, Use --enable-admission-plugins or "
     "--disable-admission-plugins instead. Will be removed in a future version."
@@ -211,36 +252,103 @@ def enabled(config: Admission, more: Sequence[Plugin] = ()) -> tuple[str, ...]:
     return chosen(config, known, default)
 
 
-def admission(server: PluginDependencies, rbac: Rbac, more: Sequence[Plugin] = ()) -> Chain:
+@dataclass(frozen=True, slots=True)
+class AdmissionFiles:
+    """What the flags and files of admission ask for.
+
+    Args:
+        names: of the plugins that are on, in the order in which they are asked.
+        configurations: what their rows made of their configurations, by name.
+    """
+
+    names: tuple[str, ...]
+    configurations: Mapping[str, Any]
+
+
+def load_admission(config: Admission, more: Sequence[Plugin] = ()) -> AdmissionFiles:
+    """Read and check the configurations of the plugins that are on.  Blocking.
+
+    Args:
+        config: the flags of admission.
+        more: plugins of an embedder, which have no configuration.
+
+    Raises:
+        ConfigurationError: flags or files make no sense.
+    """
+    names = enabled(config, more)
+    try:
+        given = read(config.plugin_config_file, names)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"failed to read plugin config: {error}") from error
+    replaced = {plugin.name for plugin in more}
+    configurations: dict[str, Any] = {}
+    for name in names:
+        row = ROWS.get(name)
+        if row is not None and row.load is not None and name not in replaced:
+            with _about(name):
+                load = row.load
+                if isinstance(load, str):
+                    load = cast("Load", _function(load))
+                configurations[name] = load(given.of(name))
+    return AdmissionFiles(names, configurations)
+
+
+def admission(
+    server: PluginDependencies, rbac: Rbac, files: AdmissionFiles, more: Sequence[Plugin] = ()
+) -> Chain:
     """The chain of a server.
 
     Args:
         server: what it gives its plugins.
         rbac: knows what users may grant.
+        files: which plugins are on, and how they are configured.
         more: plugins of an embedder; one that has the name of a row takes its place, others are
             asked before quotas are charged.
 
     Raises:
-        ConfigurationError: flags or files of admission make no sense.
+        ConfigurationError: a plugin cannot be made.
     """
-    names = enabled(server.config, more)
+    names = files.names
     if server.config.only_plugins:
         log.warning(DEPRECATED)
-    try:
-        configurations = read(server.config.plugin_config_file, names)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"failed to read plugin config: {error}") from error
-    rows = {row.name: row for row in PLUGINS}
     lookup = Lookup(
         server.informers, tuple(sorted({name for row in PLUGINS for name in row.looks_up}))
     )
-    objects = ObjectCache(server.informers.dispatcher)
     measures = Measures()
-    context = PluginContext(
+    # No plugins, and so never switched off: storages of kube-apiserver do this.
+    first: Plugin = ParameterRights(lookup, server.authorize, server.registry)
+    last: Plugin = EscalationCheck(rbac, server.authorize)
+    made: dict[str, Plugin | None] = {plugin.name: plugin for plugin in more}
+
+    def chain() -> Chain:
+        there = [plugin for name in names if (plugin := made.get(name)) is not None]
+        return Chain([first, *there, last], measures)
+
+    context = _context(server, lookup, measures, files, lambda: server.providing(chain()))
+    rows = [ROWS[name] for name in names if name not in made]
+    for row in sorted(rows, key=lambda row: row.writes):  # what writes asks the others
+        made[row.name] = _made(row, context)
+    _tell([(name, made[name] or ROWS[name].idle) for name in names])
+    return chain()
+
+
+def _context(
+    server: PluginDependencies,
+    lookup: Lookup,
+    measures: Measures,
+    files: AdmissionFiles,
+    provide: Callable[[], Provide],
+) -> PluginContext:
+    """What plugins are made of."""
+    objects = ObjectCache(server.informers.dispatcher)
+    configured = files.configurations.get(POD_SECURITY)
+    return PluginContext(
         server=server,
         lookup=lookup,
         objects=objects,
-        namespaces=Namespaces(server.informers),
+        namespaces=Namespaces(
+            server.informers, UNLABELLED if configured is None else configured.defaults
+        ),
         policies=PolicyDependencies(
             lookup=lookup,
             cache=objects,
@@ -256,20 +364,9 @@ def admission(server: PluginDependencies, rbac: Rbac, more: Sequence[Plugin] = (
             measures=measures,
             client_config=server.client_config,
         ),
-        configurations=configurations,
+        configurations=files.configurations,
+        provide=provide,
     )
-    named = {plugin.name: plugin for plugin in more}
-    plugins = [named.get(name) or _made(rows[name], context) for name in names]
-    there = [plugin for plugin in plugins if plugin is not None]
-    _tell(
-        [
-            (name, rows[name].idle if plugin is None else plugin)
-            for name, plugin in zip(names, plugins, strict=True)
-        ]
-    )
-    # No plugins, and so never switched off: storages of kube-apiserver do this.
-    first = ParameterRights(lookup, server.authorize, server.registry)
-    return Chain([first, *there, EscalationCheck(rbac, server.authorize)], measures)
 
 
 def _made(row: Row, context: PluginContext) -> Plugin | None:
@@ -277,18 +374,32 @@ def _made(row: Row, context: PluginContext) -> Plugin | None:
         return None
     make = row.make
     if isinstance(make, str):
-        module, _, name = make.rpartition(".")
-        make = cast("Make", getattr(import_module(module), name))
-    try:
+        make = cast("Make", _function(make))
+    with _about(row.name):
         return make(context)
+
+
+def _function(path: str) -> object:
+    """The function that a row names by its path."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+@contextmanager
+def _about(name: str) -> Iterator[None]:
+    """Name the plugin before what is wrong with its configuration.
+
+    Raises:
+        ConfigurationError: what the block raises, behind the words.
+    """
+    try:
+        yield
     except Uninitialized as error:
         raise ConfigurationError(
-            f'failed to initialize admission plugin "{row.name}": {error}'
+            f'failed to initialize admission plugin "{name}": {error}'
         ) from error
     except ConfigurationError as error:
-        raise ConfigurationError(
-            f'couldn\'t init admission plugin "{row.name}": {error}'
-        ) from error
+        raise ConfigurationError(f'couldn\'t init admission plugin "{name}": {error}') from error
 
 
 def _tell(plugins: Sequence[tuple[str, Plugin | str]]) -> None:

@@ -212,5 +212,5 @@ def covers(wide: Object, one: Object) -> bool:
 
 def toleration_lists(context: PluginContext) -> Plugin:
     """Make the plugin PodTolerationRestriction."""
-    lists = configured(context.configurations.of("PodTolerationRestriction"))
+    lists = context.configurations["PodTolerationRestriction"]
     return PodTolerationRestriction(context.namespaces.get, lists)

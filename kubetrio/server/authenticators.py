@@ -8,13 +8,13 @@ messages.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubetrio.auth.authenticate import HeaderAuthenticator, TokenAuthenticator
+from kubetrio.auth.authenticate import HeaderAuthenticator
 from kubetrio.auth.background import Background
 from kubetrio.auth.jwtconfig import (
     Anonymous,
@@ -36,11 +36,11 @@ from kubetrio.gotext.text import quote
 from kubetrio.observe.logs import Log
 from kubetrio.observe.metrics import Metrics
 from kubetrio.outgoing.client import Outgoing
-from kubetrio.outgoing.target import TargetError, from_kubeconfig
+from kubetrio.outgoing.target import Target, TargetError, from_kubeconfig
 from kubetrio.reloading import Reloader
 
 if TYPE_CHECKING:
-    from kubetrio.auth.jwtissuers import JwtIssuers
+    from kubetrio.auth.jwtissuers import Issuers, JwtIssuers
 
 log = Log("kubetrio.server")
 ISSUED_S = 10.0
@@ -66,27 +66,73 @@ class MethodError(ValueError):
     """The server cannot start with these; the text is one line for the terminal."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthenticationFiles:
+    """What flags and files ask for.
+
+    Args:
+        said: the configuration of issuers, and who is served without credentials.
+        data: the file that has it, empty without one.
+        issuers: of ``said``, compiled; None where tokens of issuers are never asked about.
+        anonymous: who is served without credentials.
+        webhook: where the webhook is, None without one.
+    """
+
+    said: AuthenticationConfig
+    data: bytes
+    issuers: Issuers | None
+    anonymous: Anonymous
+    webhook: Target | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Methods:
     """Ways to know who asks.
 
-    Attributes:
-        tokens: those who know tokens, in order.
+    Args:
+        caches: those who know tokens, in order; they remember answers.
         headers: those who believe headers.
         anonymous: who is served without credentials.
         tasks: what they do beside requests, by name.
-        caches: of ``tokens``, those that remember answers.
     """
 
-    tokens: list[TokenAuthenticator] = field(default_factory=list)
-    headers: list[HeaderAuthenticator] = field(default_factory=list)
-    anonymous: Anonymous = field(default_factory=Anonymous)
-    tasks: dict[str, Callable[[], Awaitable[object]]] = field(default_factory=dict)
-    caches: list[CachedTokens] = field(default_factory=list)
+    caches: Sequence[CachedTokens]
+    headers: Sequence[HeaderAuthenticator]
+    anonymous: Anonymous
+    tasks: Mapping[str, Callable[[], Awaitable[object]]]
+
+
+def load_authentication(config: Config) -> AuthenticationFiles:
+    """Read and check the files of authentication.  Blocking.
+
+    Args:
+        config: of the server.
+
+    Raises:
+        MethodError: a file or what it says cannot be used.
+    """
+    chosen = config.authenticators
+    said, data = _configuration(chosen)
+    anonymous = _anonymous(said, config.auth.anonymous_auth)
+    if anonymous.enabled and ALWAYS_ALLOW in config.authorization.modes:
+        log.warning(TOO_OPEN)
+        anonymous = Anonymous(enabled=False)
+    issuers = None
+    if said.jwt or chosen.authentication_config is not None:
+        from kubetrio.kinds.authentication.configuration import ConfigurationError, compiled
+
+        try:
+            issuers = compiled(said, config.auth.service_account_issuers)
+        except ConfigurationError as error:
+            raise MethodError(str(error)) from error
+    return AuthenticationFiles(
+        said=said, data=data, issuers=issuers, anonymous=anonymous, webhook=_webhook(chosen)
+    )
 
 
 def methods(
     config: Config,
+    files: AuthenticationFiles,
     env: Env,
     outgoing: Outgoing,
     reloader: Reloader,
@@ -97,55 +143,49 @@ def methods(
 
     Args:
         config: it.
+        files: what it says.
         env: clocks, randomness and threads.
         outgoing: calls issuers and the webhook.
         reloader: reads files again.
         metrics: shows what is counted.
         server_id: what names the server in metrics.
-
-    Raises:
-        MethodError: a file or what it says cannot be used.
     """
-    chosen, made = config.authenticators, Methods()
-    said, data = _configuration(chosen)
-    own = config.auth.service_account_issuers
-    made.anonymous = _anonymous(said, config.auth.anonymous_auth)
-    if made.anonymous.enabled and ALWAYS_ALLOW in config.authorization.modes:
-        log.warning(TOO_OPEN)
-        made.anonymous = Anonymous(enabled=False)
-    background, caches = Background(), made.caches
-    file = chosen.authentication_config
-    if said.jwt or file is not None:
+    chosen = config.authenticators
+    caches: list[CachedTokens] = []
+    tasks: dict[str, Callable[[], Awaitable[object]]] = {}
+    background = Background()
+    file, own = chosen.authentication_config, config.auth.service_account_issuers
+    if files.issuers is not None:
         from kubetrio.auth.jwtissuers import JwtIssuers
-        from kubetrio.kinds.authentication.configuration import ConfigurationError, compiled
+        from kubetrio.kinds.authentication.configuration import compiled
 
-        try:
-            issuers = compiled(said, own)
-        except ConfigurationError as error:
-            raise MethodError(str(error)) from error
         algorithms: Sequence[str] = chosen.oidc_signing_algs or ("RS256",)
         jwt = JwtIssuers(
-            issuers, ALGORITHMS if file is not None else algorithms, outgoing, env, server_id()
-        )
+            files.issuers, ALGORITHMS if file is not None else algorithms, outgoing, env,
+            server_id(),
+        )  # fmt: skip
         cached = CachedTokens(jwt, env, background, good_s=ISSUED_S, bad_s=0.0)
-        jwt.on_change = cached.forget
+        jwt.subscribe(cached.forget)
         caches.append(cached)
-        made.tasks["token issuers"] = jwt.run
+        tasks["token issuers"] = jwt.run
         metrics.gathered.add(jwt.families)
         if file is not None:
-            jwt.read_from(data, partial(compiled, own_issuers=own))
-            load = partial(_read_again, file, jwt, said)
+            jwt.read_from(files.data, partial(compiled, own_issuers=own))
+            load = partial(_read_again, file, jwt, files.said)
             reloader.watch("authentication-config", [file], load)
-    webhook = _webhook(chosen, config.auth.audiences, outgoing, env)
-    if webhook is not None:
-        life = chosen.token_webhook_cache_ttl_s
+    if files.webhook is not None:
+        version, life = chosen.token_webhook_version, chosen.token_webhook_cache_ttl_s
+        webhook = WebhookTokens(files.webhook, version, config.auth.audiences, outgoing, env)
         caches.append(CachedTokens(webhook, env, background, good_s=life, bad_s=life))
-    made.tokens += caches
     if caches:
-        made.tasks["token lookups"] = background.run
-    if chosen.requestheader_client_ca_file is not None:
-        made.headers.append(_proxies(chosen))
-    return made
+        tasks["token lookups"] = background.run
+    proxied = chosen.requestheader_client_ca_file is not None
+    return Methods(
+        caches=caches,
+        headers=[_proxies(chosen)] if proxied else [],
+        anonymous=files.anonymous,
+        tasks=tasks,
+    )
 
 
 def _anonymous(said: AuthenticationConfig, flag: bool | None) -> Anonymous:
@@ -227,9 +267,8 @@ def _read_again(file: Path, jwt: JwtIssuers, first: AuthenticationConfig) -> Non
     jwt.exchange(said, data)
 
 
-def _webhook(
-    chosen: Authenticators, audiences: tuple[str, ...], outgoing: Outgoing, env: Env
-) -> WebhookTokens | None:
+def _webhook(chosen: Authenticators) -> Target | None:
+    """Where the webhook for tokens is."""
     file, version = chosen.token_webhook_config_file, chosen.token_webhook_version
     if file is None:
         return None
@@ -242,7 +281,7 @@ def _webhook(
             f"unsupported authentication webhook version {quote(version)}, supported versions are "
             f"{', '.join(map(quote, VERSIONS))}"
         )
-    return WebhookTokens(target, version, audiences, outgoing, env)
+    return target
 
 
 def _proxies(chosen: Authenticators) -> RequestHeaders:

@@ -5,9 +5,11 @@ A part of `assembly`, which it belongs beside: it knows all kinds of authorizers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kubetrio.auth.abac import Policies, PolicyError, read_policies
 from kubetrio.auth.always import AlwaysAllow, AlwaysDeny
@@ -16,7 +18,7 @@ from kubetrio.auth.node.authorizer import NodeAuthorizer, rules_of
 from kubetrio.auth.node.graphinformer import NodeGraphInformer
 from kubetrio.auth.rbac.authorizer import Rbac
 from kubetrio.auth.settings.counts import Counts
-from kubetrio.auth.settings.live import LiveChain, reloading
+from kubetrio.auth.settings.live import LiveChain, load_webhooks, reloading
 from kubetrio.auth.settings.settings import ABAC, WEBHOOK, Setting, of_modes
 from kubetrio.config.authorization import DEFAULT_MODES, Authorization
 from kubetrio.env import Env
@@ -27,7 +29,50 @@ from kubetrio.reloading import Reloader
 from kubetrio.schema import builtin
 from kubetrio.schema.registry import LiveRegistry
 
+if TYPE_CHECKING:
+    from kubetrio.auth.webhook.authorizer import Webhook
+
 log = Log("kubetrio.auth")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationFiles:
+    """What flags and files of authorization ask for.
+
+    Args:
+        settings: the authorizers in order.
+        data: the configuration file, empty without one.
+        webhooks: by name.
+        policies: of mode ABAC, None without it.
+    """
+
+    settings: tuple[Setting, ...]
+    data: bytes
+    webhooks: Mapping[str, Webhook]
+    policies: Policies | None
+
+
+def load_authorization(chosen: Authorization) -> AuthorizationFiles:
+    """Read and check the files of authorization.  Blocking.
+
+    Args:
+        chosen: flags.
+
+    Raises:
+        ValueError: flags or files cannot be used; the text is one line for the terminal.
+    """
+    from_file = chosen.config_file is not None
+    flag = "--authorization-config" if from_file else "--authorization-webhook-config-file"
+    with _about(flag):
+        data = b"" if chosen.config_file is None else _read(chosen.config_file)
+        settings = _settings(chosen, data)
+    policies = None
+    if any(setting.mode == ABAC for setting in settings):
+        with _about("--authorization-policy-file"):
+            policies = _policies(chosen.policy_file)
+    with _about(flag, "invalid authorization config"):
+        webhooks = load_webhooks(settings)
+    return AuthorizationFiles(settings, data, webhooks, policies)
 
 
 class Authorizers:
@@ -35,6 +80,7 @@ class Authorizers:
 
     Args:
         chosen: flags.
+        files: what these and files ask for.
         first: asked before those that flags name.
         rbac: mode RBAC.
         informers: of the server.
@@ -42,14 +88,12 @@ class Authorizers:
         outgoing: calls webhooks.
         reloader: watches the configuration file.
         env: clocks and randomness.
-
-    Raises:
-        ValueError: flags or files cannot be used; the text is one line for the terminal.
     """
 
     def __init__(
         self,
         chosen: Authorization,
+        files: AuthorizationFiles,
         first: Sequence[Authorizer],
         *,
         rbac: Rbac,
@@ -59,12 +103,7 @@ class Authorizers:
         reloader: Reloader,
         env: Env,
     ) -> None:
-        from_file = chosen.config_file is not None
-        flag = "--authorization-config" if from_file else "--authorization-webhook-config-file"
-        with _about(flag):
-            data = b"" if chosen.config_file is None else _read(chosen.config_file)
-            settings = _settings(chosen, data)
-        modes = {setting.mode for setting in settings}
+        modes = {setting.mode for setting in files.settings}
         made: dict[str, Authorizer] = {"AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny()}
         self._followed: NodeGraphInformer | None = None
         if "Node" in modes:
@@ -73,17 +112,15 @@ class Authorizers:
             made["Node"] = NodeAuthorizer(self._followed.graph, rules)
         if "RBAC" in modes:
             made["RBAC"] = rbac
-        if ABAC in modes:
-            with _about("--authorization-policy-file"):
-                made[ABAC] = _policies(chosen.policy_file)
+        if files.policies is not None:
+            made[ABAC] = files.policies
         self.chain = LiveChain(first, made, outgoing, env, Counts(env.new_uid()))
         if WEBHOOK in modes:
             self.chain.counts.expect()
         self.chain.require(modes - {WEBHOOK})
-        with _about(flag, "invalid authorization config"):
-            self.chain.use(settings)
+        self.chain.use(files.settings, files.webhooks)
         if chosen.config_file is not None:
-            self.chain.counts.in_force(data)
+            self.chain.counts.in_force(files.data)
             load = reloading(self.chain, chosen.config_file, env.now)
             reloader.watch("authorization-config", [chosen.config_file], load)
 

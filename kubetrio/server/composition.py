@@ -7,20 +7,17 @@ whoever embeds it.
 from __future__ import annotations
 
 import ipaddress
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn, cast
+from typing import TYPE_CHECKING
 
 import trio
 
 from kubetrio.admission.configuration import ConfigurationError
-from kubetrio.allocation.allocation import ServiceAllocator
 from kubetrio.allocation.repair import AddressRepair
 from kubetrio.allocation.servicerange import DefaultServiceRange
-from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.auth.trust import Trust
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
@@ -29,8 +26,6 @@ from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.ownservice import OwnService
 from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
-from kubetrio.config.flag import values
-from kubetrio.config.kinds import FILE, FILES
 from kubetrio.controllers.controller import Context
 from kubetrio.controllers.table import TABLE, Row, UnknownController, chosen, made
 from kubetrio.crd.controller import CRDController
@@ -39,23 +34,25 @@ from kubetrio.env import Env
 from kubetrio.informers.workqueue import queue_families
 from kubetrio.machinery.status import ApiError
 from kubetrio.observe.logs import Log
+from kubetrio.outgoing.client import Outgoing
 from kubetrio.plugins.table import enabled
 from kubetrio.plugins.webhooks.plugins import WebhookClientConfig
 from kubetrio.runtime.groups import leaves
 from kubetrio.runtime.supervise import persevere
-from kubetrio.server.assembly import (
-    Parts,
-    StartError,
-    State,
-    build_api,
-    encrypted,
-    encryption_of,
-    service_resolver,
-)
+from kubetrio.server import tlsfiles
+from kubetrio.server.assembly import Assembly, assemble
+from kubetrio.server.files import Files, StartError, load_files
+from kubetrio.server.health import State
+from kubetrio.server.parts import Parts, encrypted
 from kubetrio.server.resetting import Resets
 from kubetrio.server.upkeep import Upkeep
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
+from kubetrio.tls import pki
+
+if TYPE_CHECKING:
+    from kubetrio.auth.issuing import TokenIssuer
+    from kubetrio.encryption.control import Encryption
 
 log = Log("kubetrio.server")
 WRITES_AGAIN_S = 1.0
@@ -68,17 +65,17 @@ class Core:
 
     Args:
         config: how it was made.
-        api: the pipeline.
+        assembly: its pipeline, and what runs beside that.
         state: what health checks look at.
         flow_config: keeps the objects of flow control, None without them.
         table: its controllers, whether they run or not.
-        trusted: whom it believes.
+        trusted: whom it believes, and what it signs with.
         definitions: has custom resources served.
         port: that clients reach.
     """
 
     config: Config
-    api: Pipeline
+    assembly: Assembly
     state: State
     flow_config: FlowConfig | None
     table: Mapping[str, Row]
@@ -86,54 +83,65 @@ class Core:
     definitions: CRDController
     port: int
 
-    async def keep(self, nursery: trio.Nursery) -> Resets:
+    @property
+    def api(self) -> Pipeline:
+        """The pipeline."""
+        return self.assembly.api
+
+    async def keep(self, nursery: trio.Nursery, spared: Collection[str] = ()) -> Resets:
         """Begin what a server does of its own accord.
 
         Args:
             nursery: where it runs, until cancelled.
+            spared: keys that resets leave as they are, for the server itself renews them.
 
         Returns:
             What goes back to former states, and stops these tasks meanwhile.
         """
-        api = self.api
-        if isinstance(api.flow, PriorityAndFairness):
-            await nursery.start(api.flow.gate.run, name="flow control")
+        fairness = self.assembly.fairness
+        if fairness is not None:
+            await nursery.start(fairness.gate.run, name="flow control")
         upkeep = self._upkeep()
         nursery.start_soon(upkeep.run, name="upkeep")
-        return Resets(api, upkeep)
+        return Resets(self.api, upkeep, spared)
 
     def _upkeep(self) -> Upkeep:
-        config, api = self.config, self.api
-        own_service = OwnService(_objects(config, api, self.port), api.informers.dispatcher)
+        config, built = self.config, self.assembly
+        api = built.api
+        storage, security, writes = api.storage, api.security, api.writes
+        aggregation = api.edge.delegation.aggregation
+        own_service = OwnService(_objects(config, api, self.port), storage.informers.dispatcher)
         runs: dict[str, Callable[[], Awaitable[object]]] = {
             "service range": _default_range(config, api).run,
             "own service": own_service.run,
         }
-        trust = Trust(self.trusted.root, api.authorizer.authorize, api.issuer, self.trusted.signing)
+        trust = Trust(
+            self.trusted.root, security.authorizer.authorize, security.issuer, self.trusted.signing
+        )
         context = Context(
-            api.registry,
-            api.operations,
-            api.informers,
-            api.quotas,
-            api.env,
+            storage.registry,
+            writes.operations,
+            storage.informers,
+            writes.quotas,
+            built.env,
             config,
             trust,
-            api.aggregation,
+            aggregation,
         )
         controllers = [
             _repair(api),
             *made(config.controllers, context, self.table),
-            *api.aggregation.controllers,
+            *aggregation.controllers,
         ]
-        api.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
+        api.edge.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
         if self.flow_config is not None:
             runs["flow control configuration"] = self.flow_config.run
         always: dict[str, Callable[[], Awaitable[object]]] = {
-            "bad credentials": api.authenticator.attempts.run,
+            "bad credentials": security.authenticator.attempts.run,
             "published authorities": _published(api, self.trusted).run,
-            "objects of the server": partial(_write_later, self.state, api.store),
-            "changed files": api.reloader.run,
-            **api.authenticator.tasks,
+            "objects of the server": partial(_write_later, self.state, storage.store),
+            "changed files": built.reloader.run,
+            **security.authenticator.tasks,
         }
         return Upkeep(runs, [self.definitions, *controllers], always)
 
@@ -156,93 +164,74 @@ def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:
     return table
 
 
-class _NoStore:
-    """Stands for the store while a pipeline is made that nobody will use."""
-
-    revision = 0
-
-    def on_commit(self, hook: object) -> None:
-        """There will be none."""
-
-    on_progress = on_commit
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AssertionError(f"{name} of a store that is not open")
-
-
-def rehearse(config: Config, env: Env, parts: Parts, port: int) -> None:
-    """Read all files that flags name, as a server would, and write nothing.  Blocking.
-
-    It makes the parts of a pipeline and drops them.  Without such files there is nothing to do.
+def check_files(config: Config, parts: Parts) -> Files:
+    """Read and check every file that flags name, before anything is written.  Blocking.
 
     Raises:
         StartError: one cannot be used; one line says which.
     """
-    named = (value for row, value in values(config) if row.flag.kind in (FILE, FILES))
-    if not any(named):
-        return
-    quiet = replace(config, audit=replace(config.audit, log_path=""))  # which would be made
-    level = logging.root.manager.disable
-    logging.disable()  # what there is to say is said when it is done in earnest
     try:
-        encryption = encryption_of(config, env)
-        build_api(quiet, env, cast("Store", _NoStore()), State(), port, parts, encryption)
-    finally:
-        logging.disable(level)
+        tlsfiles.check_given(config)
+        return load_files(config, parts.admission)
+    except pki.PkiError as error:
+        raise StartError(str(error)) from error
 
 
 @asynccontextmanager
 async def open_core(
-    config: Config, env: Env, parts: Parts, port: int, trusted: Trusted | None = None
+    config: Config,
+    files: Files,
+    env: Env,
+    parts: Parts,
+    port: int,
+    trusted: Trusted,
+    issuer: TokenIssuer | None,
 ) -> AsyncIterator[Core]:
     """Run a server without sockets for as long as the block lasts.
 
     Args:
         config: how.
+        files: what the files of the configuration say.
         env: clocks, randomness and threads.
         parts: what an embedder adds.
         port: port that clients reach, for documents and objects that name it.
-        trusted: whom it believes; nobody when None.
+        trusted: whom it believes.
+        issuer: signs service account tokens, None without a key.
 
     Raises:
-        StartError: the store takes no writes, the token file cannot be used, or a controller or
+        StartError: the store takes no writes, the audit log cannot be written, or a controller or
             an admission plugin is named that is not there.
         StoreError: the data directory is in use, foreign or damaged.
     """
     table = known_names(config, parts)
-    encryption = encryption_of(config, env)
+    encryption = _encryption(config, files, env)
     async with (
         parts.open_store(config, env) as engine,
         encrypted(encryption, engine, env) as store,
     ):
-        state, trusted = State(), trusted or Trusted()
-        api = build_api(config, env, store, state, port, parts, encryption)
-        async with _closing(api), trio.open_nursery() as nursery:
-            nursery.start_soon(persevere, api.hub.run, "watch hub", name="watch hub")
-            again = api.informers.dispatcher.redelivery.run
+        state = State()
+        built = assemble(
+            config, files, env, store, state, port, parts, encryption=encryption, issuer=issuer
+        )
+        storage, auditor = built.api.storage, built.api.edge.auditor
+        async with _closing(built.outgoing), trio.open_nursery() as nursery:
+            nursery.start_soon(persevere, storage.hub.run, "watch hub", name="watch hub")
+            again = storage.informers.dispatcher.redelivery.run
             nursery.start_soon(persevere, again, "redelivery", name="redelivery")
-            if api.auditor is not None:
-                nursery.start_soon(api.auditor.run, name="audit")
-            keeper = await bootstrap(config, api, state, port, trusted)
-            resolve = service_resolver(config, env, parts, api.registry, api.informers)
-            definitions = CRDController(
-                api.registry,
-                api.operations,
-                api.informers,
-                api.store,
-                api.env,
-                converters(
-                    WebhookClientConfig(outgoing=api.outgoing, env=env, resolve_service=resolve)
-                ),
-            )
+            if auditor is not None:
+                nursery.start_soon(auditor.run, name="audit")
+            if built.memory is not None:
+                nursery.start_soon(persevere, built.memory.run, "memory", name="memory")
+            keeper = await bootstrap(config, built, state, port, trusted)
+            definitions = _definitions(built)
             await definitions.load()
-            if isinstance(api.flow, PriorityAndFairness):
-                counting = partial(api.flow.counts.run, api.informers.dispatcher)
+            if built.fairness is not None:
+                counting = partial(built.fairness.counts.run, storage.informers.dispatcher)
                 nursery.start_soon(persevere, counting, "object counts", name="object counts")
             try:
                 yield Core(
                     config=config,
-                    api=api,
+                    assembly=built,
                     state=state,
                     flow_config=keeper,
                     table=table,
@@ -251,69 +240,109 @@ async def open_core(
                     port=port,
                 )
             finally:
-                if api.auditor is not None:
-                    await api.auditor.close(config.serving.shutdown_grace_s)
+                if auditor is not None:
+                    await auditor.close(config.serving.shutdown_grace_s)
             nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager
-async def _closing(api: Pipeline) -> AsyncIterator[None]:
+async def _closing(outgoing: Outgoing) -> AsyncIterator[None]:
     """Close connections to others at the end of the block."""
     try:
         yield
     finally:
         with trio.move_on_after(CLOSING_S, shield=True):
-            await api.outgoing.close()
+            await outgoing.close()
+
+
+def _encryption(config: Config, files: Files, env: Env) -> Encryption | None:
+    """Encryption of the store, None where it has none."""
+    path = config.encryption.provider_config
+    if files.encryption is None or path is None:
+        return None
+    from kubetrio.encryption.control import Encryption
+
+    return Encryption(path, files.encryption, env, reload=config.encryption.automatic_reload)
+
+
+def _definitions(built: Assembly) -> CRDController:
+    """What has custom resources served, and converted by the webhooks that they name."""
+    storage = built.api.storage
+    reach = WebhookClientConfig(
+        outgoing=built.outgoing, env=built.env, resolve_service=built.resolve_service
+    )
+    return CRDController(
+        storage.registry,
+        built.api.writes.operations,
+        storage.informers,
+        storage.store,
+        built.env,
+        converters(reach),
+    )
 
 
 def _repair(api: Pipeline) -> AddressRepair:
-    [allocator] = [
-        one for one in api.operations.parts.allocators.values() if isinstance(one, ServiceAllocator)
-    ]
-    return AddressRepair(api.registry, api.operations, api.informers.dispatcher, allocator, api.env)
+    storage, writes = api.storage, api.writes
+    return AddressRepair(
+        storage.registry,
+        writes.operations,
+        storage.informers.dispatcher,
+        writes.allocators,
+        api.edge.env,
+    )
 
 
 def _default_range(config: Config, api: Pipeline) -> DefaultServiceRange:
     return DefaultServiceRange(
-        api.registry, api.operations, api.informers.dispatcher, api.env, config.services.ranges
+        api.storage.registry,
+        api.writes.operations,
+        api.storage.informers.dispatcher,
+        api.edge.env,
+        config.services.ranges,
     )
 
 
 def _published(api: Pipeline, trusted: Trusted) -> PublishedAuthorities:
     return PublishedAuthorities(
-        api.registry, api.operations, api.informers.dispatcher, api.env, trusted
+        api.storage.registry,
+        api.writes.operations,
+        api.storage.informers.dispatcher,
+        api.edge.env,
+        trusted,
     )
 
 
 def _objects(config: Config, api: Pipeline, port: int) -> Bootstrap:
     return Bootstrap(
-        api.registry,
-        api.operations,
-        api.store,
+        api.storage.registry,
+        api.writes.operations,
+        api.storage.store,
         address=_ip(config.serving.public_address),
         port=port,
         service_ip=service_ip(config.services.ranges[0]),
-        now=api.env.now(),
+        now=api.edge.env.now(),
     )
 
 
 async def bootstrap(
-    config: Config, api: Pipeline, state: State, port: int, trusted: Trusted
+    config: Config, built: Assembly, state: State, port: int, trusted: Trusted
 ) -> FlowConfig | None:
     """Make the objects that every cluster has; returns what keeps those of flow control.
 
     Args:
         config: how.
-        api: an open pipeline.
+        built: the server, on an open store.
         state: what health checks look at.
         port: port that clients reach.
-        trusted: whom it believes; nobody when None.
+        trusted: whom it believes.
 
     Raises:
         StartError: the store takes no writes.
     """
+    api, fairness = built.api, built.fairness
+    storage, operations = api.storage, api.writes.operations
     objects = _objects(config, api, port)
-    roles = DefaultRoles(api.registry, api.operations, api.informers)
+    roles = DefaultRoles(storage.registry, operations, storage.informers)
 
     async def own_objects() -> None:
         await _default_range(config, api).keep()
@@ -323,24 +352,25 @@ async def bootstrap(
 
     keeper: FlowConfig | None = None
     try:
-        await api.rbac.sync()
-        await api.aggregation.routes.sync()
-        await api.authorizers()
-        for allocator in api.operations.parts.allocators.values():
-            await allocator.start()
-        if await _written(own_objects, api.store):
-            state.bootstrapped = True
-        if isinstance(api.flow, PriorityAndFairness):
-            prefixes = {kind.storage_prefix for kind in api.registry.resources.values()} - {""}
-            await api.flow.counts.load(api.informers.dispatcher, prefixes)
-            keeper = FlowConfig(api.registry, api.operations, api.informers, api.flow.gate, api.env)
-            await _written(keeper.produce, api.store)
+        await api.security.rbac.sync()
+        await api.edge.delegation.aggregation.routes.sync()
+        await built.authorizers.start()
+        await api.writes.allocators.start()
+        if await _written(own_objects, storage.store):
+            state.ready()
+        if fairness is not None:
+            prefixes = {kind.storage_prefix for kind in storage.registry.resources.values()} - {""}
+            await fairness.counts.load(storage.informers.dispatcher, prefixes)
+            keeper = FlowConfig(
+                storage.registry, operations, storage.informers, fairness.gate, built.env
+            )
+            await _written(keeper.produce, storage.store)
             await keeper.consume()
     except* ApiError as group:
         reason = next(leaves(group))
         raise StartError(f"cannot write what every cluster has: {reason}") from reason
     if not state.bootstrapped:
-        state.unwritten = own_objects
+        state.wait_for_room(own_objects)
     return keeper
 
 
@@ -363,7 +393,7 @@ async def _write_later(state: State, store: Store) -> None:
         await trio.sleep(WRITES_AGAIN_S)
         if not store.statistics().full:
             await state.unwritten()
-            state.bootstrapped = True
+            state.ready()
     await trio.sleep_forever()
 
 

@@ -20,7 +20,7 @@ from kubetrio import kubeconfig
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.keys import KeyFileError
-from kubetrio.auth.owntokens import read_signing_key, token_issuer
+from kubetrio.auth.owntokens import token_issuer
 from kubetrio.auth.trust import RootBundle
 from kubetrio.bootstrap.authorities import Proxies, Trusted, own_front_proxy
 from kubetrio.bootstrap.lease import IdentityLease
@@ -28,7 +28,6 @@ from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.http.heap import give_back
-from kubetrio.http.shortage import MemoryLimit
 from kubetrio.http.tls import Security
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.observe.logs import Log
@@ -37,9 +36,13 @@ from kubetrio.runtime.groups import ungrouped
 from kubetrio.runtime.supervise import persevere
 from kubetrio.schema import builtin
 from kubetrio.server import tlsfiles
-from kubetrio.server.assembly import Parts, StartError, State, bracketed
-from kubetrio.server.composition import known_names, open_core, rehearse
+from kubetrio.server.assembly import Assembly
+from kubetrio.server.composition import check_files, known_names, open_core
+from kubetrio.server.edge import bracketed
+from kubetrio.server.files import Files, StartError
+from kubetrio.server.health import State
 from kubetrio.server.listening import Listeners, opened
+from kubetrio.server.parts import Parts
 from kubetrio.server.resetting import ResetError, Resets, Snapshot
 from kubetrio.tls import pki
 
@@ -59,7 +62,7 @@ class Server:
         config: how it was started.
         url: where it listens, ``https://host:port``; ``http://`` with a plain port alone,
             ``unix://`` with a Unix socket alone, empty where nothing listens.
-        api: the pipeline, for in-process clients.
+        assembly: its pipeline, and what runs beside that.
         pki: its certificates.
         listeners: its connections.
         state: what health checks look at.
@@ -69,12 +72,17 @@ class Server:
 
     config: Config
     url: str
-    api: Pipeline
+    assembly: Assembly
     pki: pki.Pki
     listeners: Listeners
     state: State
     lease: IdentityLease
     resets: Resets
+
+    @property
+    def api(self) -> Pipeline:
+        """The pipeline, for in-process clients."""
+        return self.assembly.api
 
     def client(self, user: UserInfo = LOOPBACK) -> Client:
         """A client without sockets, whose requests go through all that others' go through.
@@ -82,7 +90,7 @@ class Server:
         Args:
             user: who asks; the server itself unless told otherwise, which may do everything.
         """
-        return Client(self.api.handle, self.api.registry, user)
+        return Client(self.api.handle, self.api.storage.registry, user)
 
     async def stop(self) -> None:
         """Stop in order: not ready, streams end, requests in flight finish, within a limit.
@@ -91,12 +99,12 @@ class Server:
         """
         if self.state.stopping:
             return
-        self.state.stopping = True
+        self.state.stop()
         with trio.move_on_after(self.config.serving.shutdown_grace_s):
             await self.lease.stop()
         await trio.sleep(self.config.serving.shutdown_delay_s)
         self.api.end_streams()
-        self.api.flow.close()
+        self.api.edge.flow.close()
         await self.listeners.stop()
 
     async def until_signal(self) -> None:
@@ -133,9 +141,7 @@ class Server:
     @property
     def faults(self) -> Injector:
         """What goes wrong on demand: its `add` puts a `kubetrio.faults.Rule` in force."""
-        from kubetrio.api.faults.faulting import injector
-
-        return injector(self.api)
+        return self.api.injector()
 
     async def settled(self) -> None:
         """Wait until no controller has anything to do but what is delayed."""
@@ -237,14 +243,16 @@ def _proxies(
     )
 
 
-def _memory_limit(limit: int, api: Pipeline, env: Env) -> MemoryLimit:
-    try:
-        api.memory = made = MemoryLimit(limit, api.cache.clear, env.run_blocking)
-    except OSError as error:
-        raise StartError(
-            f"--memory-limit: this system does not say how much is used: {error}"
-        ) from error
-    return made
+def _lease(config: Config, api: Pipeline, port: int) -> IdentityLease:
+    """What says that the server is there."""
+    return IdentityLease(
+        api.storage.registry,
+        api.writes.operations,
+        api.storage.store,
+        api.edge.env,
+        hostname=socket.gethostname(),
+        address=f"{bracketed(config.serving.public_address)}:{port}",
+    )
 
 
 @ungrouped
@@ -278,40 +286,27 @@ async def open_server(
     sockets = opened(config, listening)
     port = sockets.port
     try:
-        _files_are_good(config, env, parts, port)
-        made, issuer, tls, trusted = _own_files(config, env)
-        async with open_core(config, env, parts, port, trusted) as core:
+        files = check_files(config, parts)
+        made, issuer, tls, trusted = _own_files(config, files, env)
+        async with open_core(config, files, env, parts, port, trusted, issuer) as core:
             api = core.api
-            api.issuer = issuer
             listeners = Listeners(config, api, sockets, tls, env)
-            tlsfiles.watch(api, config, tls, trusted, made)
+            tlsfiles.watch(api, core.assembly.reloader, config, tls, trusted, made)
             renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
-                resets = await core.keep(nursery)
+                lease = _lease(config, api, port)
+                resets = await core.keep(nursery, spared=[lease.key])
                 nursery.start_soon(persevere, renew, "certificates", name="certificates")
                 nursery.start_soon(
                     persevere, partial(give_back, env.run_blocking), "heap", name="heap"
                 )
-                if config.memory.limit_bytes:
-                    limit = _memory_limit(config.memory.limit_bytes, api, env)
-                    nursery.start_soon(persevere, limit.run, "memory", name="memory")
-                address = f"{bracketed(config.serving.public_address)}:{port}"
-                lease = IdentityLease(
-                    api.registry,
-                    api.operations,
-                    api.store,
-                    env,
-                    hostname=socket.gethostname(),
-                    address=address,
-                )
                 await lease.start()
-                resets.spared.add(lease.key)
                 nursery.start_soon(persevere, lease.run, "identity lease", name="identity lease")
                 listeners.begin(nursery)
                 server = Server(
                     config=config,
                     url=sockets.url(config),
-                    api=api,
+                    assembly=core.assembly,
                     pki=made,
                     listeners=listeners,
                     state=core.state,
@@ -325,22 +320,9 @@ async def open_server(
         sockets.close()
 
 
-def _files_are_good(config: Config, env: Env, parts: Parts, port: int) -> None:
-    """See that files which flags name can be used, before anything is written.  Blocking.
-
-    Raises:
-        StartError: one cannot; one line says which.
-    """
-    try:
-        tlsfiles.look_at_given(config)
-        read_signing_key(config)
-        if not config.data_dir.exists():  # else nothing is made that was not there
-            rehearse(config, env, parts, port)
-    except (pki.PkiError, KeyFileError) as error:
-        raise StartError(str(error)) from error
-
-
-def _own_files(config: Config, env: Env) -> tuple[pki.Pki, TokenIssuer, Security, Trusted]:
+def _own_files(
+    config: Config, files: Files, env: Env
+) -> tuple[pki.Pki, TokenIssuer, Security, Trusted]:
     """Make what is missing of the data directory and the certificates, and read them.  Blocking.
 
     Raises:
@@ -352,7 +334,7 @@ def _own_files(config: Config, env: Env) -> tuple[pki.Pki, TokenIssuer, Security
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
         made = tlsfiles.own_certificates(config, env)
-        issuer = token_issuer(config, made.sa_key)
+        issuer = token_issuer(config, files.issuer, made.sa_key)
         _warn_of_exposed(config)
         tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
         clients, proxies = tls.authorities

@@ -28,7 +28,8 @@ from kubetrio.http.limits import H1Config
 from kubetrio.http.peers import anybody_here, user_of_peer, without_browsers
 from kubetrio.http.serve import BACKLOG, Listener, Who, bind
 from kubetrio.http.tls import Security
-from kubetrio.server.assembly import StartError, bracketed
+from kubetrio.server.edge import bracketed
+from kubetrio.server.files import StartError
 
 NO_PORT = 6443  # what objects name where nothing listens
 LOOPBACK = "127.0.0.1"
@@ -170,7 +171,10 @@ class Listeners:
     def __init__(
         self, config: Config, api: Pipeline, sockets: Sockets, tls: Security, env: Env
     ) -> None:
-        self._h1 = H1Config(max_body_bytes=api.config.max_body_bytes, tunnels=partial(tunnels, api))
+        self._h1 = H1Config(
+            max_body_bytes=api.edge.config.max_body_bytes,
+            tunnels=partial(tunnels, api.edge.delegation),
+        )
         self._streams = config.serving.http2_max_streams or MOST_STREAMS
         self._brief = config.feature_gates.get("UnauthenticatedHTTP2DOSMitigation", True)
         self._limits = _connection_limits(config)
@@ -183,9 +187,9 @@ class Listeners:
             self.all.append(self._made(sockets.plain, None, anybody_here))
         if sockets.unix is not None:
             self.all.append(self._made(sockets.unix, None, user_of_peer))
-        api.metrics.gathered.add(partial(connection_families, [one.peers for one in self.all]))
+        api.edge.metrics.gathered.add(partial(connection_families, [one.peers for one in self.all]))
         if self.secure is not None:
-            api.metrics.gathered.add(tls.trust.families)
+            api.edge.metrics.gathered.add(tls.trust.families)
 
     def _made(
         self, listening: socket.socket, tls: Security | None, who: Who | None = None

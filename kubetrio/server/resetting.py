@@ -11,15 +11,12 @@ state before is not written after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 
 import trio
 
-from kubetrio.api.flowcontrol import FlowControl
+from kubetrio.api.flowcontrol import Hold
 from kubetrio.api.pipeline import Pipeline
-from kubetrio.api.request import Request
-from kubetrio.api.response import Response
 from kubetrio.informers.snapshot import Snapshot
 from kubetrio.observe.logs import Log
 from kubetrio.resources.objects import restamp
@@ -40,75 +37,20 @@ class ResetError(Exception):
     """What is stored could not be brought back; the text says why."""
 
 
-class _Held(FlowControl):
-    """Lets no request pass.
-
-    Args:
-        inner: flow control of the requests, when they may go on.
-    """
-
-    def __init__(self, inner: FlowControl) -> None:
-        self._inner = inner
-        self._released = trio.Event()
-        self.waiting = 0
-
-    def release(self) -> None:
-        """Let those that wait go on."""
-        self._released.set()
-
-    def passes(self, request: Request) -> bool:
-        """See `FlowControl`."""
-        return self._released.is_set() and self._inner.passes(request)
-
-    async def admit(self, request: Request) -> Response | None:
-        """See `FlowControl`."""
-        self.waiting += 1
-        try:
-            await self._released.wait()
-        finally:
-            self.waiting -= 1
-        return None if self._inner.passes(request) else await self._inner.admit(request)
-
-    def leave(self, request: Request, now: float) -> None:
-        """See `FlowControl`."""
-        self._inner.leave(request, now)
-
-    def pause(self, request: Request, now: float) -> None:
-        """See `FlowControl`."""
-        self._inner.pause(request, now)
-
-    def resumed(self, request: Request) -> None:
-        """See `FlowControl`."""
-        self._inner.resumed(request)
-
-    def executing(self) -> tuple[int, int]:
-        """See `FlowControl`."""
-        return self._inner.executing()
-
-    def queued(self) -> tuple[int, int]:
-        """See `FlowControl`."""
-        return self._inner.queued()
-
-    def close(self) -> None:
-        """See `FlowControl`."""
-        self._released.set()
-        self._inner.close()
-
-
 class Resets:
     """Makes snapshots of a server and goes back to them.
 
     Args:
         api: the pipeline.
         upkeep: what the server does of its own accord.
+        spared: keys that keep what they have: what the server itself renews.
     """
 
-    def __init__(self, api: Pipeline, upkeep: Upkeep) -> None:
+    def __init__(self, api: Pipeline, upkeep: Upkeep, spared: Collection[str]) -> None:
         self._api = api
         self._upkeep = upkeep
         self._one_at_a_time = trio.Lock()
-        self.spared: set[str] = set()
-        """Keys that keep what they have: what the server itself renews."""
+        self._spared = frozenset(spared)
 
     async def settled(self) -> None:
         """Wait until no controller has anything to do, but no longer than `SETTLING_S`."""
@@ -121,14 +63,14 @@ class Resets:
         """Remember what is stored when the controllers have done what there is to do."""
         async with self._one_at_a_time:
             await self.settled()
-            return Snapshot(self._api.informers.dispatcher, restamp, self._ttl_s())
+            return Snapshot(self._api.storage.informers.dispatcher, restamp, self._ttl_s())
 
     def _ttl_s(self) -> Callable[[str], float]:
         """Times to live by key: those of new objects, since what is left of the old is unknown."""
         lives = {
             kind.storage_prefix: ttl_s
-            for kind in self._api.registry.resources.values()
-            if (ttl_s := self._api.operations.parts.time_to_live_s(kind))
+            for kind in self._api.storage.registry.resources.values()
+            if (ttl_s := self._api.writes.operations.parts.time_to_live_s(kind))
         }
 
         def of(key: str) -> float:
@@ -144,47 +86,36 @@ class Resets:
             StoreError: it cannot be written.
         """
         async with self._one_at_a_time:
-            with self._holding() as held:
-                await self._alone(held)
+            with self._api.edge.flow.hold() as hold:
+                await self._alone(hold)
                 async with self._upkeep.paused():
                     await self._write_back(snapshot)
                     self._api.end_streams()
                     self._upkeep.begin_anew()
                 await self.settled()
 
-    @contextmanager
-    def _holding(self) -> Iterator[_Held]:
-        """Let no request of a client begin."""
-        api = self._api
-        before = api.flow
-        held = api.flow = _Held(before)
-        try:
-            yield held
-        finally:
-            api.flow = before
-            held.release()
-
-    async def _alone(self, held: _Held) -> None:
+    async def _alone(self, hold: Hold) -> None:
         """Wait for the requests that are under way.
 
         Raises:
             ResetError: some do not end.
         """
+        in_flight = self._api.edge.in_flight
         with trio.move_on_after(UNDER_WAY_S):
             # The hot path tells nobody of an end: it is looked for.
-            while self._api.under_way > held.waiting:  # noqa: ASYNC110
+            while in_flight.requests > hold.waiting:  # noqa: ASYNC110
                 await trio.sleep(LOOK_EACH_S)
             return
-        left = self._api.under_way - held.waiting
+        left = in_flight.requests - hold.waiting
         raise ResetError(f"{left} requests are still under way after {UNDER_WAY_S:g} seconds")
 
     async def _write_back(self, snapshot: Snapshot) -> None:
-        store = self._api.store
+        store = self._api.storage.store
         for _ in range(TRIES):
             changes = [
                 change
                 for change in snapshot.changes()
-                if change.key not in self.spared or not change.expected
+                if change.key not in self._spared or not change.expected
             ]
             if not changes:
                 return
@@ -192,5 +123,5 @@ class Resets:
                 await restore(store, changes)
             except (KeyExists, KeyMissing, RevisionMismatch):
                 await trio.lowlevel.checkpoint()
-        if any(change.key not in self.spared for change in snapshot.changes()):
+        if any(change.key not in self._spared for change in snapshot.changes()):
             raise ResetError("somebody else keeps writing to the store")

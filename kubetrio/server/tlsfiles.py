@@ -23,7 +23,8 @@ from kubetrio.env import Env
 from kubetrio.http.servernames import Names, NameTable
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.observe.logs import Log
-from kubetrio.server.assembly import StartError
+from kubetrio.reloading import Reloader
+from kubetrio.server.files import StartError
 from kubetrio.tls import pki
 from kubetrio.tls.certificates import authorities, names_in, verifies
 from kubetrio.tls.pem import certificates, printed
@@ -174,7 +175,7 @@ def _name_for(address: str, pair: pki.KeyPair, made: pki.Pki) -> str:
     return next(plain, "")
 
 
-def look_at_given(config: Config) -> None:
+def check_given(config: Config) -> None:
     """See that files of keys and certificates that flags name can be used.  Blocking.
 
     Raises:
@@ -271,11 +272,19 @@ def _blamed(config: Config, client_ca: Path, front_proxy_ca: Path | None) -> str
     return f"{flag}{client_ca}"
 
 
-def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted, made: pki.Pki) -> None:
+def watch(
+    api: Pipeline,
+    reloader: Reloader,
+    config: Config,
+    tls: Security,
+    trusted: Trusted,
+    made: pki.Pki,
+) -> None:
     """Have files of keys and certificates read again when they change.
 
     Args:
-        api: has the reloader, and what connects to kubelets.
+        api: has what connects to kubelets and to aggregated API servers.
+        reloader: watches files.
         config: names the files.
         tls: what the listener does TLS with.
         trusted: what is published of its authorities.
@@ -294,7 +303,7 @@ def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted, made: 
         # Without authorities of proxies, this server's own is published.
         trusted.set(client, named._replace(ca=proxies) if chosen.front_proxy_ca else named)
 
-    reloader, chosen = api.reloader, tls.config
+    chosen = tls.config
     for at, pair in enumerate(chosen.pairs):
         name = "--tls-sni-cert-key" if at else "--tls-cert-file"
         reloader.watch(name, (pair.cert, pair.key), partial(shown, at))
@@ -307,11 +316,13 @@ def watch(api: Pipeline, config: Config, tls: Security, trusted: Trusted, made: 
     proxy = config.aggregation
     if proxy.client_cert_file is not None and proxy.client_key_file is not None:
         proxy_files = (proxy.client_cert_file, proxy.client_key_file)
-        reloader.watch("--proxy-client-cert-file", proxy_files, api.aggregation.proxy.reload)
+        reloader.watch(
+            "--proxy-client-cert-file", proxy_files, api.edge.delegation.aggregation.proxy.reload
+        )
     kubelet = config.kubelet
     if kubelet.client_certificate is not None and kubelet.client_key is not None:
         pair_files = (kubelet.client_certificate, kubelet.client_key)
-        reloader.watch("--kubelet-client-certificate", pair_files, api.backends.reload)
+        reloader.watch("--kubelet-client-certificate", pair_files, api.edge.backends.reload)
     if kubelet.certificate_authority is not None:
         authority = (kubelet.certificate_authority,)
-        reloader.watch("--kubelet-certificate-authority", authority, api.backends.reload)
+        reloader.watch("--kubelet-certificate-authority", authority, api.edge.backends.reload)

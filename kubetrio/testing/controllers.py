@@ -21,7 +21,7 @@ from kubetrio.env import Env
 from kubetrio.machinery import identity
 from kubetrio.machinery.identity import Decision, UserInfo
 from kubetrio.runtime.groups import ungrouped
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.server import InProcess, open_api
 
 VERBS = {
@@ -104,7 +104,7 @@ def refused(server: InProcess, writes: list[Write]) -> list[Write]:
 
 def _allowed(server: InProcess, write: Write) -> bool:
     return any(
-        server.api.rbac.authorize(
+        server.api.security.rbac.authorize(
             identity.Attributes(
                 user=write.user,
                 verb=verb,
@@ -126,14 +126,14 @@ def context_of(
     """What controllers of a server are made of; for the arguments see `running`."""
     api = server.api
     return Context(
-        api.registry,
-        api.operations,
-        api.informers,
-        api.quotas,
-        api.env,
+        api.storage.registry,
+        api.writes.operations,
+        api.storage.informers,
+        api.writes.quotas,
+        api.edge.env,
         config or server.config,
-        trust or Trust(RootBundle(), api.authorizer.authorize),
-        api.aggregation,
+        trust or Trust(RootBundle(), api.security.authorizer.authorize),
+        api.edge.delegation.aggregation,
     )
 
 

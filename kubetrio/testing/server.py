@@ -16,6 +16,8 @@ from pathlib import Path
 import trio
 
 from kubetrio.api.pipeline import Handle, Pipeline
+from kubetrio.auth.issuing import TokenIssuer
+from kubetrio.bootstrap.authorities import Trusted
 from kubetrio.client.client import LOOPBACK
 from kubetrio.client.client import Client as InProcessClient
 from kubetrio.config import Admission, Config, Serving, Storage
@@ -28,8 +30,10 @@ from kubetrio.http.shown import Trust
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.runtime.groups import ungrouped
-from kubetrio.server.assembly import Parts, State
-from kubetrio.server.composition import open_core
+from kubetrio.server.composition import known_names, open_core
+from kubetrio.server.files import load_files
+from kubetrio.server.health import State
+from kubetrio.server.parts import Parts
 from kubetrio.server.resetting import Resets
 from kubetrio.server.upkeep import Upkeep
 from kubetrio.testing.client import ADMIN, Client, connect
@@ -64,7 +68,7 @@ class InProcess:
 
     def client(self, user: UserInfo = LOOPBACK) -> InProcessClient:
         """A client without bytes; see `kubetrio.server.Server.client`."""
-        return InProcessClient(self.api.handle, self.api.registry, user)
+        return InProcessClient(self.api.handle, self.api.storage.registry, user)
 
     async def settled(self) -> None:
         """Wait until no controller has anything to do; see `kubetrio.server.Server.settled`."""
@@ -101,6 +105,7 @@ async def open_api(
     env: Env | None = None,
     config: Config | None = None,
     parts: Parts | None = None,
+    issuer: TokenIssuer | None = None,
     kept: bool = False,
 ) -> AsyncIterator[InProcess]:
     """Run a server for as long as the block lasts, on a data directory of its own.
@@ -110,6 +115,7 @@ async def open_api(
         env: clocks and randomness instead of those made from `seed`; the scheduler is left alone.
         config: another configuration; a temporary data directory without durability when None.
         parts: what is added to it.
+        issuer: signs service account tokens; the key that the configuration names when None.
         kept: whether it also does what a server does of its own accord.
     """
     if env is None:
@@ -118,12 +124,16 @@ async def open_api(
     with tempfile.TemporaryDirectory(prefix="kubetrio-") as directory:
         config = config or in_memory(Path(directory))
         port = config.serving.secure_port
-        async with open_core(config, env, parts or Parts(), port) as core:
+        parts = parts or Parts()
+        known_names(config, parts)
+        files = load_files(config, parts.admission)
+        issuer = issuer or files.issuer
+        async with open_core(config, files, env, parts, port, Trusted(), issuer) as core:
             nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
-            core.api.metrics.gathered.add(partial(connection_families, [nobody]))
-            core.api.metrics.gathered.add(Trust().families)
+            core.api.edge.metrics.gathered.add(partial(connection_families, [nobody]))
+            core.api.edge.metrics.gathered.add(Trust().families)
             async with trio.open_nursery() as nursery:
-                resets = Resets(core.api, Upkeep({}, [], {}))
+                resets = Resets(core.api, Upkeep({}, [], {}), ())
                 if kept:
                     resets = await core.keep(nursery)
                 yield InProcess(

@@ -14,7 +14,7 @@ import pytest
 
 from kubetrio.admission.configuration import ConfigurationError, read
 from kubetrio.config import Admission, Config, Serving
-from kubetrio.server.assembly import StartError
+from kubetrio.server.files import StartError
 from kubetrio.testing.server import open_api
 
 BAD: list[dict[str, Any]] = json.loads(

@@ -145,7 +145,7 @@ async def test_a_server_that_dies_and_comes_back(admin: Client, other: OtherServ
 async def test_nobody_listens(admin: Client, front: InProcess, other: OtherServer) -> None:
     """The words of a refused connection."""
     await register(admin, other)
-    route = next(iter(front.api.routes.values()))
+    route = next(iter(front.api.edge.delegation.routes.values()))
     assert route.name == NAME
     patch = [{"op": "replace", "path": "/spec/service/port", "value": 1}]
     headers = {"Content-Type": "application/json-patch+json"}

@@ -69,7 +69,7 @@ async def test_a_given_certificate(tmp_path: Path, other_pki: pki.Pki) -> None:
         another = pki.ensure_front_proxy_client(folder, now=now)
         shutil.copy(another.cert, cert)
         shutil.copy(another.key, key)
-        server.api.aggregation.proxy.reload()
+        server.api.edge.delegation.aggregation.proxy.reload()
         await admin.request("GET", f"{PATH}/things")
         assert other.asked(f"{PATH}/things")[0].certificate.endswith("/front-proxy-client")
 
@@ -82,7 +82,7 @@ async def test_a_certificate_that_cannot_be_used(
     files = ("front-proxy-client.crt", "front-proxy-client.key", "front-proxy-ca.key")
     for name in files:
         (front.config.pki_dir / name).unlink()
-    front.api.aggregation.proxy.reload()
+    front.api.edge.delegation.aggregation.proxy.reload()
     answer = await admin.request("GET", f"{PATH}/things")
     assert answer.status == 500
     assert b"front-proxy-client.crt has to be issued" in answer.body

@@ -111,7 +111,10 @@ async def test_start_repairs(server: InProcess, client: Client) -> None:
     lost = {**left_over, "metadata": meta}
     assert (await client.request("POST", ADDRESSES, json=lost)).status == 201
     again = ServiceAllocator(
-        server.api.informers.dispatcher, server.api.registry, server.env, ["10.0.0.0/24"]
+        server.api.storage.informers.dispatcher,
+        server.api.storage.registry,
+        server.env,
+        ["10.0.0.0/24"],
     )
     await again.start()
     assert await addresses(client) == {"10.0.0.1", ip}

@@ -159,9 +159,9 @@ async def test_nothing_is_written_without_need(autojump_clock: MockClock) -> Non
         kind = client.kind("v1", "Service")
         await client.patch(kind, "a", {"metadata": {"labels": {"a": "b"}}}, "default")
         await wait_all_tasks_blocked()
-        before = server.api.store.revision
+        before = server.api.storage.store.revision
         await trio.sleep(100)
-        assert server.api.store.revision == before
+        assert server.api.storage.store.revision == before
 
 
 async def test_a_service_out_of_range_is_told_of_once(

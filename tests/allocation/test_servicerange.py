@@ -24,8 +24,10 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 
 def keeper(server: InProcess, cidrs: list[str]) -> DefaultServiceRange:
     api = server.api
-    dispatcher = api.informers.dispatcher
-    return DefaultServiceRange(api.registry, api.operations, dispatcher, server.env, cidrs)
+    dispatcher = api.storage.informers.dispatcher
+    return DefaultServiceRange(
+        api.storage.registry, api.writes.operations, dispatcher, server.env, cidrs
+    )
 
 
 def conditions(obj: dict[str, Any]) -> list[tuple[str, str]]:

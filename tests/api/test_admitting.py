@@ -12,7 +12,7 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
 from kubetrio.config import Admission
 from kubetrio.machinery.identity import UserInfo
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.server import ACCOUNTS, in_memory, open_api
 
 NS = "/api/v1/namespaces/default"

@@ -36,10 +36,10 @@ async def test_apply_creates(client: Client) -> None:
 async def test_applying_again_writes_nothing(server: InProcess, client: Client) -> None:
     """The same object comes back."""
     made = await apply(client, CONFIG)
-    revision = server.api.store.revision
+    revision = server.api.storage.store.revision
     again = await apply(client, CONFIG)
     assert (again.status, again.json()) == (200, made.json())
-    assert server.api.store.revision == revision
+    assert server.api.storage.store.revision == revision
 
 
 async def test_what_is_no_longer_applied_goes(client: Client) -> None:

@@ -50,7 +50,7 @@ async def test_unfinished_bodies_take_no_seats(tmp_path: Path) -> None:
     async with open_api(config=with_seats(tmp_path, 10, 5)) as server, AsyncExitStack() as stack:
         for _ in range(40):
             await unfinished(server, stack)
-        assert server.api.flow.executing() == (0, 0)
+        assert server.api.edge.flow.executing() == (0, 0)
         with trio.fail_after(1):
             async with server.connect(certificate=HONEST) as client:
                 assert (await client.request("GET", "/version")).status == 200
@@ -65,8 +65,8 @@ async def test_a_body_that_has_come_is_answered(server: InProcess) -> None:
         assert answer.status == 201
         names = [name for name, _ in answer.head.headers]
         assert names.count(b"x-kubernetes-pf-flowschema-uid") == 1
-    assert server.api.flow.executing() == (0, 0)
-    assert server.api.arrivals == Arrivals()
+    assert server.api.edge.flow.executing() == (0, 0)
+    assert server.api.edge.arrivals == Arrivals()
 
 
 COUNTED = (
@@ -99,7 +99,7 @@ async def test_a_request_whose_body_comes_later_is_counted_once(
         before = await counted(server, STRANGER)
         client = await unfinished(server, stack, len(REVIEW) + 1)
         if waits:
-            flow = server.api.flow
+            flow = server.api.edge.flow
             for _ in range(3):
                 await unfinished(server, stack, len(REVIEW) + 1)
             assert flow.executing() == (0, 0)
@@ -125,12 +125,12 @@ async def test_without_a_seat_for_the_rest_it_is_429(tmp_path: Path) -> None:
     config = with_seats(tmp_path, 1, 1, fair=False)
     async with open_api(config=config) as server, AsyncExitStack() as stack:
         client = await unfinished(server, stack, len(REVIEW) + 1)
-        server.api.arrivals.most_bytes = 0  # the next one reads in its seat
+        server.api.edge.arrivals.most_bytes = 0  # the next one reads in its seat
         await unfinished(server, stack, user=HONEST)
-        assert server.api.flow.executing() == (0, 1)
+        assert server.api.edge.flow.executing() == (0, 1)
         await client.send(b" ")
         assert (await client.receive()).status == 429
-        assert server.api.arrivals.held_bytes == 0
+        assert server.api.edge.arrivals.held_bytes == 0
 
 
 async def test_the_wait_for_a_body_is_none_for_a_seat(
@@ -156,8 +156,8 @@ async def test_a_slow_body_gets_its_504(
     async with AsyncExitStack() as stack:
         client = await unfinished(server, stack)
         assert (await client.receive()).status == 504
-        assert server.api.arrivals == Arrivals()
-        assert server.api.under_way == 0
+        assert server.api.edge.arrivals == Arrivals()
+        assert server.api.edge.in_flight.requests == 0
 
 
 def test_one_user_leaves_room_for_another() -> None:

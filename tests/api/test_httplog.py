@@ -149,15 +149,21 @@ async def test_a_refused_request_has_not_been_executed(lines: pytest.LogCaptureF
     }
     async with talking() as (server, root), server.connect(certificate=ALICE) as client:
         api = server.api
-        assert isinstance(api.flow, PriorityAndFairness)
+        assert isinstance(api.edge.flow, PriorityAndFairness)
         named = {"metadata": {"name": "shut"}}
         for kind, spec in (("prioritylevelconfigurations", level), ("flowschemas", schema)):
             made = await root.request("POST", f"{FLOW}/{kind}", json={**named, "spec": spec})
             assert made.status == 201, made.body
-        keeper = FlowConfig(api.registry, api.operations, api.informers, api.flow.gate, api.env)
+        keeper = FlowConfig(
+            api.storage.registry,
+            api.writes.operations,
+            api.storage.informers,
+            api.edge.flow.gate,
+            api.edge.env,
+        )
         await keeper.consume()
-        api.authorizer = Chain((Everybody(),))
-        api.arrivals.most_bytes = 0  # bodies come while their requests have a seat
+        api.security.authorizer = Chain((Everybody(),))
+        api.edge.arrivals.most_bytes = 0  # bodies come while their requests have a seat
         async with server.connect(certificate=ALICE) as slow:
             await slow.send(b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: h\r\n")
             await slow.send(b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n")
@@ -208,9 +214,9 @@ async def test_a_tunnel_is_hijacked(lines: pytest.LogCaptureFixture) -> None:
 async def test_below_its_verbosity_nothing_is_collected() -> None:
     """Neither the log nor what tells it is there."""
     async with open_api() as server:
-        flow = server.api.flow
+        flow = server.api.edge.flow
         assert isinstance(flow, PriorityAndFairness)
-        assert server.api.request_log is None
+        assert server.api.edge.request_log is None
         assert flow.leave == flow.gate.leave
 
 

@@ -45,7 +45,7 @@ class Thread:
     async def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
         self.called += [one.__name__ for one in args[0]] if fn is _take else [fn.__name__]
         if self.server is not None:
-            self.seats.append(self.server.api.flow.gate.executing())
+            self.seats.append(self.server.api.edge.flow.gate.executing())
         await self.go.wait()
         return await run_inline(fn, *args)
 
@@ -199,7 +199,7 @@ async def test_answered_requests_with_large_bodies_make_room(server: InProcess) 
             with trio.fail_after(5):
                 answer = await client.request("POST", CONFIGMAPS, body=body)
             assert answer.status in (400, 413)
-    assert server.api.off_loop._begun == {}
+    assert server.api.edge.off_loop._begun == {}
 
 
 async def large_writes(server: InProcess) -> list[int]:

@@ -47,9 +47,9 @@ async def test_an_empty_patch_writes_nothing(
     server: InProcess, client: Client, one: Any, kind: str, body: Any
 ) -> None:
     """The same version comes back."""
-    revision = server.api.store.revision
+    revision = server.api.storage.store.revision
     assert (await patch(client, kind, body)).json() == one
-    assert server.api.store.revision == revision
+    assert server.api.storage.store.revision == revision
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ async def test_patches_that_are_refused(
     server: InProcess, client: Client, one: Any, kind: str, body: Any, code: int
 ) -> None:
     """And nothing is written."""
-    revision = server.api.store.revision
+    revision = server.api.storage.store.revision
     assert (await patch(client, kind, body)).status == code
-    assert server.api.store.revision == revision
+    assert server.api.storage.store.revision == revision
 
 
 async def test_a_version_in_a_patch_is_a_precondition(client: Client, one: Any) -> None:
@@ -83,10 +83,10 @@ async def test_a_version_in_a_patch_is_a_precondition(client: Client, one: Any) 
 
 async def test_a_dry_patch_writes_nothing(server: InProcess, client: Client, one: Any) -> None:
     """It shows what would be."""
-    revision = server.api.store.revision
+    revision = server.api.storage.store.revision
     answer = await patch(client, MERGE, {"data": {"b": "2"}}, "?dryRun=All")
     assert answer.json()["data"] == {"a": "1", "b": "2"}
-    assert server.api.store.revision == revision
+    assert server.api.storage.store.revision == revision
 
 
 async def test_unknown_fields_of_a_patch(client: Client, one: Any) -> None:

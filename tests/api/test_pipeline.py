@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,18 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.api import pipeline
-from kubetrio.api.pipeline import STAGES, metric_verb
+from kubetrio.api import routing, stages
 from kubetrio.api.request import Request, resolve
+from kubetrio.api.stages import STAGES, metric_verb
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
-from kubetrio.config import Authentication, Config, Serving
+from kubetrio.config import Authentication, Config, Memory, Serving
+from kubetrio.http import shortage
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.observe.logs import LOGGER, TextFormatter
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Written
 from kubetrio.testing.client import Client
-from kubetrio.testing.server import InProcess, open_api
+from kubetrio.testing.server import InProcess, in_memory, open_api
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 SOMEBODY = UserInfo("somebody")
@@ -34,11 +35,12 @@ def named(name: str, **more: object) -> dict[str, object]:
 
 def test_stages_are_in_the_order_of_kube_apiserver() -> None:
     """Flow control comes before authorization, and both before the body."""
-    assert [stage.__name__ for stage in STAGES] == [
+    assert [row.name for row in STAGES] == [
         "parse",
         "authenticate",
         "audit",
         "impersonate",
+        "spare_memory",
         "flow_control",
         "authorize",
         "decode",
@@ -168,25 +170,31 @@ async def test_forbidden_in_kubes_words(server: InProcess) -> None:
         )
 
 
-@dataclass
-class Tight:
-    """A machine without memory to spare."""
-
-    short: bool = True
-
-
-async def test_without_memory_requests_wait_for_better_times(server: InProcess) -> None:
+async def test_without_memory_requests_wait_for_better_times(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All but deletions, what is no resource, and those of administrators."""
-    server.api.memory = memory = Tight()
+    del autojump_clock
+    used = [2]
+    monkeypatch.setattr(shortage, "_resident", lambda: lambda: used[0])
+    config = replace(in_memory(tmp_path), memory=Memory(limit_bytes=1))
+    async with open_api(config=config) as server:
+        assert "spare_memory" in server.api.stages
+        await trio.sleep(1)  # until the memory is looked at
+        await refused_without_memory(server)
+        used[0] = 0
+        await trio.sleep(1)
+        async with server.connect(certificate=SOMEBODY) as client:
+            assert (await client.request("GET", CONFIGMAPS + "/one")).status == 403
+
+
+async def refused_without_memory(server: InProcess) -> None:
     async with server.connect(certificate=SOMEBODY) as client:
         answer = await client.request("GET", CONFIGMAPS + "/one")
         assert (answer.status, answer.head.get(b"retry-after")) == (429, b"1")
         assert answer.json()["reason"] == "TooManyRequests"
         assert (await client.request("DELETE", CONFIGMAPS + "/one")).status == 403
         assert (await client.request("GET", "/readyz")).status == 200
-        memory.short = False
-        assert (await client.request("GET", CONFIGMAPS + "/one")).status == 403
-    memory.short = True
     async with server.connect() as admin:
         assert (await admin.request("GET", CONFIGMAPS)).status == 200
 
@@ -272,10 +280,10 @@ async def test_a_bug_costs_one_request(
 ) -> None:
     """500 with a Status, a line in the log, and the connection goes on."""
 
-    async def broken(_api: object, _request: object) -> None:
+    def broken(_registry: object, _request: object) -> None:
         raise LookupError("bug")
 
-    monkeypatch.setattr(pipeline, "STAGES", (*STAGES[:-1], broken))
+    monkeypatch.setattr(routing, "find", broken)
     answer = await client.request("GET", CONFIGMAPS)
     assert answer.status == 500
     assert answer.json()["reason"] == "InternalError"
@@ -289,7 +297,7 @@ async def test_the_log_of_a_bug_says_where_it_is_and_no_secret(
 ) -> None:
     """The whole traceback, method, path and identity; of query, headers and body nothing."""
 
-    async def broken(_api: object, _request: object) -> None:
+    def broken(_registry: object, _request: object) -> None:
         raise LookupError("bug")
 
     stream = io.StringIO()
@@ -297,7 +305,7 @@ async def test_the_log_of_a_bug_says_where_it_is_and_no_secret(
     handler.setFormatter(TextFormatter())
     logger = logging.getLogger(LOGGER)
     logger.addHandler(handler)
-    monkeypatch.setattr(pipeline, "STAGES", (*STAGES[:-1], broken))
+    monkeypatch.setattr(routing, "find", broken)
     try:
         await client.request(
             "POST",
@@ -411,7 +419,7 @@ async def test_a_crowd_of_writes_goes_in_step(
 ) -> None:
     """Several have come to their bodies before the first of these is decoded."""
     seen: list[str] = []
-    decode, passes = pipeline.decode_body, server.api.flow.passes
+    decode, passes = stages.decode_body, server.api.edge.flow.passes
 
     async def decoding(*args: Any, **options: Any) -> None:
         seen.append("decode")
@@ -421,13 +429,13 @@ async def test_a_crowd_of_writes_goes_in_step(
         seen.append("pass")
         return passes(request)
 
-    monkeypatch.setattr(pipeline, "decode_body", decoding)
-    monkeypatch.setattr(server.api.flow, "passes", passing)
+    monkeypatch.setattr(stages, "decode_body", decoding)
+    monkeypatch.setattr(server.api.edge.flow, "passes", passing)
     assert await create_beside_each_other(server, 12) == [201] * 12
     order = "".join(kind[0] for kind in seen)
     assert "p" * 8 in order
     assert "d" * 8 in order
-    assert server.api.under_way == 0
+    assert server.api.edge.in_flight.requests == 0
 
 
 async def test_who_is_under_way_is_counted(
@@ -437,13 +445,13 @@ async def test_who_is_under_way_is_counted(
     counted: list[int] = []
 
     async def stuck(*args: object) -> Written:
-        counted.append(server.api.under_way)
+        counted.append(server.api.edge.in_flight.requests)
         await trio.sleep_forever()
         raise AssertionError("cancelled before")
 
     assert (await client.request("GET", "/nothing")).status == 404
     assert (await client.request("POST", CONFIGMAPS, json={"kind": 1})).status == 400
-    assert server.api.under_way == 0
+    assert server.api.edge.in_flight.requests == 0
     monkeypatch.setattr(Operations, "create", stuck)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(create_beside_each_other, server, 2)
@@ -451,7 +459,7 @@ async def test_who_is_under_way_is_counted(
         nursery.cancel_scope.cancel()
     assert counted == [1, 2]
     await trio.testing.wait_all_tasks_blocked()
-    assert server.api.under_way == 0
+    assert server.api.edge.in_flight.requests == 0
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ async def test_dry_runs_store_nothing(
 ) -> None:
     """Of any verb."""
     await client.request("POST", CONFIGMAPS, json=named("one"))
-    revision = server.api.store.revision
+    revision = server.api.storage.store.revision
     body = (
         None
         if method == "DELETE"
@@ -99,7 +99,7 @@ async def test_dry_runs_store_nothing(
     )
     answer = await client.request(method, path + "?dryRun=All", json=body)
     assert answer.status in (200, 201)
-    assert server.api.store.revision == revision
+    assert server.api.storage.store.revision == revision
 
 
 async def test_a_job_deleted_without_a_policy_warns_of_its_pods(client: Client) -> None:

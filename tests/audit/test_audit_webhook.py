@@ -17,7 +17,7 @@ import trio
 from kubetrio.audit.auditor import Auditor
 from kubetrio.audit.counting import Counting
 from kubetrio.audit.events import Event, time_json
-from kubetrio.audit.making import AuditError, make_auditor
+from kubetrio.audit.making import AuditError, load_audit, make_auditor
 from kubetrio.audit.policy import Level
 from kubetrio.config.audit import Audit
 from kubetrio.env import Env
@@ -96,7 +96,7 @@ async def sending(
     env = Env()
     outgoing = Outgoing(env)
     config = Audit(policy_file=policy, webhook_config_file=file, **given)
-    auditor = make_auditor(config, env, outgoing)
+    auditor = make_auditor(config, load_audit(config), env, outgoing, Counting())
     assert auditor is not None
     async with trio.open_nursery() as nursery:
         nursery.start_soon(auditor.run)
@@ -224,7 +224,7 @@ def test_a_kubeconfig_that_is_none_stops_the_start(tmp_path: Path) -> None:
     policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
     config = Audit(policy_file=policy, webhook_config_file=tmp_path / "none")
     with pytest.raises(AuditError, match=r"^initializing audit webhook: "):
-        make_auditor(config, Env(), Outgoing(Env()))
+        load_audit(config)
 
 
 def test_a_policy_that_is_none_stops_the_start(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_policy_that_is_none_stops_the_start(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\n")
     with pytest.raises(AuditError) as refused:
-        make_auditor(Audit(policy_file=policy), Env(), Outgoing(Env()))
+        load_audit(Audit(policy_file=policy))
     assert str(refused.value) == (
         f"loading audit policy file: loaded illegal policy with 0 rules: from file {policy}"
     )

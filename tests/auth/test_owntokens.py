@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubetrio.auth.keys import KeyFileError
-from kubetrio.auth.owntokens import service_account_keys, token_issuer
+from kubetrio.auth.owntokens import read_signing_key, service_account_keys, token_issuer
 from kubetrio.config import Config, ServiceAccounts
 from kubetrio.tls.pki import Pki
 
@@ -23,7 +23,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     missing = tmp_path / "missing.pem"
     for flag, use in (
         ("service-account-key-file", service_account_keys),
-        ("service-account-signing-key-file", lambda one: token_issuer(one, missing)),
+        ("service-account-signing-key-file", read_signing_key),
     ):
         with pytest.raises(KeyFileError) as caught:
             use(config(tmp_path, missing))
@@ -37,14 +37,16 @@ def test_files_that_hold_no_key(tmp_path: Path, certificates: Pki) -> None:
     with pytest.raises(KeyFileError, match=r"^--service-account-key-file: data does not contain"):
         service_account_keys(config(tmp_path, certificates.sa_key, text))
     with pytest.raises(KeyFileError, match=r"^--service-account-signing-key-file: data does not"):
-        token_issuer(config(tmp_path, certificates.sa_pub), text)
+        read_signing_key(config(tmp_path, certificates.sa_pub))
 
 
 def test_the_servers_own_keys_are_read_when_they_are_needed(tmp_path: Path) -> None:
     """That takes a library whose import is a good part of a start."""
     own = Config(data_dir=tmp_path)
     assert not service_account_keys(own).loaded
-    assert token_issuer(own, tmp_path / "sa.key").issuer == own.auth.service_account_issuers[0]
+    assert (
+        token_issuer(own, None, tmp_path / "sa.key").issuer == own.auth.service_account_issuers[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,8 @@ def test_lives_that_contradict_each_other_are_warned_of(
     """Extended tokens live longer than the longest life that is allowed."""
     caplog.set_level(logging.WARNING)
     chosen = {"max_expiration_s": longest_s, "extend_expiration": extended}
-    token_issuer(config(tmp_path, certificates.sa_key, **chosen), tmp_path)
+    chosen_by = config(tmp_path, certificates.sa_key, **chosen)
+    token_issuer(chosen_by, read_signing_key(chosen_by), tmp_path)
     assert len(caplog.records) == told
     for record in caplog.records:
         assert record.getMessage().startswith("service-account-extend-token-expiration is true, ")

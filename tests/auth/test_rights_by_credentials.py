@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
-from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.oidckeys import WELL_KNOWN
 from kubetrio.config import Authentication, Authenticators, ServiceAccounts
 from kubetrio.env import Env
@@ -238,7 +237,6 @@ async def world(
         ),
     )
     async with open_api(env=Env(now=lambda: NOW), config=config, kept=True) as server:
-        server.api.issuer = TokenIssuer(certificates.sa_key)
         async with server.connect() as admin:
             await _open(admin)
             account = await _issue(admin)

@@ -20,7 +20,7 @@ from kubetrio.auth.oidckeys import WELL_KNOWN
 from kubetrio.config import Authentication, Authenticators, Config, Serving
 from kubetrio.env import Env
 from kubetrio.server import Server, open_server
-from kubetrio.server.assembly import StartError
+from kubetrio.server.files import StartError
 from kubetrio.testing.server import InProcess, in_memory, open_api
 from kubetrio.tls import pki
 
@@ -120,7 +120,7 @@ async def test_a_changed_file_takes_over_when_its_issuers_are_there(
     ours, others = token_of(peer, signer), token_of(peer, signer, aud="second")
     async with serving(tmp_path / "data", authentication_config=file) as server:
         await comes(server, ours, "p:jane")
-        families = server.api.metrics.gathered.collect
+        families = server.api.edge.metrics.gathered.collect
         for bad in (
             "no: yaml", configuration(peer, "''"), configuration(peer, more="anonymous: {}\n"), "",
         ):  # fmt: skip

@@ -31,7 +31,11 @@ def keeper(server: InProcess, trusted: Trusted) -> PublishedAuthorities:
     """What keeps it."""
     api = server.api
     return PublishedAuthorities(
-        api.registry, api.operations, api.informers.dispatcher, api.env, trusted
+        api.storage.registry,
+        api.writes.operations,
+        api.storage.informers.dispatcher,
+        api.edge.env,
+        trusted,
     )
 
 
@@ -122,9 +126,9 @@ async def test_extension_servers_find_the_authorities(
     assert answer.json()["data"] == {"client-ca-file": ours}
     (entry,) = answer.json()["metadata"]["managedFields"]
     assert entry["fieldsV1"] == {"f:data": {".": {}, "f:client-ca-file": {}}}
-    revision = server.api.store.revision
+    revision = server.api.storage.store.revision
     await keeper(server, Trusted(ours)).publish()
-    assert server.api.store.revision == revision
+    assert server.api.storage.store.revision == revision
 
 
 async def test_damaged_authorities_are_not_published(

@@ -135,9 +135,9 @@ async def test_a_second_start_writes_nothing(tmp_path: Path) -> None:
     """What exists is left alone."""
     config = Config(data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address=ADDRESS))
     async with open_api(config=config) as first:
-        revision = first.api.store.revision
+        revision = first.api.storage.store.revision
     async with open_api(config=config) as second:
-        assert second.api.store.revision == revision
+        assert second.api.storage.store.revision == revision
 
 
 async def test_apiservices_of_this_server_are_kept(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ async def again(server: InProcess, **changed: Any) -> None:
         "address": ADDRESS, "port": PORT, "service_ip": "10.0.0.1",
         "now": server.env.now(), **changed,
     }  # fmt: skip
-    await Bootstrap(api.registry, api.operations, api.store, **asked).run()
+    await Bootstrap(api.storage.registry, api.writes.operations, api.storage.store, **asked).run()
 
 
 async def test_tracking_of_legacy_tokens_has_a_date(client: Client) -> None:
@@ -275,10 +275,14 @@ async def test_no_policy_stops_a_start(tmp_path: Path) -> None:
         refused = await client.request("DELETE", TRACKING)
         assert refused.status in (422, 500)  # 500 without an engine
         schema = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/probes"
-        target = server.api.registry.resources["flowcontrol.apiserver.k8s.io", "v1", "flowschemas"]
-        found = await server.api.store.get(target.key("", "probes"))
+        target = server.api.storage.registry.resources[
+            "flowcontrol.apiserver.k8s.io", "v1", "flowschemas"
+        ]
+        found = await server.api.storage.store.get(target.key("", "probes"))
         assert found is not None
-        await server.api.store.delete(found.key, restamp(found.value), expected=found.revision)
+        await server.api.storage.store.delete(
+            found.key, restamp(found.value), expected=found.revision
+        )
         assert (await client.request("GET", schema)).status == 404
     moved = Config(
         data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address="192.0.2.77")

@@ -106,8 +106,14 @@ def test_obsolete() -> None:
 
 def keeper(server: InProcess) -> FlowConfig:
     api = server.api
-    assert isinstance(api.flow, PriorityAndFairness)
-    return FlowConfig(api.registry, api.operations, api.informers, api.flow.gate, api.env)
+    assert isinstance(api.edge.flow, PriorityAndFairness)
+    return FlowConfig(
+        api.storage.registry,
+        api.writes.operations,
+        api.storage.informers,
+        api.edge.flow.gate,
+        api.edge.env,
+    )
 
 
 async def test_fresh_server() -> None:
@@ -269,7 +275,7 @@ async def test_a_store_that_takes_no_writes_is_told_and_outlived(
     async with open_api() as server, server.connect() as client:
         path = f"{LEVELS}/system"
         assert (await client.request("DELETE", path)).status == 200
-        store = server.api.store
+        store = server.api.storage.store
         assert isinstance(store, SqliteStore)
         connection = store._writer.connection
         with caplog.at_level("WARNING", "kubetrio"):

@@ -23,7 +23,12 @@ def lease_of(server: InProcess) -> IdentityLease:
     """A Lease of the host ``vm``."""
     api = server.api
     return IdentityLease(
-        api.registry, api.operations, api.store, server.env, hostname="vm", address="192.0.2.2:6443"
+        api.storage.registry,
+        api.writes.operations,
+        api.storage.store,
+        server.env,
+        hostname="vm",
+        address="192.0.2.2:6443",
     )
 
 

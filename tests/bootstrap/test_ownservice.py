@@ -69,6 +69,6 @@ async def test_a_service_that_is_there_is_left_alone(kept: InProcess) -> None:
 
 async def test_nothing_is_written_without_need(kept: InProcess) -> None:
     """A server on which nobody writes stays at its revision."""
-    before = kept.api.store.revision
+    before = kept.api.storage.store.revision
     await wait_all_tasks_blocked()
-    assert kept.api.store.revision == before
+    assert kept.api.storage.store.revision == before

@@ -115,11 +115,13 @@ async def test_a_running_server_is_asked_for_its_checks(tmp_path: Path) -> None:
             certificate=str(server.pki.admin.cert),
             key=str(server.pki.admin.key),
         )
-        assert await server.api.env.run_blocking(failing_checks, asked) == ()
+        assert await server.api.edge.env.run_blocking(failing_checks, asked) == ()
         server.state.stopping = True
-        assert await server.api.env.run_blocking(failing_checks, asked) == ("shutdown",)
+        assert await server.api.edge.env.run_blocking(failing_checks, asked) == ("shutdown",)
         server.state.stopping = False
-        other = pki.ensure(tmp_path / "other", now=server.api.env.utcnow(), hosts=["127.0.0.1"])
+        other = pki.ensure(
+            tmp_path / "other", now=server.api.edge.env.utcnow(), hosts=["127.0.0.1"]
+        )
         foreign = Record(
             pid=1,
             url=server.url,
@@ -129,7 +131,7 @@ async def test_a_running_server_is_asked_for_its_checks(tmp_path: Path) -> None:
             key=str(other.admin.key),
         )
         with pytest.raises(ssl.SSLError):
-            await server.api.env.run_blocking(failing_checks, foreign)
+            await server.api.edge.env.run_blocking(failing_checks, foreign)
 
 
 def test_nobody_else_is_told_to_end() -> None:

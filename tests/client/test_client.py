@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import trio
 
-from kubetrio.api.faults.faulting import injector
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response, text_response
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION
@@ -17,7 +16,7 @@ from kubetrio.faults import Rule
 from kubetrio.machinery.identity import Attributes, UserInfo, Verdict
 from kubetrio.machinery.status import ApiError
 from kubetrio.schema.kind import Kind
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.server import InProcess, open_api
 
 Object = dict[str, Any]
@@ -204,7 +203,7 @@ async def test_delete_collection(client: Client, config_maps: Kind) -> None:
 async def test_every_failure_is_an_api_error(server: InProcess, config_maps: Kind) -> None:
     """Also those that are text on the wire: of flow control, of other servers, of unknown paths."""
     client = server.client()
-    faults = injector(server.api)
+    faults = server.api.injector()
     for verb in ("list", "get", "create", "update", "patch", "delete", "watch"):
         faults.add(Rule(fault="429", verb=verb, retry_after_s=7))
 
@@ -248,7 +247,7 @@ async def test_text_is_told_as_it_is(
     async def handle(_: Request) -> Response:
         return answer
 
-    client = Client(handle, server.api.registry)
+    client = Client(handle, server.api.storage.registry)
     with pytest.raises(ApiError) as caught:
         await client.get(config_maps, "n", "default")
     error = caught.value
@@ -263,4 +262,4 @@ async def test_text_that_is_no_failure_is_no_object(server: InProcess, config_ma
         return text_response("ok")
 
     with pytest.raises(TypeError, match="no object"):
-        await Client(handle, server.api.registry).get(config_maps, "n", "default")
+        await Client(handle, server.api.storage.registry).get(config_maps, "n", "default")

@@ -12,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from kubetrio.controllers.bootstraptokens import signature
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.controllers import Writes, refused, running
 from kubetrio.testing.server import InProcess, open_api
 

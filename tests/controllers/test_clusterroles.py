@@ -80,7 +80,7 @@ async def test_it_stands_back_from_another_writer(autojump_clock: MockClock) -> 
         await client.create(role("one", "here", "get"))
         await client.create({**role("all", "none"), "aggregationRule": all_of})
         changed = trio.Event()
-        dispatcher = running.server.api.informers.dispatcher
+        dispatcher = running.server.api.storage.informers.dispatcher
         dispatcher.subscribe(kind.key("", "all"), lambda _: changed.set())
 
         async def undo() -> None:

@@ -21,7 +21,9 @@ ACCOUNT = "generic-garbage-collector"
 async def recording(server: InProcess) -> AsyncIterator[EventRecorder]:
     """A recorder that writes."""
     api = server.api
-    recorder = EventRecorder("tester", ACCOUNT, api.registry, api.operations, api.env)
+    recorder = EventRecorder(
+        "tester", ACCOUNT, api.storage.registry, api.writes.operations, api.edge.env
+    )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(recorder.run)
         yield recorder
@@ -89,7 +91,9 @@ async def test_what_cannot_be_written_is_dropped(server: InProcess) -> None:
 async def test_what_comes_too_fast_is_dropped(server: InProcess) -> None:
     """Nobody waits for a recorder that does not write."""
     api = server.api
-    recorder = EventRecorder("tester", ACCOUNT, api.registry, api.operations, api.env)
+    recorder = EventRecorder(
+        "tester", ACCOUNT, api.storage.registry, api.writes.operations, api.edge.env
+    )
     for number in range(2 * MOST_WAITING):
         recorder.record(ABOUT._replace(name=f"c{number}"), "Normal", "Because", "of this")
 

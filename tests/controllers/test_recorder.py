@@ -27,7 +27,9 @@ Recorded = Callable[[], Any]
 def recorder_of(server: InProcess) -> EventRecorder:
     """A recorder of one controller."""
     api = server.api
-    return EventRecorder("tester", "pod-garbage-collector", api.registry, api.operations, api.env)
+    return EventRecorder(
+        "tester", "pod-garbage-collector", api.storage.registry, api.writes.operations, api.edge.env
+    )
 
 
 @asynccontextmanager

@@ -14,7 +14,8 @@ from kubetrio.config import Config
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.table import TABLE, Row, UnknownController, chosen, made
 from kubetrio.informers.informer import Item
-from kubetrio.server.assembly import Parts, StartError
+from kubetrio.server.files import StartError
+from kubetrio.server.parts import Parts
 from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, in_memory, open_api
 

@@ -93,12 +93,12 @@ async def test_types_are_those_of_the_kind(expression: str, good: bool, server: 
         variables=[{"name": "n", "expression": "object.spec.replicas"}],
         paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
     )
-    assert (warnings_of(about, server.api.registry.current) == []) is good
+    assert (warnings_of(about, server.api.storage.registry.current) == []) is good
 
 
 async def test_kinds_are_those_that_are_named(server: InProcess) -> None:
     """Not those that a star means, nor subresources, nor what is not served."""
-    registry = server.api.registry
+    registry = server.api.storage.registry
 
     def named(**about: Any) -> list[str]:
         found = kinds_to_check(policy("true", **about), registry.current)

@@ -247,7 +247,7 @@ async def test_names_that_are_taken(server: Server) -> None:
     await client.delete(client.kind(API, "CustomResourceDefinition"), f"beasts.{GROUP}")
 
     async def served() -> bool:
-        return (GROUP, "v1", "animals") in server.api.registry.resources
+        return (GROUP, "v1", "animals") in server.api.storage.registry.resources
 
     await until(served)
 
@@ -275,7 +275,7 @@ async def test_deletion_takes_objects_first(server: Server) -> None:
     await client.patch(beasts, "held", {"metadata": {"finalizers": None}}, namespace="default")
 
     async def gone() -> bool:
-        return (GROUP, "v1", "beasts") not in server.api.registry.resources
+        return (GROUP, "v1", "beasts") not in server.api.storage.registry.resources
 
     await until(gone)
 
@@ -297,7 +297,7 @@ async def test_definitions_of_what_is_built_in(server: Server) -> None:
         "False", "UnapprovedAnnotation",
     )  # fmt: skip
     key = ("apiextensions.k8s.io", "v9", "customresourcedefinitions")
-    assert key not in server.api.registry.resources
+    assert key not in server.api.storage.registry.resources
     crds = client.kind(API, "CustomResourceDefinition")
     await client.delete(crds, found["metadata"]["name"])
 
@@ -430,7 +430,7 @@ async def test_stored_bytes_go_out_once_it_is_known_that_they_may(server: Server
     client = server.client()
     await define(client, definition())
     await client.create(beast("a"))
-    kind = server.api.registry.resources[GROUP, "v1", "beasts"]
+    kind = server.api.storage.registry.resources[GROUP, "v1", "beasts"]
 
     async def known() -> bool:
         return kind.settle is None
@@ -494,7 +494,7 @@ async def test_waiting_for_objects_is_not_polling(autojump_clock: MockClock) -> 
         assert controller.queue.retries - before <= 7
         await client.patch(beasts, "held", {"metadata": {"finalizers": None}}, namespace="default")
         await trio.sleep(1)
-        assert (GROUP, "v1", "beasts") not in server.api.registry.resources
+        assert (GROUP, "v1", "beasts") not in server.api.storage.registry.resources
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/yaml"])

@@ -86,7 +86,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
         await client.create(definition)
         with trio.fail_after(10):
             while True:
-                if (GROUP, "v1", "ships") in server.api.registry.resources:
+                if (GROUP, "v1", "ships") in server.api.storage.registry.resources:
                     break
                 await trio.sleep(0.01)
         yield client

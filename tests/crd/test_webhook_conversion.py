@@ -15,7 +15,7 @@ from kubetrio.client.client import Client
 from kubetrio.config import Aggregation, Config, Serving
 from kubetrio.machinery.status import ApiError
 from kubetrio.server import Server, open_server
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.hooks import Called, HookServer, open_hook
 from kubetrio.tls import pki
 

@@ -97,7 +97,8 @@ async def cluster(certificates: pki.Pki) -> AsyncIterator[Cluster]:
 
         trusted = KubeletConfig(authority=certificates.ca.cert)
         own = certificates.admin
-        server.api.backends = Backends(trusted, server.env, lambda: own, here)
+        backends = Backends(trusted, server.env, lambda: own, here)
+        object.__setattr__(server.api.edge, "backends", backends)  # the kubelet is here
         await prepare(client)
         yield Cluster(server, listener, certificates, kubelet, node)
 
@@ -261,7 +262,7 @@ async def test_a_kubelet_that_is_not_there_is_a_status(cluster: Cluster) -> None
     async def nobody(host: str, port: str, tls: Any, timeout_s: float) -> Any:
         raise DialError(f"dial tcp {host}:{port}: connect: connection refused")
 
-    cluster.server.api.backends.dial = nobody
+    cluster.server.api.edge.backends.dial = nobody
     async with cluster.open(POD + "/attach?stderr=1", [V5]) as socket:
         greeting, said = await messages(socket)
     assert greeting == (STDERR, b"")
@@ -326,7 +327,7 @@ async def test_a_websocket_of_a_pod(cluster: Cluster) -> None:
             assert (host, port) == ("10.1.0.7", "80")
             return await dial("127.0.0.1", str(web.port), tls, timeout_s)
 
-        cluster.server.api.backends.dial = there
+        cluster.server.api.edge.backends.dial = there
         running = {"status": {"podIPs": [{"ip": "10.1.0.7"}]}}
         await client.request("PATCH", POD + "/status", headers=MERGE, json=running)
         async with cluster.open(POD + "/proxy/talk?to=me", ["chat"]) as socket:

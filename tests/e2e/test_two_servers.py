@@ -95,8 +95,8 @@ async def test_each_serves_its_own(tmp_path: Path) -> None:
     """
     async with asker(tmp_path / "plain") as plain, asker(tmp_path / "more") as more:
         api = more.server.api
-        api.registry.add(widgets())
-        api.authorizer = Chain([Alice(), api.authorizer])
+        api.storage.registry.add(widgets())
+        api.security.authorizer = Chain([Alice(), api.security.authorizer])
         manifest = json.dumps(widget("a", size=3, color="red"))
 
         applied = await more("apply", "-f", "-", stdin=manifest, token="alices-token")

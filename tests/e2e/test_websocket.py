@@ -99,9 +99,9 @@ class Served:
     async def nobody_watches(self) -> None:
         """Wait until every watch has ended."""
         with trio.fail_after(LIMIT_S):
-            while self.server.api.hub.statistics().watchers:  # noqa: ASYNC110  (no event for it)
+            while self.server.api.storage.hub.statistics().watchers:  # noqa: ASYNC110  (no event for it)
                 await trio.sleep(0.01)
-        assert not self.server.api.streams
+        assert not self.server.api.edge.streams
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ async def test_a_refusal_comes_before_the_handshake(served: Served) -> None:
         assert error.status_code == code
         if code != 404:
             assert json.loads(error.body)["code"] == code
-    assert served.server.api.hub.statistics().watchers == 0
+    assert served.server.api.storage.hub.statistics().watchers == 0
 
 
 @pytest.mark.parametrize("protocol", [None, BASE64])
@@ -259,8 +259,8 @@ async def test_history_that_is_gone_is_an_event(served: Served) -> None:
     """410 comes as an ERROR event, then the close."""
     for name in ("one", "two", "three"):
         await served.make(name)
-    store = served.server.api.store
-    served.server.api.hub._window.floor = store.revision
+    store = served.server.api.storage.store
+    served.server.api.storage.hub._window.floor = store.revision
     await store.compact(store.revision)
     async with served.open(WATCH + "&resourceVersion=1") as socket:
         got, reason = await messages(socket)
@@ -299,7 +299,7 @@ async def test_a_client_that_leaves_ends_the_watch(served: Served, leaving: str)
     await served.make("one")
     async with served.open(WATCH) as socket:
         await socket.get_message()
-        assert served.server.api.hub.statistics().watchers == 1
+        assert served.server.api.storage.hub.statistics().watchers == 1
         if leaving == "break":
             await trio.aclose_forcefully(socket._stream)
     await served.nobody_watches()
@@ -314,7 +314,7 @@ async def test_a_client_that_does_not_read_hurts_nobody(
         for name in names:
             await served.make(name, 900_000)
         assert [name_of(json.loads(await other.get_message()))[1] for _ in names] == names
-        numbers = served.server.api.hub.statistics()
+        numbers = served.server.api.storage.hub.statistics()
         assert (numbers.watchers, numbers.live) == (2, 1)
         await trio.aclose_forcefully(lazy._stream)
     await served.nobody_watches()

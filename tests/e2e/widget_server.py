@@ -12,7 +12,7 @@ import trio
 
 from kubetrio.config import Authenticators, Config, Serving
 from kubetrio.server import open_server
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.widgets import widgets
 
 

@@ -376,7 +376,7 @@ async def test_values_written_by_kube_apiserver(plugin: Plugin, tmp_path: Path) 
     with serving(plugin, tmp_path / "kms.sock") as endpoint:
         file = tmp_path / "file"
         file.write_text(_config(endpoint))
-        encryption = Encryption(file, Env(), reload=False)
+        encryption = Encryption(file, read(file, reload=False), Env(), reload=False)
         (made,) = encryption.transforms.envelopes
         assert await made.healthy() is None
         stored = base64.b64decode(found["stored"]).removeprefix(b"k8s:enc:kms:v2:plug:")

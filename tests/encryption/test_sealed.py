@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from kubetrio.config import Config
 from kubetrio.config.encryption import Encryption as Flags
 from kubetrio.encryption.note import NOTE
-from kubetrio.server.assembly import StartError
+from kubetrio.server.files import StartError
 from kubetrio.store.model import EventType, Range
 from kubetrio.testing.client import Client
 from kubetrio.testing.kms import Plugin, serving
@@ -132,7 +132,7 @@ async def test_other_collections_are_stored_and_joined_as_they_are(
         body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "one"}}
         await client.request("POST", "/api/v1/namespaces/default/configmaps", json=body)
         assert rows(tmp_path, "one", of="configmaps")[0].startswith(b'{"kind":"ConfigMap"')
-        joined = await server.api.store.join(
+        joined = await server.api.storage.store.join(
             Range.prefix("/registry/configmaps/"), skip=1, separator=b",", max_bytes=1 << 20
         )
         assert joined.count >= 1
@@ -155,7 +155,7 @@ async def test_lists_and_watches_are_plain(serve: Serve, tmp_path: Path, large: 
         chosen = (await client.request("GET", f"{SECRETS}?fieldSelector=metadata.name=s1")).json()
         assert chosen["items"][0]["data"]["word"] == WORDS
         began = int(listed["items"][0]["metadata"]["resourceVersion"]) - 1
-        events, _ = await server.api.store.events(
+        events, _ = await server.api.storage.store.events(
             after=began, keys=Range.prefix("/registry/secrets/"), max_bytes=1 << 30
         )
         assert [event.type for event in events] == [
@@ -171,7 +171,7 @@ async def test_live_events_are_plain(serve: Serve) -> None:
     """The commit stream tells values before and after as they were written."""
     async with serve(rule("secrets", provider("aescbc", "a"))) as (server, client):
         told: list[Any] = []
-        server.api.store.on_commit(told.extend)
+        server.api.storage.store.on_commit(told.extend)
         await client.request("POST", SECRETS, json=secret("one"))
         await client.request("PUT", f"{SECRETS}/one", json=secret("one", "bmV3"))
         await client.request("DELETE", f"{SECRETS}/one")
@@ -193,7 +193,7 @@ async def test_what_lives_out_its_time(
     }  # fmt: skip
     async with serve(rule("events", provider("aesgcm", "a"))) as (server, client):
         told: list[Any] = []
-        server.api.store.on_commit(told.extend)
+        server.api.storage.store.on_commit(told.extend)
         made = await client.request("POST", "/api/v1/namespaces/default/events", json=event)
         assert made.status == 201
         assert WORDS.encode() not in stored(tmp_path)
@@ -272,7 +272,7 @@ async def test_a_lost_configuration(serve: Serve, tmp_path: Path) -> None:
     """Without the flag, or with one that names others, encrypted values are refused, not shown."""
     async with serve(rule("secrets", provider("aesgcm", "a"))) as (server, client):
         await client.request("POST", SECRETS, json=secret("one"))
-        assert await server.api.store.get(NOTE)
+        assert await server.api.storage.store.get(NOTE)
     why = "Internal error occurred: identity transformer tried to read encrypted data"
     for rules in ((), (rule("configmaps", provider("aesgcm", "a"), provider("identity")),)):
         async with serve(*rules) as (_, client):

@@ -13,7 +13,9 @@ READ = Subject("robot", "list", "", "pods", "", "shop", "")
 
 def injector() -> tuple[Injector, list[bool]]:
     switches: list[bool] = []
-    return Injector(seeded(1), lambda: 7, switches.append), switches
+    faults = Injector(seeded(1), lambda: 7)
+    faults.subscribe(switches.append)
+    return faults, switches
 
 
 def struck(faults: Injector, times: int) -> list[int]:

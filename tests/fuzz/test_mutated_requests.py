@@ -34,7 +34,7 @@ def test_a_bug_is_found_and_told_with_its_cause(monkeypatch: pytest.MonkeyPatch)
     async def broken(*_: object) -> None:
         raise LookupError("bug")
 
-    monkeypatch.setitem(verbs.VERBS, "list", broken)
+    monkeypatch.setattr(verbs, "list_", broken)
     findings = Findings(quiet=True)
     explore(2, 3, findings)
     (key,) = (key for key in findings.told if key.startswith("LookupError "))

@@ -19,7 +19,6 @@ import orjson
 import pytest
 import trio
 
-from kubetrio.api.faults.faulting import injector
 from kubetrio.backend.dial import dial
 from kubetrio.env import Env, seeded
 from kubetrio.faults import Rule
@@ -480,7 +479,7 @@ async def test_proxied_requests_are_the_same(
         async def reach(host: str, port: str, tls: object, timeout_s: float) -> Transport:
             return await dial("127.0.0.1", str(pods.port), None, timeout_s)
 
-        server.api.backends.dial = reach
+        server.api.edge.backends.dial = reach
         one = await lane_loop(server, PROXIED)
         if other == "hypercorn":
             two = await lane_hypercorn(server, PROXIED)
@@ -515,7 +514,7 @@ async def test_http2_bodies_need_no_length(
         async def reach(host: str, port: str, tls: object, timeout_s: float) -> Transport:
             return await dial("127.0.0.1", str(backend.port), None, timeout_s)
 
-        server.api.backends.dial = reach
+        server.api.edge.backends.dial = reach
         stream = session.state.get_next_available_stream_id()
         session.bodies[stream] = bytearray()
         target = (":path", "/api/v1/nodes/n:80/proxy/x")
@@ -598,7 +597,7 @@ def test_clients_share_a_type() -> None:
 async def test_faults_of_watches_reach_http2(certificates: pki.Pki, fault: str) -> None:
     """The stream ends after the first event; its connection goes on."""
     async with open_api(env=frozen()) as server:
-        injector(server.api).add(Rule(fault=fault, id="mine", verb="watch", after_events=1))
+        server.api.injector().add(Rule(fault=fault, id="mine", verb="watch", after_events=1))
         script = [Ask("GET", "/api/v1/namespaces?watch=1"), Ask("GET", "/version")]
         watched, version = await lane_http2(server, script, certificates)
     assert watched.head.get(b"x-kubetrio-fault") == b"mine"

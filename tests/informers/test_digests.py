@@ -24,7 +24,7 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
 
 async def test_values_follow_what_is_stored(server: InProcess) -> None:
     """Each change is told with the value before; nothing is left of what is gone."""
-    client, informers = server.client(), server.api.informers
+    client, informers = server.client(), server.api.storage.informers
     kind = client.kind("v1", "ConfigMap")
     await client.create(config_map("a", x="1"))
     digests = informers.digests(PREFIX, size_of)
@@ -49,7 +49,7 @@ async def test_values_follow_what_is_stored(server: InProcess) -> None:
 
 async def test_one_function_has_one_collection(server: InProcess) -> None:
     """Who comes later is told of what there is."""
-    informers = server.api.informers
+    informers = server.api.storage.informers
     digests = informers.digests(PREFIX, size_of)
     await digests.sync()
     await server.client().create(config_map("a", x="1"))

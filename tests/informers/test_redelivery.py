@@ -229,7 +229,7 @@ async def test_a_server_goes_on(mock_clock: MockClock) -> None:
     async with open_api(seed=1, kept=True) as server, server.connect() as http:
         client, faulty, seen = server.client(), Faulty(), list[str]()
         maps = client.kind("v1", "ConfigMap")
-        informer = server.api.informers.informer_for(maps)
+        informer = server.api.storage.informers.informer_for(maps)
         await informer.sync()
 
         def raising(*items: Item) -> Iterator[None]:

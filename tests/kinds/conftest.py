@@ -14,6 +14,6 @@ from kubetrio.testing.widgets import widgets
 @pytest.fixture
 async def made(server: InProcess) -> AsyncIterator[Client]:
     """An administrator of a server that serves widgets."""
-    server.api.registry.add(widgets())
+    server.api.storage.registry.add(widgets())
     async with server.connect() as client:
         yield client

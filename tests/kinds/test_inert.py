@@ -123,7 +123,9 @@ async def test_nobody_is_told_of_what_a_program_acts_on(mock_clock: MockClock) -
 async def test_all_of_the_table_are_served_kinds() -> None:
     """By their names; the documentation lists them."""
     async with open_api(seed=1) as server:
-        served = {(kind.group, kind.resource) for kind in server.api.registry.resources.values()}
+        served = {
+            (kind.group, kind.resource) for kind in server.api.storage.registry.resources.values()
+        }
     assert set(INERT) <= served
     page = (ROOT / "docs/reference/compatibility.md").read_text()
     named = set(re.findall(r"`([a-z.0-9]+)`", page))

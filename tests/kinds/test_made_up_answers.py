@@ -36,7 +36,7 @@ async def test_it_is_in_aggregated_discovery(server: InProcess, client: Client) 
     """Also where the document was asked for before."""
     names = []
     for kinds in ([], widgets()):
-        server.api.registry.add(kinds)
+        server.api.storage.registry.add(kinds)
         items = (await client.request("GET", "/apis", {"Accept": AGGREGATED})).json()["items"]
         names.append([item["metadata"]["name"] for item in items])
     assert [name for name in names[1] if name not in names[0]] == ["example.com"]
@@ -45,7 +45,7 @@ async def test_it_is_in_aggregated_discovery(server: InProcess, client: Client) 
 async def test_its_openapi_v3_document(server: InProcess, client: Client) -> None:
     """Is in the index and has its schema; the other documents keep their hashes."""
     before = (await client.request("GET", "/openapi/v3")).json()["paths"]
-    server.api.registry.add(widgets())
+    server.api.storage.registry.add(widgets())
     after = (await client.request("GET", "/openapi/v3")).json()["paths"]
     assert {path for path in after if after[path] != before.get(path)} == {
         "apis/example.com/v1",
@@ -207,7 +207,7 @@ async def test_cbor(tmp_path: Path) -> None:
         feature_gates={"CBORServingAndStorage": True},
     )
     async with open_api(config=config) as server, server.connect() as client:
-        server.api.registry.add(widgets())
+        server.api.storage.registry.add(widgets())
         media = {"Content-Type": "application/cbor", "Accept": "application/cbor"}
         body = cborwire.encode(widget("a", size=3))
         answer = await client.request("POST", WIDGETS, media, body)

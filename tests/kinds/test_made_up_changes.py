@@ -51,15 +51,17 @@ async def test_watched_in_both_versions(server: InProcess, made: Client) -> None
 
 async def test_watches_end_when_it_goes(server: InProcess, made: Client) -> None:
     """Cleanly; watches of other kinds go on."""
-    kinds = [server.api.registry.resources["example.com", name, "widgets"] for name in VERSIONS]
+    kinds = [
+        server.api.storage.registry.resources["example.com", name, "widgets"] for name in VERSIONS
+    ]
     async with server.connect() as one, server.connect() as other:
         await watching(one, f"{WIDGETS}?watch=1")
         await watching(other, "/api/v1/namespaces/default/configmaps?watch=1")
         await trio.testing.wait_all_tasks_blocked()
-        server.api.registry.remove(kinds)
+        server.api.storage.registry.remove(kinds)
         with trio.fail_after(5):
             assert await one.chunk() == b""
-        assert len(server.api.streams) == 1
+        assert len(server.api.edge.streams) == 1
 
 
 # ---------------------------------------------------------------- coming and going
@@ -68,7 +70,7 @@ async def test_watches_end_when_it_goes(server: InProcess, made: Client) -> None
 async def test_gone_and_back(server: InProcess, made: Client) -> None:
     """Removed it is not found, nor discovered; what was stored is there when it comes back."""
     await post(made, "a", size=1)
-    registry = server.api.registry
+    registry = server.api.storage.registry
     kinds = [registry.resources["example.com", name, "widgets"] for name in VERSIONS]
     registry.remove(kinds)
     answer = await made.request("GET", f"{WIDGETS}/a")
@@ -83,7 +85,7 @@ async def test_gone_and_back(server: InProcess, made: Client) -> None:
 async def test_one_version_gone(server: InProcess, made: Client) -> None:
     """The other goes on."""
     await post(made, "a", size=1)
-    registry = server.api.registry
+    registry = server.api.storage.registry
     registry.remove([registry.resources["example.com", "v1beta1", "widgets"]])
     assert (await made.request("GET", OLDER)).status == 404
     assert (await made.request("GET", f"{WIDGETS}/a")).status == 200
@@ -91,7 +93,7 @@ async def test_one_version_gone(server: InProcess, made: Client) -> None:
 
 async def test_nothing_of_it_stays(server: InProcess) -> None:
     """Its value is freed when it was removed, whatever was done with it."""
-    registry = server.api.registry
+    registry = server.api.storage.registry
     registry.add(widgets())
     async with server.connect() as client:
         await post(client, "a", size=1)
@@ -124,7 +126,7 @@ async def test_nothing_of_it_stays(server: InProcess) -> None:
 
 async def test_its_objects_are_counted(server: InProcess, made: Client) -> None:
     """By flow control, also those that were there before it came back."""
-    flow = server.api.flow
+    flow = server.api.edge.flow
     assert isinstance(flow, PriorityAndFairness)
 
     def count() -> int:
@@ -134,7 +136,7 @@ async def test_its_objects_are_counted(server: InProcess, made: Client) -> None:
     await post(made, "a")
     await post(made, "b")
     assert count() == 2
-    registry = server.api.registry
+    registry = server.api.storage.registry
     registry.remove([registry.resources["example.com", name, "widgets"] for name in VERSIONS])
     registry.add(widgets())
     await trio.testing.wait_all_tasks_blocked()
@@ -143,10 +145,10 @@ async def test_its_objects_are_counted(server: InProcess, made: Client) -> None:
 
 async def test_flow_control_forgets_what_it_was(server: InProcess, client: Client) -> None:
     """A list of what was no kind is as wide as any when it has become one."""
-    flow = server.api.flow
+    flow = server.api.edge.flow
     assert isinstance(flow, PriorityAndFairness)
     await client.request("GET", WIDGETS)
-    server.api.registry.add(widgets())
+    server.api.storage.registry.add(widgets())
     assert not flow.gate.entries
     await client.request("GET", WIDGETS)
     abouts = [entry.about for entry in flow.gate.entries.values()]
@@ -167,7 +169,7 @@ async def test_a_quota_on_its_number(server: InProcess, client: Client) -> None:
         nursery.start_soon(keeper.run)
         await client.request("POST", "/api/v1/namespaces/default/resourcequotas", json=quota)
         await trio.testing.wait_all_tasks_blocked()
-        api.registry.add(widgets())
+        api.storage.registry.add(widgets())
         await trio.testing.wait_all_tasks_blocked()
         await post(client, "a")
         refused = await client.request("POST", WIDGETS, json=widget("b"))
@@ -214,7 +216,7 @@ async def test_an_admission_policy_on_it(server: InProcess, client: Client) -> N
     base = f"/apis/{group}/v1/validatingadmissionpolic"
     assert (await client.request("POST", f"{base}ies", json=policy)).status == 201
     assert (await client.request("POST", f"{base}ybindings", json=binding)).status == 201
-    server.api.registry.add(widgets())
+    server.api.storage.registry.add(widgets())
     await post(client, "a", size=9)
     refused = await client.request("POST", OLDER, json=widget("b", "v1beta1", extent=10))
     assert refused.status == 422
@@ -226,7 +228,7 @@ async def test_others_do_not_see_it(server: InProcess, made: Client) -> None:
     await post(made, "a")
     async with open_api(seed=1) as second, second.connect() as client:
         assert (await client.request("GET", WIDGETS)).status == 404
-        second.api.registry.add(widgets(resource="gadgets", kind="Gadget"))
+        second.api.storage.registry.add(widgets(resource="gadgets", kind="Gadget"))
         path = f"{V1}/namespaces/default/gadgets"
         assert (await client.request("GET", path)).status == 200
         assert (await made.request("GET", path)).status == 404
@@ -250,9 +252,9 @@ class Everybody:
 
 async def test_an_authorizer_of_one_server(server: InProcess, made: Client) -> None:
     """Another in the same process goes on refusing."""
-    server.api.authorizer = Chain([Everybody(), server.api.authorizer])
+    server.api.security.authorizer = Chain([Everybody(), server.api.security.authorizer])
     async with open_api(seed=1) as second:
-        second.api.registry.add(widgets())
+        second.api.storage.registry.add(widgets())
         answers = []
         for one in (server, second):
             async with one.connect(certificate=None) as nobody:
@@ -302,9 +304,9 @@ async def test_parameters_of_a_policy(server: InProcess, client: Client) -> None
     refused = await client.request("POST", path, json=obj)
     assert "failed to configure policy" in refused.json()["message"]
     kinds = widgets()
-    server.api.registry.add(kinds)
+    server.api.storage.registry.add(kinds)
     await post(client, "a", size=3)
     assert (await client.request("POST", path, json=obj)).status == 201
-    server.api.registry.remove(kinds)
+    server.api.storage.registry.remove(kinds)
     again = await client.request("POST", path, json=obj)
     assert "failed to configure policy" in again.json()["message"]

@@ -52,7 +52,7 @@ def quiet() -> Iterator[None]:
 
 async def test_adding_one_is_quick(server: InProcess) -> None:
     """To the registry, with all that follows it at once."""
-    live = server.api.registry
+    live = server.api.storage.registry
     live.add(THOUSAND)
     taken = []
     with quiet():
@@ -82,7 +82,7 @@ async def test_what_follows_is_made_in_small_steps(
     server: InProcess, path: str, accept: str
 ) -> None:
     """Documents, and the first request for anything after the change."""
-    live = server.api.registry
+    live = server.api.storage.registry
     live.add(THOUSAND)
     longest = []
     async with server.connect() as client:

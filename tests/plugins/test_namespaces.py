@@ -44,7 +44,7 @@ def store() -> CountingStore:
 
 async def test_an_unknown_namespace_is_none_and_not_remembered(store: CountingStore) -> None:
     """It may be made at any time."""
-    namespaces = Namespaces(SharedInformerFactory(store))
+    namespaces = Namespaces(SharedInformerFactory(store), UNLABELLED)
     assert await namespaces.phase("ns") is None
     await store.create(KEY, stamp(namespace(phase="Active")))
     assert await namespaces.phase("ns") == "Active"
@@ -53,7 +53,7 @@ async def test_an_unknown_namespace_is_none_and_not_remembered(store: CountingSt
 async def test_a_phase_is_read_once(store: CountingStore) -> None:
     """Every create asks for it."""
     await store.create(KEY, stamp(namespace(phase="Active")))
-    namespaces = Namespaces(SharedInformerFactory(store))
+    namespaces = Namespaces(SharedInformerFactory(store), UNLABELLED)
     assert [await namespaces.phase("ns") for _ in range(3)] == ["Active"] * 3
     assert store.reads == 1
 
@@ -61,13 +61,13 @@ async def test_a_phase_is_read_once(store: CountingStore) -> None:
 async def test_a_namespace_without_status_is_active(store: CountingStore) -> None:
     """Nothing says that it is going away."""
     await store.create(KEY, stamp(namespace()))
-    assert await Namespaces(SharedInformerFactory(store)).phase("ns") == "Active"
+    assert await Namespaces(SharedInformerFactory(store), UNLABELLED).phase("ns") == "Active"
 
 
 async def test_a_commit_forgets_the_phase(store: CountingStore) -> None:
     """The next question sees what was written, also a deletion."""
     made = await store.create(KEY, stamp(namespace(phase="Active")))
-    namespaces = Namespaces(SharedInformerFactory(store))
+    namespaces = Namespaces(SharedInformerFactory(store), UNLABELLED)
     await namespaces.phase("ns")
     ending = stamp(namespace(phase="Terminating"))
     changed = await store.update(KEY, ending, expected=made.revision)
@@ -79,7 +79,7 @@ async def test_a_commit_forgets_the_phase(store: CountingStore) -> None:
 async def test_other_commits_forget_nothing(store: CountingStore) -> None:
     """Only namespaces are namespaces."""
     await store.create(KEY, stamp(namespace(phase="Active")))
-    namespaces = Namespaces(SharedInformerFactory(store))
+    namespaces = Namespaces(SharedInformerFactory(store), UNLABELLED)
     await namespaces.phase("ns")
     await store.create("/registry/pods/ns/ns", stamp(namespace()))
     await namespaces.phase("ns")
@@ -91,7 +91,7 @@ async def test_a_policy_is_remembered_with_the_phase(store: CountingStore) -> No
     labelled = namespace(phase="Active")
     labelled["metadata"]["labels"] = {"pod-security.kubernetes.io/enforce": "baseline"}
     made = await store.create(KEY, stamp(labelled))
-    namespaces = Namespaces(SharedInformerFactory(store))
+    namespaces = Namespaces(SharedInformerFactory(store), UNLABELLED)
     policy = await namespaces.policy("ns")
     assert policy is not None
     assert str(policy.enforce) == "baseline:latest"
@@ -120,6 +120,6 @@ class LateStore(CountingStore):
 async def test_what_is_ahead_of_the_commit_stream_is_not_remembered() -> None:
     """A state that was not announced yet could be stale when its successor was."""
     store = LateStore()
-    namespaces = Namespaces(SharedInformerFactory(store))
+    namespaces = Namespaces(SharedInformerFactory(store), UNLABELLED)
     assert [await namespaces.phase("ns") for _ in range(2)] == ["Active"] * 2
     assert store.reads == 3  # the list, and one for each question

@@ -112,8 +112,8 @@ async def clients(tmp_path: Path, certificates: Pki) -> AsyncIterator[dict[str, 
         ),
     )
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(open_api(config=config))
-        server.api.issuer = TokenIssuer(certificates.sa_key)
+        issuer = TokenIssuer(certificates.sa_key)
+        server = await stack.enter_async_context(open_api(config=config, issuer=issuer))
         yield {
             name: await stack.enter_async_context(server.connect(certificate=user))
             for name, user in USERS.items()

@@ -12,7 +12,8 @@ from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.admission.plugin import Base
 from kubetrio.config import Admission, Config, Serving
 from kubetrio.plugins.table import PLUGINS, enabled
-from kubetrio.server.assembly import Parts, StartError
+from kubetrio.server.files import StartError
+from kubetrio.server.parts import Parts
 from kubetrio.testing.server import open_api
 
 DEFAULT = [row.name for row in PLUGINS if row.on]

@@ -239,7 +239,7 @@ def rights(server: InProcess) -> set[tuple[str, str, str, str]]:
         ("", "default", "kube-system"), ("", "n"),
     ):  # fmt: skip
         asked = Attributes(user=EVE, verb=verb, resource=thing, namespace=place, name=name)
-        if server.api.rbac.authorize(asked).decision is Decision.ALLOW:
+        if server.api.security.rbac.authorize(asked).decision is Decision.ALLOW:
             found.add((verb, thing, place, name))
     return found
 

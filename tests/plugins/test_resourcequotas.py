@@ -37,7 +37,7 @@ async def limited(server: InProcess, client: Client, hard: dict[str, str]) -> St
     """A quota whose status is counted."""
     body = named("ResourceQuota", "q", spec={"hard": hard})
     await client.request("POST", NAMESPACE + "/resourcequotas", json=body)
-    quotas = server.api.quotas
+    quotas = server.api.writes.quotas
     await quotas.recount("default")
     return quotas
 
@@ -173,7 +173,7 @@ async def test_what_is_charged_is_not_counted_before_it_is_stored(
         assert await quotas.charge(quota, {"secrets": "2"})
         await wait_all_tasks_blocked()
         assert await used(client) == {"secrets": "2"}
-        await server.api.store.create(
+        await server.api.storage.store.create(
             "/registry/secrets/default/stored", Stamped(b'{"revision":"', b'"}')
         )
         await wait_all_tasks_blocked()
@@ -208,7 +208,7 @@ async def test_what_one_quota_refuses_is_charged_to_none(server: InProcess, clie
     await limited(server, client, {"secrets": "5"})
     other = named("ResourceQuota", "r", spec={"hard": {"count/secrets": "0"}})
     await client.request("POST", NAMESPACE + "/resourcequotas", json=other)
-    await server.api.quotas.recount("default")
+    await server.api.writes.quotas.recount("default")
     refused = await client.request("POST", NAMESPACE + "/secrets", json=named("Secret", "a"))
     assert refused.status == 403
     assert await used(client) == {"secrets": "0"}
@@ -233,7 +233,7 @@ async def test_a_pod_that_is_given_an_end_counts_for_other_quotas(
     """And is refused where it does not fit."""
     body = named("ResourceQuota", "q", spec={"hard": {"pods": "0"}, "scopes": ["Terminating"]})
     await client.request("POST", NAMESPACE + "/resourcequotas", json=body)
-    await server.api.quotas.recount("default")
+    await server.api.writes.quotas.recount("default")
     assert (await client.request("POST", NAMESPACE + "/pods", json=pod("a"))).status == 201
     patch = {"spec": {"activeDeadlineSeconds": 60}}
     refused = await client.request("PATCH", NAMESPACE + "/pods/a", headers=MERGE, json=patch)
@@ -296,8 +296,8 @@ async def test_a_leading_controller_manager_writes_first(
     lease = {"metadata": {"name": "kube-controller-manager"}, "spec": {"renewTime": renewed}}
     leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
     assert (await client.request("POST", leases, json=lease)).status == 201
-    assert await server.api.store.get(lease_key(CONTROLLER_MANAGER)) is not None
-    quotas = server.api.quotas
+    assert await server.api.storage.store.get(lease_key(CONTROLLER_MANAGER)) is not None
+    quotas = server.api.writes.quotas
     async with trio.open_nursery() as nursery:
         nursery.start_soon(controller(server, quotas).run)
         await wait_all_tasks_blocked()
@@ -330,7 +330,7 @@ async def test_an_update_that_frees_is_counted(server: InProcess, client: Client
 
 async def test_one_task_writes_the_quotas_of_a_namespace(server: InProcess) -> None:
     """The others wait; other namespaces do not."""
-    quotas, order = server.api.quotas, []
+    quotas, order = server.api.writes.quotas, []
 
     async def take(namespace: str, name: str) -> None:
         async with quotas.turn(namespace):
@@ -346,8 +346,8 @@ async def test_one_task_writes_the_quotas_of_a_namespace(server: InProcess) -> N
 
 async def test_who_has_no_quotas_follows_nothing(server: InProcess, client: Client) -> None:
     """With the last quota the keeper stops listening to every write."""
-    dispatcher = server.api.informers.dispatcher
-    quotas = server.api.quotas
+    dispatcher = server.api.storage.informers.dispatcher
+    quotas = server.api.writes.quotas
     async with trio.open_nursery() as nursery:
         nursery.start_soon(controller(server, quotas).run)
         await wait_all_tasks_blocked()
@@ -382,7 +382,7 @@ async def test_a_count_that_fails_is_tried_again(
 ) -> None:
     """Soon; and everything is counted again now and then without a reason."""
     await limited(server, client, {"secrets": "1"})
-    quotas = Flaky(server.api.store, server.api.registry, server.env)
+    quotas = Flaky(server.api.storage.store, server.api.storage.registry, server.env)
     quotas.failures = 3
     async with trio.open_nursery() as nursery:
         nursery.start_soon(controller(server, quotas).run)

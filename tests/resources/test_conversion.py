@@ -201,11 +201,11 @@ async def test_events_that_can_all_be_shown_are_one_call(
 @pytest.fixture
 async def stored(server: InProcess, kinds: tuple[Kind, Kind]) -> InProcess:
     """A server of things, with five of them."""
-    server.api.registry.add(kinds)
+    server.api.storage.registry.add(kinds)
     for number, name in enumerate("abcde"):
         labels = {"size": "large" if number > 2 else "small"}
         obj = thing(name, number, creationTimestamp="2020-01-01T00:00:00Z", labels=labels)
-        await server.api.store.create(kinds[0].key("default", name), stamp(obj))
+        await server.api.storage.store.create(kinds[0].key("default", name), stamp(obj))
     return server
 
 
@@ -311,7 +311,7 @@ async def test_a_large_list_fails_as_a_whole_too(
     """Though it is streamed: its last page is converted before the answer begins."""
     for number in range(250):
         obj = thing(f"x{number:03}", annotations={"a": "y" * 8000})
-        await stored.api.store.create(kinds[0].key("default", f"x{number:03}"), stamp(obj))
+        await stored.api.storage.store.create(kinds[0].key("default", f"x{number:03}"), stamp(obj))
     assert len(lengths(await reader.request("GET", V2))) == 255
     webhook.refuses = lambda obj: "no" if obj["metadata"]["name"] == "x249" else ""
     assert (await reader.request("GET", V2)).status == 500
@@ -334,7 +334,7 @@ async def test_a_deletion_shows_the_version_asked_for(
 ) -> None:
     """Of an object that finalizers hold."""
     held = thing("held", 9, creationTimestamp="2020-01-01T00:00:00Z", finalizers=["f/f"])
-    await stored.api.store.create(kinds[0].key("default", "held"), stamp(held))
+    await stored.api.storage.store.create(kinds[0].key("default", "held"), stamp(held))
     gone = (await reader.request("DELETE", V2 + "/held")).json()
     assert (gone["apiVersion"], gone["spec"]) == ("example.com/v2", {"length": 9})
     assert gone["metadata"]["deletionTimestamp"]

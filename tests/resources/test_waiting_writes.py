@@ -47,7 +47,7 @@ def webhook() -> Webhook:
 @pytest.fixture
 async def waiting(server: InProcess, webhook: Webhook) -> InProcess:
     """A server where autoscalers are converted by somebody else."""
-    server.api.registry.add(waiting_twins(SCALERS, webhook))
+    server.api.storage.registry.add(waiting_twins(SCALERS, webhook))
     return server
 
 
@@ -106,7 +106,7 @@ async def answers(webhook: Webhook | None) -> list[tuple[Call, int, bytes]]:
     """What a new server answers to all of it."""
     async with open_api(seed=0) as server, server.connect() as client:
         if webhook is not None:
-            server.api.registry.add(waiting_twins(SCALERS, webhook))
+            server.api.storage.registry.add(waiting_twins(SCALERS, webhook))
         out = []
         for call in EVERYTHING:
             method, path, body, headers = call

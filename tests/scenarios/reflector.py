@@ -234,12 +234,12 @@ class History:
     """Every commit of a store from its creation on; the state at any revision follows."""
 
     def __init__(self, server: InProcess) -> None:
-        self._store = server.api.store
+        self._store = server.api.storage.store
         self.base = self._store.revision
         self.log: dict[int, Event] = {}
         self.found: dict[str, bytes] = {}
         self.newest = self.base
-        server.api.store.on_commit(self._committed)
+        server.api.storage.store.on_commit(self._committed)
 
     async def begin(self) -> None:
         """Note what is there already; nothing was written since the model was made."""
@@ -283,7 +283,7 @@ class History:
 
 def tiny_window(server: InProcess, size: int) -> None:
     """Let the hub remember a few events only, so that watchers read the store."""
-    hub = server.api.hub
+    hub = server.api.storage.hub
     hub._window = Window(hub.revision, size)
 
 

@@ -60,11 +60,11 @@ class World:
         self.rng = rng
         self.pipeline = Pipeline(server)
         self.history = History(server)
-        self.resource = server.api.registry.resources["", "v1", "configmaps"]
+        self.resource = server.api.storage.registry.resources["", "v1", "configmaps"]
 
     @property
     def revision(self) -> int:
-        return self.server.api.store.revision
+        return self.server.api.storage.store.revision
 
     def state(self, chosen: Chosen, at: int) -> dict[Key, Object]:
         return self.history.state(self.resource.storage_prefix, at, chosen)
@@ -164,7 +164,7 @@ def test_every_retained_revision_can_be_read(seed: int, chosen: Chosen, limit: i
 
     async def main(made: World) -> None:
         floor = made.rng.randrange(made.history.base + 1, made.revision + 1)
-        await made.server.api.store.compact(floor)
+        await made.server.api.storage.store.compact(floor)
         for revision in range(floor, made.revision + 1):
             query = {"resourceVersion": str(revision), "resourceVersionMatch": "Exact"}
             if limit:
@@ -276,7 +276,7 @@ def test_an_expired_page_offers_the_rest(seed: int, chosen: Chosen, limit: int) 
             return
         for _ in range(5):
             await made.change()
-        await made.server.api.store.compact(made.revision)
+        await made.server.api.storage.store.compact(made.revision)
         token = {"continue": first["metadata"]["continue"]}
         code, status = await made.pipeline.call("GET", chosen.path, {**query, **token})
         assert (code, status["reason"], status["message"]) == (410, "Expired", EXPIRED_PAGE)
@@ -330,7 +330,7 @@ def test_a_watch_from_any_retained_revision_replays_history(seed: int) -> None:
 
     async def main(made: World) -> None:
         floor = made.rng.randrange(made.history.base + 1, made.revision + 1)
-        await made.server.api.store.compact(floor)
+        await made.server.api.storage.store.compact(floor)
         # What is forgotten on disk may still be in memory, and is served from there.
         tiny_window(made.server, 0)
         kinds = ("ADDED", "MODIFIED", "DELETED")

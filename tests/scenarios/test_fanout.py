@@ -48,7 +48,7 @@ async def test_every_watcher_hears_everything_once_and_in_order() -> None:
             for _ in range(count):
                 client = await stack.enter_async_context(server.connect())
                 mark = "&" if "?" in path else "?"
-                target = f"{path}{mark}watch=1&resourceVersion={server.api.store.revision}"
+                target = f"{path}{mark}watch=1&resourceVersion={server.api.storage.store.revision}"
                 await client.send(f"GET {target} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
                 assert (await client.head()).status == 200
                 watching.append((path, client))
@@ -70,6 +70,6 @@ async def test_every_watcher_hears_everything_once_and_in_order() -> None:
             assert [meta["name"] for meta in events] == expected[path]
             versions = [int(meta["resourceVersion"]) for meta in events]
             assert versions == sorted(set(versions))
-        numbers = server.api.hub.statistics()
+        numbers = server.api.storage.hub.statistics()
         assert numbers.watchers == numbers.live == len(watching)
         assert numbers.delivered < len(watching) * WRITERS * WRITES / 2  # many events at a time

@@ -165,7 +165,7 @@ class Run:
         self.compactions = 0
 
     def _prefix(self, kind: str) -> str:
-        resource = self.server.api.registry.get("", "v1", kind)
+        resource = self.server.api.storage.registry.get("", "v1", kind)
         assert resource is not None
         return resource.storage_prefix
 
@@ -186,7 +186,7 @@ class Run:
 
     async def compact(self, keep: int) -> None:
         """Forget all but the newest revisions, if there is something to forget."""
-        store = self.server.api.store
+        store = self.server.api.storage.store
         to = store.revision - keep
         if to > store.compacted:
             await store.compact(to)
@@ -239,8 +239,8 @@ async def scenario(seed: int, changes: int) -> Run:
                 chaos.cancel_scope.cancel()
             await run.settle()
             nursery.cancel_scope.cancel()
-        assert not server.api.streams, "a watch outlived its client"
-        assert server.api.hub.statistics().watchers == 0
+        assert not server.api.edge.streams, "a watch outlived its client"
+        assert server.api.storage.hub.statistics().watchers == 0
         return run
 
 

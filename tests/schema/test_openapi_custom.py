@@ -187,7 +187,7 @@ def test_a_large_schema_is_converted_in_steps() -> None:
 
 
 async def test_the_root_of_a_version_answers_to_any_method(server: InProcess) -> None:
-    server.api.registry.add([beasts({"type": "object"})])
+    server.api.storage.registry.add([beasts({"type": "object"})])
     async with server.connect() as client:
         found = await client.request("GET", f"/{PATH}")
         assert found.status == 200

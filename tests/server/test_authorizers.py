@@ -12,7 +12,7 @@ import trio
 from kubetrio.auth.settings.live import LiveChain, reloading
 from kubetrio.config import Admission, Authorization, Config, Serving, Storage
 from kubetrio.machinery.identity import UserInfo
-from kubetrio.server.assembly import StartError
+from kubetrio.server.files import StartError
 from kubetrio.testing.reviewhook import Object, Said, kubeconfig, review, webhook
 from kubetrio.testing.server import ACCOUNTS, PORT, InProcess, open_api
 from kubetrio.tls import pki
@@ -270,7 +270,7 @@ async def test_a_changed_file_is_taken_over(tmp_path: Path, certificates: pki.Pk
         )
         file.write_text(f"{HEAD}authorizers:\n{rbac}")
         async with open_api(config=config(tmp_path, config_file=file)) as server:
-            chain = server.api.authorizer
+            chain = server.api.security.authorizer
             assert isinstance(chain, LiveChain)
             load = reloading(chain, file, server.env.now)
             assert (await ask(server, ALICE, "/api/v1/nodes"))[0] == 403

@@ -4,7 +4,7 @@ import pytest
 
 from kubetrio.encryption.note import NOTE, note_of
 from kubetrio.env import seeded
-from kubetrio.server.assembly import encrypted
+from kubetrio.server.parts import encrypted
 from kubetrio.store.memory import InMemoryStore
 
 

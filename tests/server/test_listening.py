@@ -19,7 +19,7 @@ from kubetrio.http import peers
 from kubetrio.kubeconfig import KubeconfigError
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.server import Server, listening, open_server
-from kubetrio.server.assembly import StartError
+from kubetrio.server.files import StartError
 
 WHO = b'{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1"}'
 

@@ -15,8 +15,8 @@ from kubetrio.admission.plugin import Base
 from kubetrio.client.client import Client
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
-from kubetrio.server.assembly import Parts
-from kubetrio.server.resetting import UNDER_WAY_S, ResetError
+from kubetrio.server.parts import Parts
+from kubetrio.server.resetting import UNDER_WAY_S, ResetError, Resets
 from kubetrio.store.model import Range
 from kubetrio.testing.server import InProcess, open_api
 
@@ -62,7 +62,7 @@ def definition() -> Object:
 async def state(server: InProcess) -> dict[str, Object]:
     """All objects, but for their resourceVersions."""
     found = {}
-    for item in (await server.api.store.range(ALL)).items:
+    for item in (await server.api.storage.store.range(ALL)).items:
         obj = orjson.loads(item.value)
         obj["metadata"].pop("resourceVersion")
         found[item.key] = obj
@@ -80,7 +80,7 @@ async def test_nothing_of_what_was_done_is_left(kept: InProcess, autojump_clock:
     await client.create(named("ConfigMap", "before", "default", data={"a": "1"}))
     await client.create(named("ConfigMap", "deleted", "default"))
     snapshot = await kept.resets.snapshot()
-    before, revision = await state(kept), kept.api.store.revision
+    before, revision = await state(kept), kept.api.storage.store.revision
     for _ in range(2):
         await client.create(named("Namespace", "mine"))
         await client.create(named("ConfigMap", "new", "mine"))
@@ -92,10 +92,10 @@ async def test_nothing_of_what_was_done_is_left(kept: InProcess, autojump_clock:
         assert any(key.startswith("/registry/serviceaccounts/mine/") for key in await state(kept))
         await kept.resets.reset(snapshot)
         assert await state(kept) == before
-        assert kept.api.store.revision > revision
+        assert kept.api.storage.store.revision > revision
         await trio.sleep(3600)  # whoever would write later has had time
         assert await state(kept) == before
-        revision = kept.api.store.revision
+        revision = kept.api.storage.store.revision
 
 
 async def test_what_was_allocated_is_free_again(kept: InProcess, autojump_clock: MockClock) -> None:
@@ -268,13 +268,13 @@ async def test_what_the_server_renews_is_left_alone(
     client = kept.client()
     maps = client.kind("v1", "ConfigMap")
     made = await client.create(named("ConfigMap", "own", "default", data={"n": "1"}))
-    kept.resets.spared.add(maps.key("default", "own"))
-    snapshot = await kept.resets.snapshot()
+    resets = Resets(kept.api, kept.resets._upkeep, [maps.key("default", "own")])
+    snapshot = await resets.snapshot()
     await client.update({**made, "data": {"n": "2"}})
-    await kept.resets.reset(snapshot)
+    await resets.reset(snapshot)
     assert (await client.get(maps, "own", "default"))["data"] == {"n": "2"}
     await client.delete(maps, "own", "default")
-    await kept.resets.reset(snapshot)
+    await resets.reset(snapshot)
     assert (await client.get(maps, "own", "default"))["data"] == {"n": "1"}
 
 

@@ -154,7 +154,7 @@ async def test_its_lease_is_there_as_long_as_it_is(config: Config) -> None:
     """From its first answer to its end."""
     async with open_server(config) as server:
         assert (await get(server, LEASE))["spec"]["leaseDurationSeconds"] == 3600
-        store, resource = server.api.store, server.api.registry.resources
+        store, resource = server.api.storage.store, server.api.storage.registry.resources
         leases = resource["coordination.k8s.io", "v1", "leases"]
         key = leases.key("kube-system", identity(socket.gethostname()))
         assert await store.get(key) is not None
@@ -240,7 +240,7 @@ async def test_it_is_no_kubelet_of_its_own(config: Config, address: str) -> None
 async def test_bad_credentials_are_counted(config: Config) -> None:
     """As kube-apiserver counts them."""
     async with open_server(config) as server, administrator(server) as client:
-        server.api.authenticator.attempts.failed("192.0.2.1")
+        server.api.security.authenticator.attempts.failed("192.0.2.1")
         page = (await client.request("GET", "/metrics")).body
         assert b'\nauthentication_attempts{result="error"} 1.0\n' in page
         assert b'\nauthenticated_user_requests{username="other"} ' in page
@@ -317,7 +317,7 @@ async def keys_of(
     async with open_server(config, env or seeded(1)) as server:
         started()
         await trio.sleep(SETTLED_S)
-        items = (await server.api.store.range(Range.prefix("/"))).items
+        items = (await server.api.storage.store.range(Range.prefix("/"))).items
         return {item.key for item in items}
 
 

@@ -93,8 +93,8 @@ def der(pair: pki.KeyPair) -> bytes:
 
 async def reconsider(server: Server) -> None:
     """Look at all files now, as happens each few seconds."""
-    for watched in server.api.reloader._watched:
-        await server.api.reloader._reconsider(watched)
+    for watched in server.assembly.reloader._watched:
+        await server.assembly.reloader._reconsider(watched)
 
 
 # ---------------------------------------------------------------- reload

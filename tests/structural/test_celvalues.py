@@ -402,8 +402,10 @@ async def test_requests(tmp_path: Path) -> None:
             }
         )
         served = trio.Event()
-        server.api.registry.subscribe(lambda _, now: served.set() if KEY in now.resources else None)
-        if KEY not in server.api.registry.resources:
+        server.api.storage.registry.subscribe(
+            lambda _, now: served.set() if KEY in now.resources else None
+        )
+        if KEY not in server.api.storage.registry.resources:
             with trio.fail_after(10):
                 await served.wait()
         value = {**VALUE, "items": VALUE["items"][:2]}

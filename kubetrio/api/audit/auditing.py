@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVarTuple
 import orjson
 import trio
 
-from kubetrio.api.api import Api
+from kubetrio.api.api import Edge
 from kubetrio.api.audit.auditbodies import delete_json, document_json, object_json, patch_json
 from kubetrio.api.audit.auditsource import AGENT_BYTES, source_of
 from kubetrio.api.flowcontrol import is_long_running
@@ -178,36 +178,36 @@ def _ref_json(
 # ---------------------------------------------------------------------- the way in
 
 
-def _now(api: Api) -> bytes:
-    return time_json(api.env.now())
+def _now(edge: Edge) -> bytes:
+    return time_json(edge.env.now())
 
 
-def _arrived(api: Api, request: Request) -> bytes:
-    return time_json(api.env.now() - api.clock.current_time() + request.arrived)
+def _arrived(edge: Edge, request: Request) -> bytes:
+    return time_json(edge.env.now() - edge.clock.current_time() + request.arrived)
 
 
-def received(api: Api, request: Request) -> Response | Awaitable[Response | None] | None:
+def received(edge: Edge, request: Request) -> Response | Awaitable[Response | None] | None:
     """Begin to note a request, if the policy wants it; the answer if that cannot be done."""
-    auditor = api.auditor
+    auditor = edge.auditor
     if auditor is None:
         return None
     user = request.user
     chosen = auditor.choose(user.name, user.groups, request.info)
     if chosen.level is Level.NONE:
         return None
-    record = request.record = Record(request, chosen, _arrived(api, request))
+    record = request.record = Record(request, chosen, _arrived(edge, request))
     if FIRST in chosen.omitted:
         return None
     wait = auditor.take(record.event(FIRST, record.received))
-    return None if wait is None else _refused(api, request, wait)
+    return None if wait is None else _refused(edge, request, wait)
 
 
-async def _refused(api: Api, request: Request, wait: Awaitable[bool]) -> Response | None:
+async def _refused(edge: Edge, request: Request, wait: Awaitable[bool]) -> Response | None:
     if await wait:
         return None
     request.record = None
-    if api.auditor is not None:
-        api.auditor.counting.rejected += 1
+    if edge.auditor is not None:
+        edge.auditor.counting.rejected += 1
     query = f"?{request.raw_query}" if request.raw_query else ""
     uri = encode(request.raw_path + query).decode()
     return text_response(
@@ -218,21 +218,21 @@ async def _refused(api: Api, request: Request, wait: Awaitable[bool]) -> Respons
 NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
 
 
-def refused_early(api: Api, request: Request) -> None:
+def refused_early(edge: Edge, request: Request) -> None:
     """Begin to note a request that ended before anybody was found to be its user."""
-    if api.auditor is None:
+    if edge.auditor is None:
         return
-    chosen = api.auditor.choose("", (), request.info)
+    chosen = edge.auditor.choose("", (), request.info)
     if chosen.level is Level.NONE:
         return
-    record = request.record = Record(request, chosen, _arrived(api, request))
+    record = request.record = Record(request, chosen, _arrived(edge, request))
     record.nobody()
 
 
 # ---------------------------------------------------------------------- bodies
 
 
-def body_read(api: Api, request: Request, resource: Kind) -> Awaitable[None] | None:
+def body_read(edge: Edge, request: Request, resource: Kind) -> Awaitable[None] | None:
     """Note what a request sent, before anything is made of it."""
     record: Record | None = request.record
     body = request.body
@@ -252,13 +252,13 @@ def body_read(api: Api, request: Request, resource: Kind) -> Awaitable[None] | N
     else:
         make = delete_json(body)
     if request.heavy:
-        return _made(api, request, record, make)
+        return _made(edge, request, record, make)
     record.request_object = make()
     return None
 
 
-async def _made(api: Api, request: Request, record: Record, make: Callable[[], bytes]) -> None:
-    record.request_object = await api.off_loop.run(request, make)
+async def _made(edge: Edge, request: Request, record: Record, make: Callable[[], bytes]) -> None:
+    record.request_object = await edge.off_loop.run(request, make)
 
 
 def _complete(ref: dict[str, str], body: Object) -> None:
@@ -308,7 +308,7 @@ class _Keeping:
 
     def frame(self, payload: bytes) -> bytes:
         """See `Channel`."""
-        record = self._record
+        record: Record = self._record
         record.size += len(payload)
         if record.parts is not None:
             record.parts.append(payload)
@@ -336,35 +336,35 @@ class Told(NamedTuple):
     status: bytes
 
 
-async def answered(api: Api, request: Request, response: AnyResponse) -> None:
+async def answered(edge: Edge, request: Request, response: AnyResponse) -> None:
     """Note the answer of a request, now or as its stream begins and ends."""
     record: Record = request.record
     answer = record.answer or response
     if isinstance(answer, Response):
-        told = await _told(api, request, record, answer)
+        told = await _told(edge, request, record, answer)
     else:
         told = Told(answer.status, code_json(answer.status))
     early = record.early
     if (early or is_long_running(request)) and STARTED not in record.chosen.omitted:
-        await _taken(_take(api, record, STARTED, told, with_total=False))
+        await _taken(_take(edge, record, STARTED, told, with_total=False))
     if early:
         return
     if isinstance(response, TunnelResponse):
-        response.run = _until_over(api, record, told, response.run)
+        response.run = _until_over(edge, record, told, response.run)
         return
     if isinstance(response, StreamResponse) and request.method != "HEAD":
-        response.run = _until_over(api, record, told, response.run)
+        response.run = _until_over(edge, record, told, response.run)
         return
-    await _taken(_take(api, record, COMPLETE, told))
+    await _taken(_take(edge, record, COMPLETE, told))
 
 
 def _take(
-    api: Api, record: Record, stage: str, told: Told, *, with_total: bool = True
+    edge: Edge, record: Record, stage: str, told: Told, *, with_total: bool = True
 ) -> Awaitable[bool] | None:
-    if api.auditor is None or stage in record.chosen.omitted:
+    if edge.auditor is None or stage in record.chosen.omitted:
         return None
-    annotations = _annotations(api, record, told.code, with_total=with_total)
-    return api.auditor.take(record.event(stage, _now(api), told.code, told.status, annotations))
+    annotations = _annotations(edge, record, told.code, with_total=with_total)
+    return edge.auditor.take(record.event(stage, _now(edge), told.code, told.status, annotations))
 
 
 async def _taken(wait: Awaitable[bool] | None) -> None:
@@ -373,33 +373,33 @@ async def _taken(wait: Awaitable[bool] | None) -> None:
 
 
 def _until_over(
-    api: Api, record: Record, told: Told, run: Callable[[*Args], Awaitable[None]]
+    edge: Edge, record: Record, told: Told, run: Callable[[*Args], Awaitable[None]]
 ) -> Callable[[*Args], Awaitable[None]]:
     async def audited(*args: *Args) -> None:
         try:
             await run(*args)
         except BaseException:
             with trio.move_on_after(GONE_S, shield=True):
-                await _finished(api, record, told)
+                await _finished(edge, record, told)
             raise
-        await _finished(api, record, told)
+        await _finished(edge, record, told)
 
     return audited
 
 
-async def _finished(api: Api, record: Record, told: Told) -> None:
+async def _finished(edge: Edge, record: Record, told: Told) -> None:
     if record.parts:
         answer, body = record.answer, b"".join(record.parts)
         record.parts = None
         if isinstance(answer, StreamResponse):
             whole = Response(answer.status, body, answer.content_type)
-            record.response_object = await api.env.run_bodies(
+            record.response_object = await edge.env.run_bodies(
                 partial(document_json, whole, omit=record.chosen.omit_managed_fields)
             )
-    await _taken(_take(api, record, COMPLETE, told))
+    await _taken(_take(edge, record, COMPLETE, told))
 
 
-async def panicked(api: Api, request: Request, error: BaseException) -> None:
+async def panicked(edge: Edge, request: Request, error: BaseException) -> None:
     """Note that a bug ended a request."""
     record: Record | None = request.record
     request.record = None
@@ -412,23 +412,23 @@ async def panicked(api: Api, request: Request, error: BaseException) -> None:
         "reason": "InternalError",
         "code": 500,
     }
-    await _taken(_take(api, record, PANIC, Told(500, encode(status)), with_total=False))
+    await _taken(_take(edge, record, PANIC, Told(500, encode(status)), with_total=False))
 
 
-async def gone(api: Api, request: Request) -> None:
+async def gone(edge: Edge, request: Request) -> None:
     """Note that the client of a request went away before there was an answer."""
     record: Record | None = request.record
     if record is None:
         return
     status = {"metadata": {}, "status": "Failure", "message": "context canceled", "code": 500}
     with trio.move_on_after(GONE_S, shield=True):
-        await _taken(_take(api, record, COMPLETE, Told(500, encode(status))))
+        await _taken(_take(edge, record, COMPLETE, Told(500, encode(status))))
 
 
-def _annotations(api: Api, record: Record, code: int, *, with_total: bool) -> Mapping[str, str]:
+def _annotations(edge: Edge, record: Record, code: int, *, with_total: bool) -> Mapping[str, str]:
     request = record.request
     verdict, resource = request.verdict, request.resource
-    spent = api.clock.current_time() - request.arrived
+    spent = edge.clock.current_time() - request.arrived
     if (
         verdict is not None
         and verdict.decision is Decision.ALLOW
@@ -469,7 +469,7 @@ def code_json(code: int) -> bytes:
     return b'{"metadata":{},"code":%d}' % code
 
 
-async def _told(api: Api, request: Request, record: Record, answer: Response) -> Told:
+async def _told(edge: Edge, request: Request, record: Record, answer: Response) -> Told:
     """What is said of a whole answer; its object is kept, if that is wanted."""
     code, body = answer.status, answer.body
     # Who takes no Status is answered past what notes answers.
@@ -482,7 +482,7 @@ async def _told(api: Api, request: Request, record: Record, answer: Response) ->
     if not plain and level is not Level.REQUEST_RESPONSE and code < 400 and len(body) > AGENT_BYTES:
         return Told(code, code_json(code))
     if request.heavy or len(body) > 16 * AGENT_BYTES:
-        doc = await api.env.run_bodies(partial(document_json, answer, omit=omit))
+        doc = await edge.env.run_bodies(partial(document_json, answer, omit=omit))
     else:
         doc = document_json(answer, omit=omit)
     if doc.startswith(PLAIN_STATUS):

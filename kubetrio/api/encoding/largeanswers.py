@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubetrio.api.api import Api
 from kubetrio.api.encoding.encoders import AnyEncoder, ObjectEncoder
 from kubetrio.api.offloop import INLINE_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.resources.conversion import shown_values
+from kubetrio.resources.listing import Listing
 from kubetrio.resources.paging import to_encode
 from kubetrio.resources.representation import ListMeta
 from kubetrio.store.model import KeyValue
@@ -41,11 +41,14 @@ async def encoded(off_loop: OffLoop, request: Request, encoder: AnyEncoder, valu
     return encoder.object(value)
 
 
-async def finished(api: Api, request: Request, encoder: AnyEncoder) -> bytes:
+async def finished(
+    listing: Listing, off_loop: OffLoop, request: Request, encoder: AnyEncoder
+) -> bytes:
     """What the writer of a list has left to do of what was read.
 
     Args:
-        api: whose threads and turns.
+        listing: whose turns.
+        off_loop: whose threads.
         request: whose list it is.
         encoder: that made the writer.
     """
@@ -57,15 +60,16 @@ async def finished(api: Api, request: Request, encoder: AnyEncoder) -> bytes:
     while encoder.steps:
         step = encoder.steps.popleft()
         if step.large:
-            parts.append(await api.off_loop.run(request, step.write))
+            parts.append(await off_loop.run(request, step.write))
         else:
-            async with api.listing.turns:
+            async with listing.turns:
                 parts.append(step.write())
     return b"".join(parts)
 
 
 async def written_list(
-    api: Api,
+    listing: Listing,
+    off_loop: OffLoop,
     request: Request,
     encoder: AnyEncoder,
     values: Sequence[KeyValue],
@@ -74,7 +78,8 @@ async def written_list(
     """A list of objects that are all known.
 
     Args:
-        api: whose threads and turns.
+        listing: whose turns.
+        off_loop: whose threads.
         request: whose list it is.
         encoder: the representation.
         values: the objects, as `Pager.read_values` has them.
@@ -89,8 +94,8 @@ async def written_list(
         parts.append(writer.items(values))
     else:
         for some in to_encode(values):
-            async with api.listing.turns:
+            async with listing.turns:
                 parts.append(writer.items(some))
-            parts.append(await finished(api, request, encoder))
+            parts.append(await finished(listing, off_loop, request, encoder))
     parts.append(writer.close())
     return b"".join(parts)

@@ -9,7 +9,8 @@ Paths that are not resources, and what other servers serve, have no faults.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 import trio
@@ -18,9 +19,9 @@ from kubetrio.api import verbs
 from kubetrio.api.api import Api
 from kubetrio.api.faults.faultywatch import FaultyWatch
 from kubetrio.api.flowcontrol import too_many_requests
-from kubetrio.api.pipeline import STAGES, Answer, admit_and_store, authenticate
 from kubetrio.api.request import Request
-from kubetrio.api.response import AnyResponse, StreamResponse
+from kubetrio.api.response import StreamResponse
+from kubetrio.api.stages import ANSWERS, Answer, Stage
 from kubetrio.faults.injector import Active, Injector
 from kubetrio.faults.rule import FAULTS, Subject
 from kubetrio.machinery import status
@@ -36,25 +37,23 @@ OTHERS = frozenset(FAULTS) - TOKENS
 OUT_OF_TIME = "request did not complete within the allotted timeout"
 
 
-def injector(api: Api) -> Injector:
-    """The rules of a server; its pipeline is as usual while there are none."""
-    if api.faults is None:
+def with_faults(
+    api: Api, faults: Injector, usual: tuple[tuple[str, Stage], ...]
+) -> tuple[tuple[str, Stage], ...]:
+    """Return the stages of a pipeline with those that inject faults among them.
 
-        def switched(on: bool) -> None:
-            api.stages = _with_faults() if on else ()
-
-        api.faults = Injector(api.env, lambda: api.hub.revision, switched)
-    return api.faults
-
-
-def _with_faults() -> tuple[Callable[..., Any], ...]:
-    stages: list[Callable[..., Any]] = []
-    for stage in STAGES:
-        if stage is admit_and_store:
-            stages.append(inject)
-        stages.append(stage)
-        if stage is authenticate:
-            stages.append(refuse_token)
+    Args:
+        api: the parts of the server.
+        faults: the rules.
+        usual: its stages, by name.
+    """
+    stages: list[tuple[str, Stage]] = []
+    for name, stage in usual:
+        if name == "admit_and_store":
+            stages.append(("inject", partial(inject, api, faults, stage)))
+        stages.append((name, stage))
+        if name == "authenticate":
+            stages.append(("refuse_token", partial(refuse_token, faults)))
     return tuple(stages)
 
 
@@ -87,29 +86,40 @@ def _mark(request: Request, active: Active) -> None:
     request.annotations[ANNOTATION] = f"{before},{rule_id}" if before else rule_id
 
 
-def refuse_token(api: Api, request: Request) -> Answer:
+def refuse_token(faults: Injector, request: Request) -> Answer:
     """Refuse credentials as if they had expired.
 
     Raises:
         ApiError: 401.
     """
-    if api.faults is None or not request.info.is_resource:
+    if not request.info.is_resource:
         return None
-    for active in api.faults.of(_subject(request), TOKENS):
+    for active in faults.of(_subject(request), TOKENS):
         _mark(request, active)
         raise status.unauthorized()
     return None
 
 
-def inject(api: Api, request: Request) -> Answer | Awaitable[Answer]:
-    """Find what is to go wrong with a request."""
-    if api.faults is None or request.resource is None:
+def inject(
+    api: Api, faults: Injector, store: Stage, request: Request
+) -> Answer | Awaitable[Answer]:
+    """Find what is to go wrong with a request.
+
+    Args:
+        api: the parts of the server.
+        faults: the rules.
+        store: the stage behind this one, for watches that are to go wrong.
+        request: the request.
+    """
+    if request.resource is None:
         return None
-    found = api.faults.of(_subject(request), OTHERS)
-    return _suffer(api, request, request.resource, found) if found else None
+    found = faults.of(_subject(request), OTHERS)
+    return _inject(api, store, request, request.resource, found) if found else None
 
 
-async def _suffer(api: Api, request: Request, resource: Kind, found: list[Active]) -> Answer:
+async def _inject(
+    api: Api, store: Stage, request: Request, resource: Kind, found: list[Active]
+) -> Answer:
     """Have a request go wrong in all the ways that were found.
 
     Raises:
@@ -121,11 +131,13 @@ async def _suffer(api: Api, request: Request, resource: Kind, found: list[Active
         _mark(request, active)
         rule = active.rule
         if rule.fault == "latency":
-            await _wait(api, active)
+            await _wait(api.edge.config.request_timeout_s, active)
         elif rule.fault == "stale":
             if request.query and request.query.get("resourceVersion") == "0":
-                newest = api.hub.revision - rule.revisions if rule.revisions else active.revision
-                stale = max(newest, api.store.compacted, 1)
+                newest = (
+                    api.storage.hub.revision - rule.revisions if rule.revisions else active.revision
+                )
+                stale = max(newest, api.storage.store.compacted, 1)
         elif request.info.verb == "watch" and rule.fault in ON_WATCHES:
             watches.append(active)
         elif rule.fault == "429":
@@ -133,27 +145,28 @@ async def _suffer(api: Api, request: Request, resource: Kind, found: list[Active
         else:
             raise failure(request, resource, active)
     if stale is not None and request.info.verb == "get":
-        return await verbs.get_at(api, request, resource, stale)
+        return await verbs.get_at(api.storage, api.edge, request, resource, stale)
     if stale is not None:
         request.query = {
             **request.query, "resourceVersion": str(stale), "resourceVersionMatch": "Exact",
         }  # fmt: skip
     if not watches:
         return None
-    answer = await admit_and_store(api, request)
+    answer = store(request)
+    if answer is not None and not isinstance(answer, ANSWERS):
+        answer = await answer
     return _faulty(api, request, resource, answer, watches)
 
 
 ON_WATCHES = frozenset({"410", "watch-drop", "watch-close", "watch-stall", "watch-delay"})
 
 
-async def _wait(api: Api, active: Active) -> None:
+async def _wait(limit_s: float, active: Active) -> None:
     """Wait as long as a rule says; not longer than requests may take.
 
     Raises:
         ApiError: 504, the time is over.
     """
-    limit_s = api.config.request_timeout_s
     with trio.CancelScope() as scope, active.holding(scope.cancel):
         await trio.sleep(min(active.rule.delay_s, limit_s))
         if active.rule.delay_s > limit_s:
@@ -161,16 +174,16 @@ async def _wait(api: Api, active: Active) -> None:
 
 
 def _faulty(
-    api: Api, request: Request, resource: Kind, answer: AnyResponse, watches: list[Active]
-) -> AnyResponse:
+    api: Api, request: Request, resource: Kind, answer: Answer, watches: list[Active]
+) -> Answer:
     if not isinstance(answer, StreamResponse):
         return answer  # no watch came of it
     for active in watches:
         last = b""
         if active.rule.fault == "410":
-            revision = api.hub.revision
+            revision = api.storage.hub.revision
             gone = status.expired(f"too old resource version: {_begun(request)} ({revision})")
-            last = verbs.watch_error(api, request, resource, gone.status())
+            last = verbs.watch_error(api.edge, request, resource, gone.status())
         made = FaultyWatch(active, answer.run, answer.content_type, last)
         answer.run = made.run
     return answer

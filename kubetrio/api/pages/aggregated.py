@@ -8,15 +8,39 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+import trio
+
+from kubetrio.aggregation.aggregation import Aggregation
 from kubetrio.aggregation.routes import Route
-from kubetrio.api.api import Api
 from kubetrio.api.request import Request, resolve
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.routing import passes_upgrades
+from kubetrio.env import Env
 from kubetrio.machinery.names import GroupVersion
 
 MODULE = "kubetrio.api.proxy.delegating"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delegation:
+    """What requests are given to other servers with.
+
+    Args:
+        aggregation: what other servers serve.
+        routes: versions that they serve, as they are now.
+        env: threads.
+        streams: where shutdown finds tunnels to them.
+        request_timeout_s: seconds for everything that is not a watch.
+    """
+
+    aggregation: Aggregation
+    routes: Mapping[GroupVersion, Route]
+    env: Env
+    streams: set[trio.CancelScope]
+    request_timeout_s: float
 
 
 def version_asked(path: str) -> GroupVersion | None:
@@ -33,45 +57,47 @@ def version_asked(path: str) -> GroupVersion | None:
     return None
 
 
-def route_of(api: Api, path: str) -> Route | None:
+def route_of(delegation: Delegation, path: str) -> Route | None:
     """Who else serves a path, None when nobody does."""
     version = version_asked(path)
-    return None if version is None else api.routes.get(version)
+    return None if version is None else delegation.routes.get(version)
 
 
-async def _import(api: Api) -> None:
+async def _import(env: Env) -> None:
     if MODULE not in sys.modules:
-        await api.env.run_blocking(importlib.import_module, MODULE)
+        await env.run_blocking(importlib.import_module, MODULE)
 
 
-async def delegated(api: Api, request: Request, route: Route) -> AnyResponse:
+async def delegated(delegation: Delegation, request: Request, route: Route) -> AnyResponse:
     """Another server's answer."""
-    await _import(api)
+    await _import(delegation.env)
     from kubetrio.api.proxy.delegating import delegate
 
-    return await delegate(api, request, route)
+    return await delegate(delegation, request, route)
 
 
-async def document_of_others(api: Api, request: Request, path: str) -> AnyResponse | None:
+async def document_of_others(
+    delegation: Delegation, request: Request, path: str
+) -> AnyResponse | None:
     """A document of OpenAPI v3 that another server has; None when none has.
 
     Args:
-        api: knows the other servers.
+        delegation: knows the other servers.
         request: asks for the document.
         path: below ``/openapi/v3/``.
     """
-    route = api.aggregation.documents.route_of_document(path)
-    return None if route is None else await delegated(api, request, route)
+    route = delegation.aggregation.documents.route_of_document(path)
+    return None if route is None else await delegated(delegation, request, route)
 
 
-def tunnels(api: Api, method: str, raw_path: str) -> bool:
+def tunnels(delegation: Delegation, method: str, raw_path: str) -> bool:
     """Whether an upgrade to another protocol is not for this server but for one behind it.
 
     Args:
-        api: knows the other servers.
+        delegation: knows the other servers.
         method: HTTP method.
         raw_path: path as sent, without the query.
     """
-    if api.routes and route_of(api, resolve(method, raw_path, {}).path) is not None:
+    if delegation.routes and route_of(delegation, resolve(method, raw_path, {}).path) is not None:
         return True
     return passes_upgrades(method, raw_path)

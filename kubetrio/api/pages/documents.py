@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import trio
 
 from kubetrio import __version__
+from kubetrio.aggregation.documents import OtherDocuments
 from kubetrio.api.encoding.serializers import dump
 from kubetrio.api.pages.health import Health
 from kubetrio.api.pages.pages import METRICS_TYPE, Pages
@@ -31,7 +32,6 @@ from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.observe.logs import Log
 from kubetrio.schema import discovery, openapi
-from kubetrio.schema.elsewhere import NOWHERE, Elsewhere
 from kubetrio.schema.registry import LiveRegistry, Registry
 from kubetrio.schema.steps import Steps, release
 from kubetrio.wire import jsonwire, negotiate
@@ -88,11 +88,11 @@ class Documents:
         address: ``host:port`` that clients reach, for ``GET /api``.
         pages: pages around the API.
         now: wall clock, seconds since the epoch.
-
-    Attributes:
-        elsewhere: says what other servers serve.
+        others: what is known of the documents of other servers.
         ask_others: answers a request for a document of OpenAPI v3 that another server has; None
             when none has it any more.
+        flow_pages: pages of flow control, None where there is nothing to show.
+        fault_pages: pages of faults, None where clients may not inject any.
     """
 
     def __init__(
@@ -103,6 +103,11 @@ class Documents:
         address: str,
         pages: Pages,
         now: Callable[[], float],
+        *,
+        others: OtherDocuments,
+        ask_others: Callable[[Request, str], Awaitable[AnyResponse | None]],
+        flow_pages: FlowPages | None,
+        fault_pages: FaultPages | None,
     ) -> None:
         self._pages = pages
         self._now = now
@@ -113,10 +118,11 @@ class Documents:
         self._address = address
         self._cache: dict[str, tuple[bytes, bytes]] = {}
         self._making = trio.Lock()
-        self.flow_pages: FlowPages | None = None
-        self.fault_pages: FaultPages | None = None
-        self.elsewhere: Callable[[], Elsewhere] = _nowhere
-        self.ask_others: Callable[[Request, str], Awaitable[AnyResponse | None]] = _nobody
+        self._flow_pages = flow_pages
+        self._fault_pages = fault_pages
+        self._elsewhere = others.current
+        self._ask_others = ask_others
+        others.subscribe(self.forget)
 
     def forget(self, *_: Registry) -> None:
         """Make documents anew: something else is served."""
@@ -144,16 +150,15 @@ class Documents:
                 raise method_not_allowed()
             negotiate.pass_router(request.header(b"accept"), negotiate.PLAIN_JSON)
             return indented(version_info())
-        if parts[:2] == ["debug", "faults"] and self.fault_pages is not None:
-            return await self.fault_pages.answer(request)
-        if root == "debug" and self.flow_pages is not None:
-            return self.flow_pages.answer(request)
+        if parts[:2] == ["debug", "faults"] and self._fault_pages is not None:
+            return await self._fault_pages.answer(request)
+        if root == "debug" and self._flow_pages is not None:
+            return self._flow_pages.answer(request)
         if path == "/metrics":
             return Response(200, await self._pages.metrics(self._metrics.gathered), METRICS_TYPE)
         if path in ROOTS:
-            return indented(
-                discovery.root_paths(self._registry.current, self._health.paths(), self.elsewhere())
-            )
+            paths = self._health.paths()
+            return indented(discovery.root_paths(self._registry.current, paths, self._elsewhere()))
         page = await self._pages.answer(request, self._now())
         return page_not_found() if page is None else page
 
@@ -163,7 +168,7 @@ class Documents:
         registry = self._registry.current
         known = self._find(parts)
         if known is None:
-            groups = self.elsewhere().groups(registry)
+            groups = self._elsewhere().groups(registry)
             own = len(parts) >= 2 and parts[1] in registry.groups
             custom = own and not registry.is_builtin(parts[1])
             if parts[0] == "apis" and len(parts) >= 2 and (custom or parts[1] not in groups):
@@ -184,14 +189,14 @@ class Documents:
         if accepted.as_kind:
             which: Literal["core", "named"] = "core" if parts == ["api"] else "named"
             key, headers = f"{key};{accepted.as_version}", (VARY, PUBLIC)
-            known = partial(discovery.aggregated_steps, registry, which, self.elsewhere())
+            known = partial(discovery.aggregated_steps, registry, which, self._elsewhere())
         key = f"{key};{accepted.serializer};{accepted.pretty}"
         body, tag = await self._made(key, partial(_dumped, known, accepted))
         return self._tagged(request, body, tag, accepted.media_type.encode(), headers)
 
     def _find(self, parts: list[str]) -> Callable[[], Steps[Any]] | None:
         """What makes the legacy document of a path, or None."""
-        registry, elsewhere = self._registry.current, self.elsewhere()
+        registry, elsewhere = self._registry.current, self._elsewhere()
         match parts:
             case ["api"]:
                 return partial(_at_once, discovery.api_versions, self._address)
@@ -244,19 +249,19 @@ class Documents:
 
     def _index_json(self) -> Steps[bytes]:
         index = yield from openapi.index_steps(self._registry.current, version=DOCUMENT_VERSION)
-        for path, url in self.elsewhere().indexed.items():
+        for path, url in self._elsewhere().indexed.items():
             index["paths"].setdefault(path, {"serverRelativeURL": url})
         index["paths"] = dict(sorted(index["paths"].items()))
         return jsonwire.encode(index)
 
     def _swagger_json(self) -> Steps[bytes]:
-        document = yield from self._swagger(self.elsewhere().swaggers)
+        document = yield from self._swagger(self._elsewhere().swaggers)
         return (yield from _consumed(openapi.json_steps, document))
 
     def _swagger_protobuf(self) -> Steps[bytes]:
         from kubetrio.schema import openapi2_proto  # kubectl asks for it, once
 
-        encode, swaggers = openapi2_proto.MESSAGES.steps, self.elsewhere().swaggers
+        encode, swaggers = openapi2_proto.MESSAGES.steps, self._elsewhere().swaggers
         document = yield from self._swagger(swaggers)
         try:
             return (yield from _consumed(encode, document))
@@ -294,7 +299,7 @@ class Documents:
     async def _openapi_document(self, request: Request, path: str) -> AnyResponse:
         digest = openapi.document_hash(self._registry.current, path, version=DOCUMENT_VERSION)
         if digest is None:
-            answer = await self.ask_others(request, path)
+            answer = await self._ask_others(request, path)
             return nothing() if answer is None else answer
         form = preferred(request.header(b"accept"), V3_FORMS)
         if not form:
@@ -323,15 +328,6 @@ def _is_custom(registry: Registry, parts: list[str]) -> bool:
         return False
     kinds = registry.by_group_version.get(GroupVersion(*parts[1:]), ())
     return not any(kind.builtin for kind in kinds)
-
-
-def _nowhere() -> Elsewhere:
-    return NOWHERE
-
-
-async def _nobody(request: Request, path: str) -> None:
-    del request, path
-    await trio.lowlevel.checkpoint()
 
 
 def _at_once(make: Callable[..., Any], *arguments: Any) -> Steps[Any]:

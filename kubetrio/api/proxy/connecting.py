@@ -9,14 +9,14 @@ WebSocket).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 from kubetrio.admission.attributes import Operation
 from kubetrio.api.admitting import admitted
-from kubetrio.api.api import Api, attributes_of
+from kubetrio.api.api import Api, Edge, Security, Storage, Writes, attributes_of
 from kubetrio.api.proxy import translating
 from kubetrio.api.proxy.containers import container_of
 from kubetrio.api.proxy.proxying import forward
@@ -32,7 +32,6 @@ from kubetrio.api.proxy.upgrading import TUNNELLED, tunnel, unwrapped
 from kubetrio.api.request import Request, truthy
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.subresources.podlogs import log
-from kubetrio.api.verbs import Verb
 from kubetrio.gotext import numbers as gonumbers
 from kubetrio.machinery.asking import verdict_of
 from kubetrio.machinery.identity import Decision
@@ -41,6 +40,8 @@ from kubetrio.resources import reading
 from kubetrio.schema import wellknown
 from kubetrio.schema.kind import Kind
 
+Connect = Callable[[Api, Request, Kind], Awaitable[AnyResponse]]
+"""What answers a path: it needs all parts of the server."""
 WEBSOCKETS = "ExtendWebSocketsToKubelet"
 """What a kubelet declares that takes every WebSocket as it comes."""
 STREAM_SWITCHES = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
@@ -68,16 +69,16 @@ def connect_options(request: Request, resource: Kind) -> dict[str, Any]:
     return found
 
 
-async def _admit(api: Api, request: Request, resource: Kind) -> None:
+async def _admit(writes: Writes, request: Request, resource: Kind) -> None:
     wanted = connect_options(request, resource)
-    async with admitted(api, request, resource, wanted, operation=Operation.CONNECT):
+    async with admitted(writes, request, resource, wanted, operation=Operation.CONNECT):
         pass
 
 
 # ---------------------------------------------------------------------- streams
 
 
-async def _may_create(api: Api, request: Request) -> None:
+async def _may_create(security: Security, request: Request) -> None:
     """Ask for the right to create, whatever the method.
 
     A WebSocket begins with GET, and who may read pods may not yet run something in them.
@@ -88,7 +89,7 @@ async def _may_create(api: Api, request: Request) -> None:
     if request.info.verb == "create":
         return
     asked = replace(attributes_of(request), verb="create")
-    verdict = await verdict_of(api.authorizer.authorize, asked)
+    verdict = await verdict_of(security.authorizer.authorize, asked)
     if verdict.decision is not Decision.ALLOW:
         resource = request.resource
         if resource is None:
@@ -97,18 +98,18 @@ async def _may_create(api: Api, request: Request) -> None:
 
 
 async def _pod_and_kubelet(
-    api: Api, request: Request, resource: Kind, *, container: bool
+    storage: Storage, edge: Edge, request: Request, resource: Kind, *, container: bool
 ) -> tuple[str, Kubelet]:
     """The path of a pod, or of one of its containers, at its kubelet."""
     info = request.info
-    pod = await reading.read(api.store, resource, info.namespace, info.name)
+    pod = await reading.read(storage.store, resource, info.namespace, info.name)
     path = f"{info.namespace}/{info.name}"
     if container:
         path += "/" + container_of(pod, request.query.get("container", ""))
     node = pod["spec"].get("nodeName")
     if not node:
         raise bad_request(f"pod {info.name} does not have a host assigned")
-    return path, await kubelet_of(api, node, resource.group_resource)
+    return path, await kubelet_of(storage, edge, node, resource.group_resource)
 
 
 def streams_of(request: Request) -> translating.Streams:
@@ -133,29 +134,31 @@ def _needs_upgrade(request: Request) -> None:
 
 async def stream(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A process in a container, or its terminal."""
-    await _admit(api, request, resource)
-    await _may_create(api, request)
-    path, kubelet = await _pod_and_kubelet(api, request, resource, container=True)
+    await _admit(api.writes, request, resource)
+    await _may_create(api.security, request)
+    path, kubelet = await _pod_and_kubelet(api.storage, api.edge, request, resource, container=True)
     _needs_upgrade(request)
     where = kubelet.location(f"/{request.info.subresource}/{path}", stream_query(request))
     if translating.wanted(request) and WEBSOCKETS not in kubelet.features:
-        return translating.translate(api, request, where, streams_of(request))
-    return await tunnel(api, request, where)
+        return translating.translate(api.edge, request, where, streams_of(request))
+    return await tunnel(api.edge, request, where)
 
 
 async def portforward(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Ports of a pod."""
-    await _admit(api, request, resource)
-    await _may_create(api, request)
+    await _admit(api.writes, request, resource)
+    await _may_create(api.security, request)
     ports = forwarded_ports(request.query_list("ports"))
-    path, kubelet = await _pod_and_kubelet(api, request, resource, container=False)
+    path, kubelet = await _pod_and_kubelet(
+        api.storage, api.edge, request, resource, container=False
+    )
     _needs_upgrade(request)
     query = urlencode({"port": ",".join(map(str, ports))}) if ports else ""
     where = kubelet.location(f"/portForward/{path}", query)
     tunnelled = tunnelled_protocols(request)
     if tunnelled and WEBSOCKETS not in kubelet.features:
-        return await unwrapped(api, request, where, tunnelled)
-    return await tunnel(api, request, where)
+        return await unwrapped(api.edge, request, where, tunnelled)
+    return await tunnel(api.edge, request, where)
 
 
 def tunnelled_protocols(request: Request) -> list[str]:
@@ -192,21 +195,21 @@ def forwarded_ports(values: Sequence[str]) -> list[int]:
 
 async def proxy(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """HTTP to a pod, to an endpoint of a service, or to a kubelet."""
-    await _admit(api, request, resource)
+    await _admit(api.writes, request, resource)
     info = request.info
     match resource.resource:
         case wellknown.PODS:
-            location = await pod_location(api, info.namespace, info.name)
+            location = await pod_location(api.storage, api.edge, info.namespace, info.name)
         case wellknown.SERVICES:
-            location = await service_location(api, info.namespace, info.name)
+            location = await service_location(api.storage, api.edge, info.namespace, info.name)
         case _:
-            location = await node_location(api, info.name)
+            location = await node_location(api.storage, api.edge, info.name)
     location = behind_proxy(location, info.path, info.parts, request.raw_query)
     passed_on = tunnel if request.upgrade else forward
-    return await passed_on(api, request, location)
+    return await passed_on(api.edge, request, location)
 
 
-CONNECTING: Mapping[str, Verb] = {
+CONNECTING: Mapping[str, Connect] = {
     "attach": stream,
     "exec": stream,
     "log": log,

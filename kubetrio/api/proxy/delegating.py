@@ -24,8 +24,8 @@ from kubetrio.aggregation.frontproxy import (
 )
 from kubetrio.aggregation.routes import Route
 from kubetrio.aggregation.servicelookup import Unresolved
-from kubetrio.api.api import Api
 from kubetrio.api.flowcontrol import is_long_running
+from kubetrio.api.pages.aggregated import Delegation
 from kubetrio.api.proxy.hops import CORS, end_to_end, forwarded_for, without_secrets
 from kubetrio.api.proxy.proxying import Relay, answered, closing_on_error, framing, upload_of
 from kubetrio.api.proxy.targets import PATH_SAFE
@@ -66,17 +66,17 @@ def refused(text: str, status: int = 503) -> Response:
     return text_response(f"{text}\n", status, NOSNIFF)
 
 
-async def delegate(api: Api, request: Request, route: Route) -> AnyResponse:
+async def delegate(delegation: Delegation, request: Request, route: Route) -> AnyResponse:
     """Have another server answer a request.
 
     Args:
-        api: has the front proxy.
+        delegation: has the front proxy.
         request: its user is known, and may make it.
         route: who answers.
     """
     if not route.available:
         return refused("service unavailable")
-    proxy = api.aggregation.proxy
+    proxy = delegation.aggregation.proxy
     try:
         server = await proxy.find(route)
     except Unresolved as error:
@@ -84,8 +84,8 @@ async def delegate(api: Api, request: Request, route: Route) -> AnyResponse:
         return refused("service unavailable")
     try:
         if request.upgrade:
-            return await _upgraded(request, proxy, route, server, api)
-        return await _forwarded(request, proxy, route, server, api)
+            return await _upgraded(request, proxy, route, server, delegation)
+        return await _forwarded(request, proxy, route, server, delegation)
     except Unusable as error:
         return refused(str(error), 500)
 
@@ -94,12 +94,12 @@ async def delegate(api: Api, request: Request, route: Route) -> AnyResponse:
 
 
 async def _forwarded(
-    request: Request, proxy: FrontProxy, route: Route, server: Server, api: Api
+    request: Request, proxy: FrontProxy, route: Route, server: Server, delegation: Delegation
 ) -> AnyResponse:
     long_running = is_long_running(request)
     if long_running:
         request.take_time()
-    until = request.arrived + api.config.request_timeout_s
+    until = request.arrived + delegation.request_timeout_s
     if _is_discovery(request):
         until = trio.current_time() + DISCOVERY_LIMIT_S
     upload = await upload_of(request)
@@ -112,15 +112,17 @@ async def _forwarded(
             with closing_on_error(transport):
                 exchange = Exchange(transport, request.method, head, upload)
                 answer = await exchange.head(request.gone)
-                return _answer(api, exchange, answer, None if long_running else until)
+                return _answer(delegation, exchange, answer, None if long_running else until)
     except (DialError, BackendError) as error:
         return refused(f"error trying to reach service: {error}")
     return refused(f"error trying to reach service: {LATE}")
 
 
-def _answer(api: Api, exchange: Exchange, answer: AnswerHead, until: float | None) -> AnyResponse:
+def _answer(
+    delegation: Delegation, exchange: Exchange, answer: AnswerHead, until: float | None
+) -> AnyResponse:
     moved = FIRST_MOVED <= answer.status <= LAST_MOVED and answer.get(b"location")
-    if moved and api.aggregation.reject_redirects:
+    if moved and delegation.aggregation.reject_redirects:
         exchange.transport.close()
         return text_response(REDIRECTED, 502)
     headers = [
@@ -154,7 +156,7 @@ class _Bounded(Relay):
 
 
 async def _upgraded(
-    request: Request, proxy: FrontProxy, route: Route, server: Server, api: Api
+    request: Request, proxy: FrontProxy, route: Route, server: Server, delegation: Delegation
 ) -> AnyResponse:
     request.take_time()
     headers = [*_headers(request, server, request.raw_headers)]
@@ -171,7 +173,7 @@ async def _upgraded(
             transport.close()
             return refused(str(error))
         if answer.status == SWITCHING:
-            return tunnel_to(api, exchange, answer)
+            return tunnel_to(delegation.streams, exchange, answer)
         if answer.status < FIRST_ERROR:
             transport.close()
             return refused(f"invalid upgrade response: status code {answer.status}")

@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 import trio
 
-from kubetrio.api.api import Api
+from kubetrio.api.api import Edge
 from kubetrio.api.proxy.targets import Location, connected
 from kubetrio.backend.backends import Trust
 from kubetrio.backend.dial import DialError
@@ -21,11 +21,11 @@ MAX_BYTES = 10 * 1024
 AGENT = b"kube-probe/1.36"
 
 
-async def probe(api: Api, port: str) -> tuple[bool | None, str]:
+async def probe(edge: Edge, port: str) -> tuple[bool | None, str]:
     """Ask a component on this machine how it is.
 
     Args:
-        api: whose connections are used.
+        edge: whose connections are used.
         port: where the component listens.
 
     Returns:
@@ -34,7 +34,7 @@ async def probe(api: Api, port: str) -> tuple[bool | None, str]:
     where = Location("127.0.0.1", port, Trust.COMPONENT, "/healthz")
     try:
         with trio.fail_after(TIMEOUT_S):
-            status, said = await _get(api, where)
+            status, said = await _get(edge, where)
     except (DialError, BackendError) as error:
         return False, f'Get "{where.url}": {error}'
     except trio.TooSlowError:
@@ -46,7 +46,7 @@ async def probe(api: Api, port: str) -> tuple[bool | None, str]:
     return True, said
 
 
-async def _get(api: Api, where: Location) -> tuple[int, str]:
+async def _get(edge: Edge, where: Location) -> tuple[int, str]:
     headers = [
         (b"host", where.authority.encode()),
         (b"user-agent", AGENT),
@@ -54,7 +54,7 @@ async def _get(api: Api, where: Location) -> tuple[int, str]:
         (b"connection", b"close"),
     ]
     head = encode_head("GET", where.target, headers)
-    with contextlib.closing(await connected(api, where)) as transport:
+    with contextlib.closing(await connected(edge, where)) as transport:
         exchange = Exchange(transport, "GET", head)
         answer = await exchange.head()
         body = b""

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import trio
 
-from kubetrio.api.api import Api
+from kubetrio.api.api import Edge
 from kubetrio.api.proxy.hops import CORS, end_to_end, forwarded_for, rewrite_url, without_secrets
 from kubetrio.api.proxy.targets import PATH_SAFE, Location, clean_path, connected
 from kubetrio.api.request import Request
@@ -87,14 +87,18 @@ class Owner:
 
 
 @contextlib.contextmanager
-def stoppable(api: Api) -> Iterator[trio.CancelScope]:
-    """A scope that shutdown ends."""
+def stoppable(streams: set[trio.CancelScope]) -> Iterator[trio.CancelScope]:
+    """A scope that shutdown ends.
+
+    Args:
+        streams: where shutdown finds it.
+    """
     with trio.CancelScope() as scope:
-        api.streams.add(scope)
+        streams.add(scope)
         try:
             yield scope
         finally:
-            api.streams.discard(scope)
+            streams.discard(scope)
 
 
 # ---------------------------------------------------------------------- answers
@@ -227,11 +231,11 @@ async def upload_of(request: Request) -> Upload | None:
     return Upload(pull, None)
 
 
-async def forward(api: Api, request: Request, location: Location) -> AnyResponse:
+async def forward(edge: Edge, request: Request, location: Location) -> AnyResponse:
     """Pass a request on and its answer back.
 
     Args:
-        api: whose backends.
+        edge: whose backends.
         request: whatever it asks for.
         location: who answers it, with the path behind the proxy's own.
 
@@ -256,7 +260,7 @@ async def forward(api: Api, request: Request, location: Location) -> AnyResponse
     headers += framing(request, upload)
     head = encode_head(request.method, location.target, headers)
     try:
-        transport = await connected(api, location)
+        transport = await connected(edge, location)
         with closing_on_error(transport):
             exchange = Exchange(transport, request.method, head, upload)
             answer = await exchange.head(request.gone)
@@ -272,7 +276,7 @@ async def forward(api: Api, request: Request, location: Location) -> AnyResponse
             async def rewritten(page: bytes) -> bytes:
                 from kubetrio.api.proxy.htmllinks import rewrite_coded
 
-                run = api.env.run_foreign
+                run = edge.env.run_foreign
                 return await run(rewrite_coded, page, coding, rewrite, MAX_PAGE_BYTES)
 
             unsized = replace(answer, length=None)

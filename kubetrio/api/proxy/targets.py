@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote as percent
 
-from kubetrio.api.api import Api
+from kubetrio.api.api import Edge, Storage
 from kubetrio.backend.backends import Trust
 from kubetrio.backend.dial import DialError, NotAllowed, join_host_port
 from kubetrio.backend.guard import proxyable
@@ -111,11 +111,12 @@ class Kubelet:
         return Location(self.host, self.port, trust, path, query, self.addresses)
 
 
-async def kubelet_of(api: Api, name: str, asked: GroupResource) -> Kubelet:
+async def kubelet_of(storage: Storage, edge: Edge, name: str, asked: GroupResource) -> Kubelet:
     """The kubelet of a node.
 
     Args:
-        api: knows the nodes.
+        storage: knows the nodes.
+        edge: connects to them.
         name: of the node.
         asked: what the request is about; a 404 names that, as kube-apiserver's does.
 
@@ -123,19 +124,19 @@ async def kubelet_of(api: Api, name: str, asked: GroupResource) -> Kubelet:
         ApiError: 404 without the node, 500 when it has no address of a preferred type, 400 when
             the server must not connect to its address.
     """
-    kubelet = await _kubelet(api, name, asked)
-    where = await _judged(api, kubelet.location(""))
+    kubelet = await _kubelet(storage, edge, name, asked)
+    where = await _judged(edge, kubelet.location(""))
     return replace(kubelet, addresses=where.addresses)
 
 
-async def _judged(api: Api, where: Location) -> Location:
+async def _judged(edge: Edge, where: Location) -> Location:
     """A location with its addresses; without, when there are none: connecting tells why.
 
     Raises:
         ApiError: 400, the server must not connect to one of them.
     """
     try:
-        found = await api.backends.lookup(where.host, where.dial_port, where.trust)
+        found = await edge.backends.lookup(where.host, where.dial_port, where.trust)
     except NotAllowed as error:
         raise bad_request(str(error)) from None
     except DialError:
@@ -143,24 +144,24 @@ async def _judged(api: Api, where: Location) -> Location:
     return replace(where, addresses=found)
 
 
-async def connected(api: Api, where: Location) -> Transport:
+async def connected(edge: Edge, where: Location) -> Transport:
     """A connection to a location.
 
     Raises:
         DialError: there is none.
     """
-    return await api.backends.connect(where.host, where.dial_port, where.trust, where.addresses)
+    return await edge.backends.connect(where.host, where.dial_port, where.trust, where.addresses)
 
 
-async def _kubelet(api: Api, name: str, asked: GroupResource) -> Kubelet:
+async def _kubelet(storage: Storage, edge: Edge, name: str, asked: GroupResource) -> Kubelet:
     """See `kubelet_of`; its address is not looked at."""
-    kind = api.registry.resources[CORE_NODES]
-    node = await reading.read(api.store, kind, "", name, asked=asked)
+    kind = storage.registry.resources[CORE_NODES]
+    node = await reading.read(storage.store, kind, "", name, asked=asked)
     status = node.get("status") or {}
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
     port = endpoint.get("Port") or 0
     return Kubelet(
-        node_address(node, api.backends.config.address_types),
+        node_address(node, edge.backends.config.address_types),
         str(port if port > 0 else KUBELET_PORT),
         tuple(status.get("declaredFeatures") or ()),
     )
@@ -182,21 +183,21 @@ def node_address(node: Object, preferred: Sequence[str]) -> str:
     raise ApiError(500, "", text)
 
 
-async def node_location(api: Api, text: str) -> Location:
+async def node_location(storage: Storage, edge: Edge, text: str) -> Location:
     """Where a node's proxy leads to: its kubelet, or another port of the machine.
 
     Raises:
         ApiError: 400, 404 or 500.
     """
     scheme, name, port = _named("node", text)
-    kubelet = await _kubelet(api, name, NODE_RESOURCE)
+    kubelet = await _kubelet(storage, edge, name, NODE_RESOURCE)
     if port in ("", kubelet.port):
         where = kubelet.location("")
     else:
         where = Location(kubelet.host, port, _trust(scheme))
     # A proxy leads away from this machine, also when it leads to a kubelet.
     try:
-        found = await api.backends.lookup(where.host, where.dial_port, Trust.ANY)
+        found = await edge.backends.lookup(where.host, where.dial_port, Trust.ANY)
     except NotAllowed as error:
         raise bad_request(str(error)) from None
     except DialError as error:
@@ -245,22 +246,22 @@ def pod_addresses(pod: Object) -> list[str]:
     return several or [status["podIP"]] if status.get("podIP") else several
 
 
-async def pod_location(api: Api, namespace: str, text: str) -> Location:
+async def pod_location(storage: Storage, edge: Edge, namespace: str, text: str) -> Location:
     """Where a pod's proxy leads to: the port asked for, or the first that a container declares.
 
     Raises:
         ApiError: 400 or 404.
     """
     scheme, name, port = _named("pod", text)
-    kind = api.registry.resources[CORE_PODS]
-    pod = await reading.read(api.store, kind, namespace, name)
+    kind = storage.registry.resources[CORE_PODS]
+    pod = await reading.read(storage.store, kind, namespace, name)
     if not port:
         declared = (each["ports"][0] for each in pod["spec"]["containers"] if each.get("ports"))
         port = str(next((each["containerPort"] for each in declared), ""))
     address = next(iter(pod_addresses(pod)), "")
     if not proxyable(address):
         raise bad_request("address not allowed")
-    return await _judged(api, Location(address, port, _trust(scheme)))
+    return await _judged(edge, Location(address, port, _trust(scheme)))
 
 
 def _unavailable(message: str) -> ApiError:
@@ -276,7 +277,7 @@ def _named_port(service: Object, number: int) -> str:
     raise _unavailable(f"no service port {number} found for service {quote(name)}")
 
 
-async def service_location(api: Api, namespace: str, text: str) -> Location:
+async def service_location(storage: Storage, edge: Edge, namespace: str, text: str) -> Location:
     """Where a service's proxy leads to: one of its ready endpoints, by chance.
 
     Only endpoints that are pods of the namespace count, as for kube-apiserver: otherwise whoever
@@ -286,57 +287,59 @@ async def service_location(api: Api, namespace: str, text: str) -> Location:
         ApiError: 400, 404 or 503.
     """
     scheme, name, port = _named("service", text)
-    services = api.registry.resources[CORE_SERVICES]
+    services = storage.registry.resources[CORE_SERVICES]
     try:
         number = gonumbers.parse_int(port)
     except ValueError:
         pass  # a name
     else:
-        port = _named_port(await reading.read(api.store, services, namespace, name), number)
-    subsets = await _subsets(api, namespace, name, services.group_resource)
+        port = _named_port(await reading.read(storage.store, services, namespace, name), number)
+    subsets = await _subsets(storage, namespace, name, services.group_resource)
     if not subsets:
         raise _unavailable(f"no endpoints available for service {quote(name)}")
-    for subset in _shuffled(api, subsets):
+    for subset in _shuffled(edge, subsets):
         ports = [p["port"] for p in subset.get("ports") or () if (p.get("name") or "") == port]
         for number in ports:
-            for address in _shuffled(api, subset.get("addresses") or ()):
-                if await _is_pod(api, namespace, address):
+            for address in _shuffled(edge, subset.get("addresses") or ()):
+                if await _is_pod(storage, namespace, address):
                     where = Location(address["ip"], str(number), _trust(scheme))
-                    return await _judged(api, where)
+                    return await _judged(edge, where)
     raise _unavailable(f"no endpoints available for service {quote(text)}")
 
 
-def _shuffled(api: Api, items: Sequence[Object]) -> Iterator[Object]:
+def _shuffled(edge: Edge, items: Sequence[Object]) -> Iterator[Object]:
     """All items, beginning with any of them."""
     if items:
-        first = api.env.rng.randrange(len(items))
+        first = edge.env.rng.randrange(len(items))
         yield from items[first:]
         yield from items[:first]
 
 
-async def _subsets(api: Api, namespace: str, name: str, asked: GroupResource) -> Sequence[Object]:
+async def _subsets(
+    storage: Storage, namespace: str, name: str, asked: GroupResource
+) -> Sequence[Object]:
     """Ready addresses and ports of a service.
 
     kube-apiserver 1.36 looks at Endpoints; where nobody makes those, EndpointSlices do.
     """
-    kind = api.registry.resources[CORE_ENDPOINTS]
+    kind = storage.registry.resources[CORE_ENDPOINTS]
     try:
-        endpoints = await reading.read(api.store, kind, namespace, name, asked=asked)
+        endpoints = await reading.read(storage.store, kind, namespace, name, asked=asked)
     except ApiError as error:
         if error.code != 404:
             raise
-        slices = await _slices(api, namespace, name)
+        slices = await _slices(storage, namespace, name)
         if not slices:
             raise
         return [subset for each in slices if (subset := _as_subset(each))["addresses"]]
     return endpoints.get("subsets") or ()
 
 
-async def _slices(api: Api, namespace: str, name: str) -> list[Object]:
-    kind = api.registry.resources[SLICES]
+async def _slices(storage: Storage, namespace: str, name: str) -> list[Object]:
+    kind = storage.registry.resources[SLICES]
     return [
         each
-        for each in await reading.read_all(api.store, kind, namespace)
+        for each in await reading.read_all(storage.store, kind, namespace)
         if (each["metadata"].get("labels") or {}).get(SERVICE_LABEL) == name
         and each["addressType"] != "FQDN"
     ]
@@ -353,13 +356,13 @@ def _as_subset(endpoint_slice: Mapping[str, Any]) -> Object:
     return {"addresses": addresses, "ports": ports}
 
 
-async def _is_pod(api: Api, namespace: str, address: Object) -> bool:
+async def _is_pod(storage: Storage, namespace: str, address: Object) -> bool:
     reference = address.get("targetRef") or {}
     if reference.get("namespace") != namespace:
         return False
-    kind = api.registry.resources[CORE_PODS]
+    kind = storage.registry.resources[CORE_PODS]
     try:
-        pod = await reading.read(api.store, kind, namespace, reference.get("name") or "")
+        pod = await reading.read(storage.store, kind, namespace, reference.get("name") or "")
     except ApiError:  # 404: an endpoint that is left over
         return False
     return address["ip"] in pod_addresses(pod)

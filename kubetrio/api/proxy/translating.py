@@ -16,7 +16,7 @@ from typing import Any
 
 import trio
 
-from kubetrio.api.api import Api
+from kubetrio.api.api import Edge
 from kubetrio.api.proxy.proxying import stoppable
 from kubetrio.api.proxy.targets import Location, connected
 from kubetrio.api.proxy.upgrading import PROTOCOL_VERSION
@@ -103,11 +103,11 @@ def wanted(request: Request) -> bool:
     return websocket and PROTOCOL in (name.strip() for name in offered)
 
 
-def translate(api: Api, request: Request, location: Location, streams: Streams) -> AnyResponse:
+def translate(edge: Edge, request: Request, location: Location, streams: Streams) -> AnyResponse:
     """Answer with a WebSocket that a kubelet knows nothing of.
 
     Args:
-        api: whose backends.
+        edge: whose backends.
         request: for which `wanted` is true.
         location: where the kubelet runs the process.
         streams: which streams there are.
@@ -122,7 +122,7 @@ def translate(api: Api, request: Request, location: Location, streams: Streams) 
                 await send_all(client, words)
 
         return TunnelResponse(refuse, status=status)
-    return TunnelResponse(_Translation(api, request, location, streams))
+    return TunnelResponse(_Translation(edge, request, location, streams))
 
 
 def _refusal(request: Request) -> tuple[int, bytes] | None:
@@ -140,8 +140,8 @@ def _refusal(request: Request) -> tuple[int, bytes] | None:
 class _Translation:
     """Runs with the client's connection."""
 
-    def __init__(self, api: Api, request: Request, location: Location, streams: Streams) -> None:
-        self._api = api
+    def __init__(self, edge: Edge, request: Request, location: Location, streams: Streams) -> None:
+        self._edge = edge
         self._request = request
         self._location = location
         self._streams = streams
@@ -149,7 +149,7 @@ class _Translation:
     async def __call__(self, client: Transport, received: bytes) -> None:
         key = self._request.headers.get(b"sec-websocket-key", b"")
         channels = Channels(client, received)
-        with stoppable(self._api), contextlib.suppress(OSError):
+        with stoppable(self._edge.streams), contextlib.suppress(OSError):
             await send_all(client, accept_head(key, PROTOCOL))
             await channels.send(self._streams.greeting, b"")
             try:
@@ -171,7 +171,7 @@ class _Translation:
         """
         location = self._location
         try:
-            transport = await connected(self._api, location)
+            transport = await connected(self._edge, location)
         except DialError as error:
             raise _unsent(location.url, error) from None
         try:

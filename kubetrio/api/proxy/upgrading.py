@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import trio
 
-from kubetrio.api.api import Api
+from kubetrio.api.api import Edge
 from kubetrio.api.proxy.hops import forwarded_for, without_secrets
 from kubetrio.api.proxy.proxying import Owner, answered, closing_on_error, stoppable, unknown_error
 from kubetrio.api.proxy.targets import Location, connected
@@ -38,11 +38,11 @@ FIRST_ERROR = 400
 GOODBYE_S = 10.0
 
 
-async def tunnel(api: Api, request: Request, location: Location) -> AnyResponse:
+async def tunnel(edge: Edge, request: Request, location: Location) -> AnyResponse:
     """Ask a backend for another protocol, and give it the connection if it agrees.
 
     Args:
-        api: whose backends.
+        edge: whose backends.
         request: wants an upgrade.
         location: who is asked.
 
@@ -50,30 +50,32 @@ async def tunnel(api: Api, request: Request, location: Location) -> AnyResponse:
         ApiError: 500, the backend is not there or answers neither with a switch nor an error.
     """
     head = encode_head(request.method, location.target, _passed(request))
-    exchange, answer = await _upgraded(api, request, location, head)
+    exchange, answer = await _upgraded(edge, request, location, head)
     if answer.status == SWITCHING:
-        return tunnel_to(api, exchange, answer)
+        return tunnel_to(edge.streams, exchange, answer)
     return answered(exchange, answer)
 
 
-def tunnel_to(api: Api, exchange: Exchange, answer: AnswerHead) -> TunnelResponse:
+def tunnel_to(
+    streams: set[trio.CancelScope], exchange: Exchange, answer: AnswerHead
+) -> TunnelResponse:
     """The client's connection, spliced with one on which a switch was agreed on.
 
     Args:
-        api: whose shutdown ends it.
+        streams: where shutdown finds it.
         exchange: with the backend.
         answer: the agreement.
     """
-    return TunnelResponse(_Tunnel(api, exchange, answer.raw))
+    return TunnelResponse(_Tunnel(streams, exchange, answer.raw))
 
 
 async def unwrapped(
-    api: Api, request: Request, location: Location, protocols: Sequence[str]
+    edge: Edge, request: Request, location: Location, protocols: Sequence[str]
 ) -> AnyResponse:
     """Take SPDY out of a WebSocket and give it to a backend that knows nothing of the latter.
 
     Args:
-        api: whose backends.
+        edge: whose backends.
         request: wants a WebSocket with SPDY in it.
         location: who is asked.
         protocols: what may be spoken in SPDY.
@@ -88,7 +90,7 @@ async def unwrapped(
     headers += [(PROTOCOL_VERSION, name.encode("latin-1")) for name in protocols]
     headers.append((b"content-length", b"0"))
     head = encode_head("POST", location.target, headers)
-    exchange, answer = await _upgraded(api, request, location, head)
+    exchange, answer = await _upgraded(edge, request, location, head)
     if answer.status != SWITCHING:
         return answered(exchange, answer)
     if b"spdy/3.1" not in answer.get(b"upgrade").lower():
@@ -97,7 +99,7 @@ async def unwrapped(
         return text_response(text + "\n", 500, ((b"X-Content-Type-Options", b"nosniff"),))
     chosen = TUNNELLED + answer.get(PROTOCOL_VERSION).decode("latin-1").strip()
     key = request.headers.get(b"sec-websocket-key", b"")
-    return TunnelResponse(_Unwrapped(api, exchange, accept_head(key, chosen)))
+    return TunnelResponse(_Unwrapped(edge.streams, exchange, accept_head(key, chosen)))
 
 
 def _passed(request: Request) -> list[tuple[bytes, bytes]]:
@@ -105,12 +107,12 @@ def _passed(request: Request) -> list[tuple[bytes, bytes]]:
 
 
 async def _upgraded(
-    api: Api, request: Request, location: Location, head: bytes
+    edge: Edge, request: Request, location: Location, head: bytes
 ) -> tuple[Exchange, AnswerHead]:
     """A backend's answer to the wish for another protocol: a switch or an error."""
     request.take_time()
     try:
-        transport = await connected(api, location)
+        transport = await connected(edge, location)
     except DialError as error:
         raise unknown_error(f"error dialing backend: {error}") from None
     with closing_on_error(transport):
@@ -125,16 +127,16 @@ async def _upgraded(
 
 
 class _Tunnel(Owner):
-    def __init__(self, api: Api, exchange: Exchange, switched: bytes) -> None:
+    def __init__(self, streams: set[trio.CancelScope], exchange: Exchange, switched: bytes) -> None:
         super().__init__(exchange)
-        self._api = api
+        self._streams = streams
         self._switched = switched
 
     async def __call__(self, client: Transport, received: bytes) -> None:
         self.begin()
         backend = self.exchange.transport
         try:
-            with stoppable(self._api):
+            with stoppable(self._streams):
                 await splice(client, backend, self._switched + self.exchange.rest, received)
         finally:
             backend.close()
@@ -147,7 +149,7 @@ class _Unwrapped(_Tunnel):
         self.begin()
         backend = self.exchange.transport
         try:
-            with stoppable(self._api), contextlib.suppress(OSError):
+            with stoppable(self._streams), contextlib.suppress(OSError):
                 await send_all(client, self._switched)
                 messages = WebSocketTransport(client, received)
                 await splice(messages, backend, self.exchange.rest, b"")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import trio
 
-from kubetrio.api.api import Api
+from kubetrio.api.api import Api, Edge, Storage
 from kubetrio.api.encoding.encoders import encoder_for
 from kubetrio.api.options import list_options
 from kubetrio.api.request import Request
@@ -46,16 +47,16 @@ class _NoVersion(ListMeta):
         return {}
 
 
-async def component(api: Api, name: str) -> Object:
+async def component(storage: Storage, edge: Edge, name: str) -> Object:
     """The status of a component, asked for now."""
     if name == STORE:
-        healthy, condition = await _store(api)
+        healthy, condition = await _store(storage)
     else:
         if PROBING not in sys.modules:
-            await api.env.run_blocking(importlib.import_module, PROBING)
+            await edge.env.run_blocking(importlib.import_module, PROBING)
         from kubetrio.api.proxy.probing import probe
 
-        healthy, text = await probe(api, PORTS[name])
+        healthy, text = await probe(edge, PORTS[name])
         condition = {"message": text} if text else {}
     return {
         "kind": "ComponentStatus",
@@ -65,32 +66,32 @@ async def component(api: Api, name: str) -> Object:
     }
 
 
-async def _store(api: Api) -> tuple[bool | None, Object]:
+async def _store(storage: Storage) -> tuple[bool | None, Object]:
     try:
-        await api.store.probe(ANSWERS_WITHIN_S)
+        await storage.store.probe(ANSWERS_WITHIN_S)
     except StoreError as error:
         return False, {"error": str(error)}
     return True, {"message": "ok"}
 
 
-async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def get(storage: Storage, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """One component."""
-    encoder = encoder_for(request, resource, OBJECT, api.env.now, api.cache)
+    encoder = encoder_for(request, resource, OBJECT, edge.env.now, edge.cache)
     name = request.info.name
     if name not in COMPONENTS:
         raise not_found(GroupResource("", "componentstatus"), name)
-    body = encoder.object(jsonwire.encode(await component(api, name)))
+    body = encoder.object(jsonwire.encode(await component(storage, edge, name)))
     return Response(200, body, encoder.content_type)
 
 
-async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def list_(storage: Storage, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """The components that the selectors choose; there are no versions and no pages."""
-    encoder = encoder_for(request, resource, COLLECTION, api.env.now, api.cache)
+    encoder = encoder_for(request, resource, COLLECTION, edge.env.now, edge.cache)
     chosen = list_options(request, resource).selection
     found: dict[str, Object] = {}
 
     async def ask(name: str) -> None:
-        found[name] = await component(api, name)
+        found[name] = await component(storage, edge, name)
 
     async with trio.open_nursery() as nursery:
         for name in COMPONENTS:
@@ -106,7 +107,10 @@ async def list_(api: Api, request: Request, resource: Kind) -> AnyResponse:
     return Response(200, b"".join(parts), encoder.content_type)
 
 
-VERBS: Mapping[tuple[str, str], Verb] = {
-    ("components", "get"): get,
-    ("components", "list"): list_,
-}
+def verbs_of(api: Api) -> Mapping[tuple[str, str], Verb]:
+    """See `kubetrio.api.subresources.verbs`."""
+    storage, edge = api.storage, api.edge
+    return {
+        ("components", "get"): partial(get, storage, edge),
+        ("components", "list"): partial(list_, storage, edge),
+    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
+from functools import partial
 
 from kubetrio.api.api import Api
 from kubetrio.api.request import Request
@@ -24,10 +25,12 @@ MODULE = "kubetrio.api.proxy.connecting"
 async def connect(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """Whatever a kubelet, a pod or an endpoint has to answer."""
     if MODULE not in sys.modules:
-        await api.env.run_blocking(importlib.import_module, MODULE)
+        await api.edge.env.run_blocking(importlib.import_module, MODULE)
     from kubetrio.api.proxy.connecting import CONNECTING
 
     return await CONNECTING[request.info.subresource](api, request, resource)
 
 
-VERBS: Mapping[tuple[str, str], Verb] = {("connect", verb): connect for verb in PROXIED}
+def verbs_of(api: Api) -> Mapping[tuple[str, str], Verb]:
+    """See `kubetrio.api.subresources.verbs`."""
+    return {("connect", verb): partial(connect, api) for verb in PROXIED}

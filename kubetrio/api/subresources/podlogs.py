@@ -11,7 +11,7 @@ from typing import NoReturn
 from urllib.parse import urlencode, urljoin
 
 from kubetrio.api import options
-from kubetrio.api.api import Api
+from kubetrio.api.api import Api, Edge
 from kubetrio.api.encoding.encoders import accept
 from kubetrio.api.proxy.containers import container_of
 from kubetrio.api.proxy.proxying import Relay, closing_on_error, stoppable, unknown_error
@@ -159,12 +159,12 @@ async def log(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """
     info, query = request.info, request.query
     accepted = accept(request, LOG)
-    split = api.config.split_logs
+    split = api.edge.config.split_logs
     asked = log_options(query)
     if split and asked.stream is None:
         asked = replace(asked, stream=ALL)
     check_log_options(asked, info.name, split=split)
-    pod = await reading.read(api.store, resource, info.namespace, info.name)
+    pod = await reading.read(api.storage.store, resource, info.namespace, info.name)
     container = container_of(pod, query.get("container", ""))
     if accepted.as_kind.endswith("List"):
         raise metadata_shape_mismatch(accepted.as_kind, "*rest.LocationStreamer", is_list=False)
@@ -173,18 +173,18 @@ async def log(api: Api, request: Request, resource: Kind) -> AnyResponse:
     node = pod["spec"].get("nodeName")
     if not node:
         return Response(204, b"", b"")
-    kubelet = await kubelet_of(api, node, resource.group_resource)
+    kubelet = await kubelet_of(api.storage, api.edge, node, resource.group_resource)
     path = f"/containerLogs/{info.namespace}/{info.name}/{container}"
     insecure = truthy(query.get("insecureSkipTLSVerifyBackend", "0"))
     trust = Trust.KUBELET_UNVERIFIED if insecure else Trust.KUBELET
     request.take_time()
-    return await _read(api, request, kubelet.location(path, asked.query, trust))
+    return await _read(api.edge, request, kubelet.location(path, asked.query, trust))
 
 
-async def _read(api: Api, request: Request, where: Location) -> AnyResponse:
+async def _read(edge: Edge, request: Request, where: Location) -> AnyResponse:
     head = encode_head("GET", where.target, [(b"host", where.authority.encode("latin-1"))])
     try:
-        transport = await connected(api, where)
+        transport = await connected(edge, where)
         with closing_on_error(transport):
             exchange = Exchange(transport, "GET", head)
             answer = await exchange.head(request.gone)
@@ -195,7 +195,7 @@ async def _read(api: Api, request: Request, where: Location) -> AnyResponse:
     relay = Relay(exchange)
 
     async def run(channel: Channel) -> None:
-        with stoppable(api):
+        with stoppable(edge.streams):
             await relay(channel)
 
     return StreamResponse(200, run, PLAIN, long_running=True, patient=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from kubetrio.api import options
 from kubetrio.api.admitting import admitted
-from kubetrio.api.api import Api
+from kubetrio.api.api import Api, Edge, Security, Writes
 from kubetrio.api.encoding.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
@@ -49,9 +50,9 @@ AUTHORIZATION = GroupKind("authorization.k8s.io", "")
 
 
 async def _answer(
-    api: Api, request: Request, resource: Kind, body: Object, status: Object
+    edge: Edge, request: Request, resource: Kind, body: Object, status: Object
 ) -> Response:
-    encoder = encoder_for(request, resource, NO_TABLE, api.env.now, api.cache)
+    encoder = encoder_for(request, resource, NO_TABLE, edge.env.now, edge.cache)
     rest = {key: body[key] for key in ("spec",) if key in body}
     shown = {
         "kind": resource.kind,
@@ -64,7 +65,9 @@ async def _answer(
 
 
 @asynccontextmanager
-async def _admitted(api: Api, request: Request, resource: Kind) -> AsyncIterator[Object]:
+async def _admitted(
+    writes: Writes, edge: Edge, request: Request, resource: Kind
+) -> AsyncIterator[Object]:
     """Admit a review with its owners, as every created object has them; the block checks it.
 
     Raises:
@@ -75,35 +78,37 @@ async def _admitted(api: Api, request: Request, resource: Kind) -> AsyncIterator
     clear_identity(body, namespaced=resource.namespaced)
     if resource.namespaced:
         check_namespace(request)
-    now = format_time(api.env.now())
+    now = format_time(edge.env.now())
     FieldManager(resource, chosen.field_manager, now).created(body)
     name = body["metadata"].get("name") or ""
     async with admitted(
-        api, request, resource, body, name=name, dry_run=chosen.dry_run, options=chosen.options
+        writes, request, resource, body, name=name, dry_run=chosen.dry_run, options=chosen.options
     ) as changed:
         yield changed
 
 
-async def self_subject(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def self_subject(writes: Writes, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """Who am I."""
-    async with _admitted(api, request, resource):
+    async with _admitted(writes, edge, request, resource):
         pass
-    meta = {"creationTimestamp": format_time(api.env.now())}
+    meta = {"creationTimestamp": format_time(edge.env.now())}
     status = {"userInfo": user_info(request.user)}
-    return await _answer(api, request, resource, {"metadata": meta}, status)
+    return await _answer(edge, request, resource, {"metadata": meta}, status)
 
 
-async def token(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def token(
+    security: Security, writes: Writes, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """Whose token is this."""
-    async with _admitted(api, request, resource) as body:
+    async with _admitted(writes, edge, request, resource) as body:
         spec = body.get("spec") or {}
         text = spec.get("token") or ""
         if not text:
             raise bad_request("token is required for TokenReview in authentication")
-    audiences = tuple(spec.get("audiences") or api.config.audiences)
+    audiences = tuple(spec.get("audiences") or edge.config.audiences)
     # What would be read of a header with it is asked about, and nothing for one of blanks.
     sent = parse_bearer(b"Bearer " + text.encode("utf-8", "surrogatepass")).token
-    reviewed = Reviewed(None) if sent is None else api.authenticator.review(sent, audiences)
+    reviewed = Reviewed(None) if sent is None else security.authenticator.review(sent, audiences)
     if not isinstance(reviewed, Reviewed):
         reviewed = await reviewed
     found = reviewed.found
@@ -117,7 +122,7 @@ async def token(api: Api, request: Request, resource: Kind) -> AnyResponse:
         request.warn(found.warnings)
         user = user_info(authenticated(found.user))
         status.update(authenticated=True, user=user, audiences=list(found.audiences))
-    return await _answer(api, request, resource, body, status)
+    return await _answer(edge, request, resource, body, status)
 
 
 # ---------------------------------------------------------------------- access
@@ -220,10 +225,10 @@ def question(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
     return attributes, ignored
 
 
-async def verdict(api: Api, spec: Object, user: UserInfo) -> Object:
+async def verdict(security: Security, spec: Object, user: UserInfo) -> Object:
     """The status of an access review."""
     asked, ignored = question(spec, user)
-    found = await verdict_of(api.authorizer.authorize, asked)
+    found = await verdict_of(security.authorizer.authorize, asked)
     status: Object = {"allowed": found.decision is Decision.ALLOW}
     if found.decision is Decision.DENY:
         status["denied"] = True
@@ -253,24 +258,30 @@ def _metadata_causes(meta: Object, allowed: str = "") -> list[Cause]:
     return [invalid_value("metadata", meta, detail)]
 
 
-async def self_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def self_access(
+    security: Security, writes: Writes, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """May I."""
-    async with _admitted(api, request, resource) as body:
+    async with _admitted(writes, edge, request, resource) as body:
         spec = body.get("spec") or {}
         causes = spec_causes(spec, subject=False)
         causes += _metadata_causes(body["metadata"])
         _check(causes)
-    return await _answer(api, request, resource, body, await verdict(api, spec, request.user))
+    return await _answer(edge, request, resource, body, await verdict(security, spec, request.user))
 
 
-async def subject_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def subject_access(
+    security: Security, writes: Writes, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """May somebody."""
-    async with _admitted(api, request, resource) as body:
+    async with _admitted(writes, edge, request, resource) as body:
         spec = body.get("spec") or {}
         causes = spec_causes(spec, subject=True)
         causes += _metadata_causes(body["metadata"])
         _check(causes)
-    return await _answer(api, request, resource, body, await verdict(api, spec, subject_of(spec)))
+    return await _answer(
+        edge, request, resource, body, await verdict(security, spec, subject_of(spec))
+    )
 
 
 def _local_causes(body: Object, spec: Object, namespace: str) -> list[Cause]:
@@ -289,21 +300,27 @@ def _local_causes(body: Object, spec: Object, namespace: str) -> list[Cause]:
     return causes
 
 
-async def local_access(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def local_access(
+    security: Security, writes: Writes, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """May somebody, in this namespace."""
-    async with _admitted(api, request, resource) as body:
+    async with _admitted(writes, edge, request, resource) as body:
         spec = body.get("spec") or {}
         _check(_local_causes(body, spec, request.info.namespace))
-    return await _answer(api, request, resource, body, await verdict(api, spec, subject_of(spec)))
+    return await _answer(
+        edge, request, resource, body, await verdict(security, spec, subject_of(spec))
+    )
 
 
-async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def self_rules(
+    security: Security, writes: Writes, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """What may I do."""
-    async with _admitted(api, request, resource) as body:
+    async with _admitted(writes, edge, request, resource) as body:
         namespace = (body.get("spec") or {}).get("namespace") or ""
         if not namespace:
             raise bad_request("no namespace on request")
-    rules = api.authorizer.rules_for(request.user, namespace)
+    rules = security.authorizer.rules_for(request.user, namespace)
     if not isinstance(rules, Rules):
         rules = await rules
     status: Object = {
@@ -313,14 +330,17 @@ async def self_rules(api: Api, request: Request, resource: Kind) -> AnyResponse:
     }
     if rules.error:
         status["evaluationError"] = rules.error
-    return await _answer(api, request, resource, {"spec": {}}, status)
+    return await _answer(edge, request, resource, {"spec": {}}, status)
 
 
-VERBS: Mapping[tuple[str, str], Verb] = {
-    ("selfsubjectreview", "create"): self_subject,
-    ("tokenreview", "create"): token,
-    ("selfsubjectaccessreview", "create"): self_access,
-    ("subjectaccessreview", "create"): subject_access,
-    ("localsubjectaccessreview", "create"): local_access,
-    ("selfsubjectrulesreview", "create"): self_rules,
-}
+def verbs_of(api: Api) -> Mapping[tuple[str, str], Verb]:
+    """See `kubetrio.api.subresources.verbs`."""
+    security, writes, edge = api.security, api.writes, api.edge
+    return {
+        ("selfsubjectreview", "create"): partial(self_subject, writes, edge),
+        ("tokenreview", "create"): partial(token, security, writes, edge),
+        ("selfsubjectaccessreview", "create"): partial(self_access, security, writes, edge),
+        ("subjectaccessreview", "create"): partial(subject_access, security, writes, edge),
+        ("localsubjectaccessreview", "create"): partial(local_access, security, writes, edge),
+        ("selfsubjectrulesreview", "create"): partial(self_rules, security, writes, edge),
+    }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
 
 from kubetrio.api import options, patching
-from kubetrio.api.api import Api
+from kubetrio.api.api import Api, Edge, Storage, Writes
 from kubetrio.api.applying import configuration_of
 from kubetrio.api.encoding.encoders import AnyEncoder, encoder_for, offered
 from kubetrio.api.request import Request
@@ -36,12 +37,12 @@ Object = dict[str, Any]
 Change = Callable[[Object | None], Awaitable[Object]]
 
 
-async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def get(storage: Storage, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """The scale of a workload."""
-    encoder = _encoder(api, request, resource)
+    encoder = _encoder(edge, request, resource)
     info = request.info
     key = resource.key(object_namespace(request, resource), info.name)
-    found = await api.listing.get(key, request.query.get("resourceVersion", ""))
+    found = await storage.listing.get(key, request.query.get("resourceVersion", ""))
     if found is None:
         raise not_found(resource.group_resource, info.name)
     (obj,) = await from_stored(resource, [orjson.loads(found.value)])
@@ -55,12 +56,12 @@ async def get(api: Api, request: Request, resource: Kind) -> AnyResponse:
     return Response(200, body, encoder.content_type)
 
 
-async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def update(writes: Writes, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """A workload scaled by a whole Scale."""
     chosen = options.write_options(request, "UpdateOptions")
     target = _target(request)
     check_named(target, request.body)
-    fields = api.operations.fields(target, chosen)
+    fields = writes.operations.fields(target, chosen)
     body: Object = request.body
 
     async def change(old: Object | None) -> Object:
@@ -70,21 +71,23 @@ async def update(api: Api, request: Request, resource: Kind) -> AnyResponse:
         fields.updated(old or {}, new)
         return new
 
-    return await _write(api, request, resource, change, chosen, uid=body["metadata"].get("uid"))
+    return await _write(
+        writes, edge, request, resource, change, chosen, uid=body["metadata"].get("uid")
+    )
 
 
-async def patch(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def patch(writes: Writes, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """A workload scaled by a part of a Scale."""
-    chosen = options.patch_options(request)._replace(work=api.off_loop.of(request).work)
+    chosen = options.patch_options(request)._replace(work=edge.off_loop.of(request).work)
     target = _target(request)
     if request.patch_type in APPLIES:
         configuration = configuration_of(request)
-        change = api.operations.applying(target, configuration, chosen)
+        change = writes.operations.applying(target, configuration, chosen)
         if _paths(resource) is not None:
             change = _unconverted(change, configuration)
     else:
-        change = api.operations.patching(target, patching.maker(request, SCALE, Sent()), chosen)
-    return await _write(api, request, resource, change, chosen)
+        change = writes.operations.patching(target, patching.maker(request, SCALE, Sent()), chosen)
+    return await _write(writes, edge, request, resource, change, chosen)
 
 
 NO_SCALE = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
@@ -138,13 +141,14 @@ def _quoted(resource: Kind) -> str:
     return quote("" if paths is None else paths.wanted)
 
 
-def _encoder(api: Api, request: Request, resource: Kind) -> AnyEncoder:
-    offer = offered(resource, OBJECT, cbor=api.config.cbor)
-    return encoder_for(request, SCALE, offer, api.env.now, api.cache)
+def _encoder(edge: Edge, request: Request, resource: Kind) -> AnyEncoder:
+    offer = offered(resource, OBJECT, cbor=edge.config.cbor)
+    return encoder_for(request, SCALE, offer, edge.env.now, edge.cache)
 
 
 async def _write(
-    api: Api,
+    writes: Writes,
+    edge: Edge,
     request: Request,
     resource: Kind,
     change: Change,
@@ -153,7 +157,7 @@ async def _write(
     uid: str | None = None,
 ) -> Response:
     """Write what a change of the scale makes of the workload, which must have the uid given."""
-    encoder = _encoder(api, request, resource)
+    encoder = _encoder(edge, request, resource)
     info, paths = request.info, _paths(resource)
     namespace = object_namespace(request, resource)
     target = Target(
@@ -172,7 +176,7 @@ async def _write(
                 scale["metadata"]["managedFields"] = owners
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
-        wanted = await api.operations.mutate_shown(target, await change(scale), scale, chosen)
+        wanted = await writes.operations.mutate_shown(target, await change(scale), scale, chosen)
         if (wanted.get("spec") or {}).get("replicas") == UNSET:
             raise bad_request(f"the spec replicas field {_quoted(resource)} cannot be empty")
         return with_scale(obj, wanted, resource)
@@ -184,14 +188,16 @@ async def _write(
         return scale
 
     put, chosen = info.verb == "update", chosen._replace(shown=shown)
-    written = await api.operations.change(target, scaled, chosen, uid_is_precondition=put)
+    written = await writes.operations.change(target, scaled, chosen, uid_is_precondition=put)
     (obj,) = await from_stored(resource, [orjson.loads(written.value)])
     scale = scale_of(obj, paths)
     return Response(200, encoder.object(jsonwire.encode(scale)), encoder.content_type)
 
 
-VERBS: Mapping[tuple[str, str], Verb] = {
-    ("scale", "get"): get,
-    ("scale", "update"): update,
-    ("scale", "patch"): patch,
-}
+def verbs_of(api: Api) -> Mapping[tuple[str, str], Verb]:
+    """See `kubetrio.api.subresources.verbs`."""
+    return {
+        ("scale", "get"): partial(get, api.storage, api.edge),
+        ("scale", "update"): partial(update, api.writes, api.edge),
+        ("scale", "patch"): partial(patch, api.writes, api.edge),
+    }

@@ -6,11 +6,12 @@ Source: docs "Managing Service Accounts", API reference of TokenRequest.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from kubetrio.api import options
 from kubetrio.api.admitting import admitted
-from kubetrio.api.api import Api
+from kubetrio.api.api import Api, Storage
 from kubetrio.api.encoding.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
@@ -97,7 +98,9 @@ def check_life(seconds: int) -> None:
         raise invalid(TOKEN_REQUEST.group_kind, "", causes)
 
 
-async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dict[str, str]]:
+async def _bound(
+    storage: Storage, request: Request, reference: Object
+) -> dict[str, dict[str, str]]:
     """The objects a token is bound to, by role.
 
     Raises:
@@ -114,9 +117,9 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
         raise bad_request(f"cannot bind token to object of type {shown}")
     if not name:
         raise bad_request("Name parameter required.")
-    resource = api.registry.resources["", "v1", BINDABLE[kind]]
+    resource = storage.registry.resources["", "v1", BINDABLE[kind]]
     namespace = info.namespace if resource.namespaced else ""
-    found = await reading.read(api.store, resource, namespace, name)
+    found = await reading.read(storage.store, resource, namespace, name)
     uid = found["metadata"]["uid"]
     bound = {kind.lower(): {"name": name, "uid": uid}}
     if kind == "Pod":
@@ -127,11 +130,11 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
                 "different serviceaccount name."
             )
         if node := spec.get("nodeName"):
-            nodes = api.registry.resources[CORE_NODES]
-            stored = await api.store.get(nodes.key("", node))
+            nodes = storage.registry.resources[CORE_NODES]
+            stored = await storage.store.get(nodes.key("", node))
             bound["node"] = {"name": node}
             if stored is not None:
-                read = await reading.read(api.store, nodes, "", node)
+                read = await reading.read(storage.store, nodes, "", node)
                 bound["node"]["uid"] = read["metadata"]["uid"]
     if reference.get("uid") and reference["uid"] != uid:
         raise conflict(
@@ -145,14 +148,15 @@ async def _bound(api: Api, request: Request, reference: Object) -> dict[str, dic
 
 async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """A token."""
-    encoder = encoder_for(request, TOKEN_REQUEST, NO_TABLE, api.env.now, api.cache)
+    edge = api.edge
+    encoder = encoder_for(request, TOKEN_REQUEST, NO_TABLE, edge.env.now, edge.cache)
     chosen = options.write_options(request, "CreateOptions")
-    issuer = api.issuer
+    issuer = api.security.issuer
     if issuer is None:
         raise ApiError(501, "NotImplemented", "this server has no key that signs tokens", {})
     info, body = request.info, request.body
     check_namespace(request)
-    now = api.env.now()
+    now = edge.env.now()
     default_request(body)
     manager = FieldManager(TOKEN_REQUEST, chosen.field_manager, format_time(now), info.subresource)
     manager.created(body)
@@ -164,33 +168,33 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         "status": {"token": "", "expirationTimestamp": None},
     }
     async with admitted(
-        api, request, resource, sent, dry_run=chosen.dry_run, options=chosen.options
+        api.writes, request, resource, sent, dry_run=chosen.dry_run, options=chosen.options
     ) as shown:
         # What a request leaves open is filled in here: for kubelets it makes a difference.
         meta: Object = dict(shown.get("metadata") or {})
         spec: Object = dict(shown.get("spec") or {})
         check_name(meta, info.name)
-        account = await reading.read(api.store, resource, info.namespace, info.name)
+        account = await reading.read(api.storage.store, resource, info.namespace, info.name)
         uid = account["metadata"]["uid"]
         check_uid(meta, info.name, uid)
-        spec["audiences"] = audiences = list(spec.get("audiences") or api.config.audiences)
+        spec["audiences"] = audiences = list(spec.get("audiences") or edge.config.audiences)
         seconds: int = spec.get("expirationSeconds") or 0
         meta.update(name=info.name, namespace=info.namespace, uid=uid)
         meta["creationTimestamp"] = format_time(now)
         check_life(seconds)
         shown.update(metadata=ordered(META, meta), spec=ordered(SPEC, spec))
     reference = spec.get("boundObjectRef")
-    bound = await _bound(api, request, reference) if reference is not None else {}
-    longest = api.config.longest_token_s
+    bound = await _bound(api.storage, request, reference) if reference is not None else {}
+    longest = edge.config.longest_token_s
     if longest and seconds > longest:
         request.warn([f"requested expiration of {seconds} seconds shortened to {longest} seconds"])
         seconds = spec["expirationSeconds"] = longest
         shown["spec"] = ordered(SPEC, spec)
-    for_this_api = set(audiences) <= set(api.config.audiences)
+    for_this_api = set(audiences) <= set(edge.config.audiences)
     extended = (
-        api.config.extend_tokens and "pod" in bound and seconds == WARN_AFTER_S and for_this_api
+        edge.config.extend_tokens and "pod" in bound and seconds == WARN_AFTER_S and for_this_api
     )
-    token_id = api.env.new_uid()
+    token_id = edge.env.new_uid()
     claims = claims_of(
         account,
         issuer=issuer.issuer,
@@ -201,11 +205,13 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
         token_id=token_id,
         bound=bound,
     )
-    token = await api.env.run_blocking(issuer.sign, claims)
+    token = await edge.env.run_blocking(issuer.sign, claims)
     request.annotations[ISSUED] = credential_id(token_id)
     status = {"token": token, "expirationTimestamp": format_time(now + seconds)}
     body = encoder.object(jsonwire.encode({**shown, "status": status}))
     return Response(201, body, encoder.content_type)
 
 
-VERBS: Mapping[tuple[str, str], Verb] = {("token", "create"): create}
+def verbs_of(api: Api) -> Mapping[tuple[str, str], Verb]:
+    """See `kubetrio.api.subresources.verbs`."""
+    return {("token", "create"): partial(create, api)}

@@ -7,7 +7,9 @@ serves (`Kind.serves`, `Subresource.serves`) and by verb.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from kubetrio.api.api import Api
 from kubetrio.api.subresources import components as sub_components
 from kubetrio.api.subresources import connect as sub_connect
 from kubetrio.api.subresources import pods as sub_pods
@@ -15,12 +17,34 @@ from kubetrio.api.subresources import reviews as sub_reviews
 from kubetrio.api.subresources import scale as sub_scale
 from kubetrio.api.subresources import tokens as sub_tokens
 from kubetrio.api.verbs import Verb
+from kubetrio.api.verbs import verbs_of as general_verbs_of
 
-SUBVERBS: Mapping[tuple[str, str], Verb] = {
-    **sub_scale.VERBS,
-    **sub_pods.VERBS,
-    **sub_connect.VERBS,
-    **sub_reviews.VERBS,
-    **sub_tokens.VERBS,
-    **sub_components.VERBS,
-}
+
+@dataclass(frozen=True, slots=True)
+class Verbs:
+    """What answers the requests of one server.
+
+    Args:
+        general: by verb.
+        special: by what serves a kind or subresource, and verb.
+    """
+
+    general: Mapping[str, Verb]
+    special: Mapping[tuple[str, str], Verb]
+
+
+def verbs_of(api: Api) -> Verbs:
+    """Return the verbs of a server, bound to the parts that each works with.
+
+    Args:
+        api: the parts.
+    """
+    special = {
+        **sub_scale.verbs_of(api),
+        **sub_pods.verbs_of(api),
+        **sub_connect.verbs_of(api),
+        **sub_reviews.verbs_of(api),
+        **sub_tokens.verbs_of(api),
+        **sub_components.verbs_of(api),
+    }
+    return Verbs(general_verbs_of(api), special)

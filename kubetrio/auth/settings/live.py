@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kubetrio.auth.authorize import NO_OPINION, Authorizer, Chain, RuleLister, Rules
 from kubetrio.auth.settings.counts import Counts
@@ -17,6 +18,9 @@ from kubetrio.env import Env
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.outgoing.target import Target, TargetError, from_kubeconfig
+
+if TYPE_CHECKING:
+    from kubetrio.auth.webhook.authorizer import Webhook
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod has the credentials of its service account."""
@@ -106,26 +110,27 @@ class LiveChain(Chain):
         """
         self.required = frozenset(modes)
 
-    def use(self, settings: Sequence[Setting]) -> None:
+    def use(self, settings: Sequence[Setting], webhooks: Mapping[str, Webhook]) -> None:
         """Have other settings in force, with the next question.
 
         Args:
             settings: in order.
+            webhooks: what `load_webhooks` has read of those that they name.
 
         Raises:
-            TargetError: a file does not say where a webhook is.
-            ValueError: a mode is not there, or a version of reviews.
+            ValueError: a mode is not there.
         """
         chosen = tuple(settings)
-        if chosen == self.settings:
-            return
-        counted = [Counted(one, self._authorizer(one), self.counts) for one in chosen]
+        counted = [Counted(one, self._authorizer(one, webhooks), self.counts) for one in chosen]
         self.authorizers = (*self._first, *counted)
         self.settings = chosen
 
-    def _authorizer(self, setting: Setting) -> Authorizer:
+    def _authorizer(self, setting: Setting, webhooks: Mapping[str, Webhook]) -> Authorizer:
         if setting.webhook is not None:
-            return self._webhook(setting.name, setting.webhook)
+            from kubetrio.auth.webhook.authorizer import WebhookAuthorizer
+
+            webhook = webhooks[setting.name]
+            return WebhookAuthorizer(webhook, self._outgoing, self._env, self.counts)
         found = self._made.get(setting.mode)
         if found is None:
             raise ValueError(
@@ -134,31 +139,44 @@ class LiveChain(Chain):
             )
         return found
 
-    def _webhook(self, name: str, setting: WebhookSetting) -> Authorizer:
-        from kubetrio.auth.webhook.authorizer import Webhook, WebhookAuthorizer
-        from kubetrio.auth.webhook.review import VERSIONS
 
-        if setting.version not in VERSIONS:
-            raise ValueError(
-                f'unsupported webhook authorizer version "{setting.version}", supported versions '
-                'are "v1", "v1beta1"'
-            )
-        conditions = None
-        if setting.conditions:
-            from kubetrio.auth.webhook.conditions import Conditions, compiled
+def load_webhooks(settings: Iterable[Setting]) -> dict[str, Webhook]:
+    """Read where the webhooks of settings are, and check what they are asked.  Blocking.
 
-            conditions = Conditions([compiled(text) for text in setting.conditions])
-        webhook = Webhook(
-            name=name,
-            target=in_cluster() if setting.kubeconfig is None else _target(setting.kubeconfig),
-            version=setting.version,
-            timeout_s=setting.timeout_s,
-            authorized_s=setting.authorized_s,
-            unauthorized_s=setting.unauthorized_s,
-            on_error=Decision.DENY if setting.failure == "Deny" else Decision.NO_OPINION,
-            conditions=conditions,
+    Args:
+        settings: of a chain.
+
+    Raises:
+        TargetError: a file does not say where a webhook is.
+        ValueError: a version of reviews is not there, or a condition makes no sense.
+    """
+    return {one.name: _webhook(one.name, one.webhook) for one in settings if one.webhook}
+
+
+def _webhook(name: str, setting: WebhookSetting) -> Webhook:
+    from kubetrio.auth.webhook.authorizer import Webhook
+    from kubetrio.auth.webhook.review import VERSIONS
+
+    if setting.version not in VERSIONS:
+        raise ValueError(
+            f'unsupported webhook authorizer version "{setting.version}", supported versions '
+            'are "v1", "v1beta1"'
         )
-        return WebhookAuthorizer(webhook, self._outgoing, self._env, self.counts)
+    conditions = None
+    if setting.conditions:
+        from kubetrio.auth.webhook.conditions import Conditions, compiled
+
+        conditions = Conditions([compiled(text) for text in setting.conditions])
+    return Webhook(
+        name=name,
+        target=in_cluster() if setting.kubeconfig is None else _target(setting.kubeconfig),
+        version=setting.version,
+        timeout_s=setting.timeout_s,
+        authorized_s=setting.authorized_s,
+        unauthorized_s=setting.unauthorized_s,
+        on_error=Decision.DENY if setting.failure == "Deny" else Decision.NO_OPINION,
+        conditions=conditions,
+    )
 
 
 def _target(path: Path) -> Target:
@@ -211,7 +229,9 @@ def reloading(chain: LiveChain, path: Path, now: Callable[[], float]) -> Callabl
 
         try:
             data = path.read_bytes()
-            chain.use(configured(data, chain.required))
+            settings = configured(data, chain.required)
+            if settings != chain.settings:
+                chain.use(settings, load_webhooks(settings))
         except (ValueError, OSError):
             chain.counts.reloaded("failure", now())
             raise

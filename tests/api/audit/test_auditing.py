@@ -12,10 +12,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kubetrio.api import outlines, verbs
+from kubetrio.api import outlines
 from kubetrio.config import Admission, Config, Requests, Serving, Storage
 from kubetrio.config.audit import Audit
 from kubetrio.machinery.identity import UserInfo
+from kubetrio.resources.listing import Listing
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import ACCOUNTS, InProcess, open_api
 
@@ -284,11 +285,11 @@ async def test_a_bug_is_a_panic(
 ) -> None:
     """500, told at the stage of its own, and only there."""
 
-    async def broken(*_: object) -> None:
+    async def broken(*_: object, **__: object) -> None:
         raise KeyError("oops")
 
     async with audited(tmp_path) as (_, client, events):
-        monkeypatch.setattr(verbs, "VERBS", {**verbs.VERBS, "get": broken})
+        monkeypatch.setattr(Listing, "get", broken)
         assert (await client.request("GET", f"{CONFIGMAPS}/a")).status == 500
         found = events()
     assert stages(found) == ["RequestReceived", "Panic"]
@@ -300,11 +301,11 @@ async def test_a_request_out_of_time(
 ) -> None:
     """504, with how long it took."""
 
-    async def slow(*_: object) -> None:
+    async def slow(*_: object, **__: object) -> None:
         await trio.sleep(100)
 
     async with audited(tmp_path) as (_, client, events):
-        monkeypatch.setattr(verbs, "VERBS", {**verbs.VERBS, "get": slow})
+        monkeypatch.setattr(Listing, "get", slow)
         assert (await client.request("GET", f"{CONFIGMAPS}/a?timeout=2s")).status == 504
         last = events()[-1]
     assert last["responseStatus"]["reason"] == "Timeout"
@@ -322,7 +323,7 @@ async def test_a_client_that_goes_leaves_an_event(
 
         inside = server.client()
         with pytest.MonkeyPatch.context() as patch, trio.move_on_after(3):
-            patch.setattr(verbs, "VERBS", {**verbs.VERBS, "list": never})
+            patch.setattr(Listing, "open", never)
             await inside.list(inside.kind("v1", "ConfigMap"), "default")
         last = events()[-1]
     assert last["stage"] == "ResponseComplete"
@@ -340,10 +341,9 @@ async def test_strict_mode_refuses_what_cannot_be_noted(
         assert answer.body.decode() == (
             f'Internal Server Error: "{CONFIGMAPS}": failed to store audit event\n'
         )
-        assert server.api.auditor is not None
-        assert server.api.auditor.counting.rejected == 1
-        server.api.auditor = None
-        assert (await client.request("GET", f"{CONFIGMAPS}/a")).status == 404
+        assert server.api.edge.auditor is not None
+        assert server.api.edge.auditor.counting.rejected == 1
+        assert await server.api.storage.store.get("/registry/configmaps/default/a") is None
 
 
 async def test_blocking_mode_goes_on(tmp_path: Path, autojump_clock: MockClock) -> None:
@@ -384,7 +384,7 @@ async def test_without_a_policy_nothing_is_noted(tmp_path: Path, autojump_clock:
     """Requests have no record then, and no log is begun for one that no policy feeds."""
     async with audited(tmp_path, policy_file=None) as (server, client, events):
         await client.request("GET", CONFIGMAPS)
-        assert server.api.auditor is None
+        assert server.api.edge.auditor is None
         assert events() == []
 
 

@@ -12,12 +12,11 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.api.faults.faulting import injector
 from kubetrio.config import Faults
 from kubetrio.faults import Rule
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import OBJECT_MODIFIED
-from kubetrio.server.assembly import StartError
+from kubetrio.server.files import StartError
 from kubetrio.testing.client import Answer, Client
 from kubetrio.testing.server import InProcess, in_memory, open_api
 
@@ -59,7 +58,7 @@ async def test_a_status_is_what_kube_apiserver_says(
     """Once; then everything is as usual, and nothing of it was done."""
     await client.request("POST", CONFIGMAPS, json=named("one"))
     body: dict[str, Any] = {"json": named("one", a="b")} if method == "PUT" else {}
-    injector(server.api).add(Rule(fault=fault, id="mine", count=1))
+    server.api.injector().add(Rule(fault=fault, id="mine", count=1))
     answer = await client.request(method, CONFIGMAPS + "/one", **body)
     said = answer.json()
     assert (answer.status, said["code"], said["reason"]) == (code, code, reason)
@@ -72,7 +71,7 @@ async def test_a_status_is_what_kube_apiserver_says(
 
 async def test_429_is_that_of_flow_control(server: InProcess, client: Client) -> None:
     """In plain text, with ``Retry-After``."""
-    injector(server.api).add(Rule(fault="429", retry_after_s=7))
+    server.api.injector().add(Rule(fault="429", retry_after_s=7))
     answer = await client.request("GET", CONFIGMAPS)
     assert answer.status == 429
     assert answer.body == b"Too many requests, please try again later.\n"
@@ -81,7 +80,7 @@ async def test_429_is_that_of_flow_control(server: InProcess, client: Client) ->
 
 async def test_a_created_name_is_taken(server: InProcess, client: Client) -> None:
     """A conflict of a create is another one; rules find the name in the body."""
-    injector(server.api).add(Rule(fault="409", verb="create", name=["one", ""]))
+    server.api.injector().add(Rule(fault="409", verb="create", name=["one", ""]))
     one = await client.request("POST", CONFIGMAPS, json=named("one"))
     assert one.json()["reason"] == "AlreadyExists"
     assert one.json()["message"] == 'configmaps "one" already exists'
@@ -94,7 +93,7 @@ async def test_a_created_name_is_taken(server: InProcess, client: Client) -> Non
 
 async def test_a_list_is_too_old(server: InProcess, client: Client) -> None:
     """410 as after a compaction; a watch of the same rule is told in an event."""
-    injector(server.api).add(Rule(fault="410"))
+    server.api.injector().add(Rule(fault="410"))
     listed = await client.request("GET", CONFIGMAPS + "?resourceVersion=3")
     assert (listed.status, listed.json()["reason"]) == (410, "Expired")
     watched = await client.request("GET", WATCHED + "3")
@@ -107,7 +106,7 @@ async def test_a_list_is_too_old(server: InProcess, client: Client) -> None:
 
 async def test_rules_are_for_whom_they_name(server: InProcess, client: Client) -> None:
     """The user after impersonation; and one whom nothing is allowed is told that."""
-    injector(server.api).add(Rule(fault="503", user="robot"))
+    server.api.injector().add(Rule(fault="503", user="robot"))
     headers = {"Impersonate-User": "robot", "Impersonate-Group": "system:masters"}
     assert (await client.request("GET", CONFIGMAPS, headers=headers)).status == 503
     assert (await client.request("GET", CONFIGMAPS)).status == 200
@@ -120,7 +119,7 @@ async def test_latency_ends_with_its_rule(
     server: InProcess, client: Client, autojump_clock: trio.testing.MockClock
 ) -> None:
     """It takes so long, unless the rule goes first; never longer than requests may."""
-    faults = injector(server.api)
+    faults = server.api.injector()
     slow = faults.add(Rule(fault="latency", delay_s=20))
 
     async def took() -> tuple[float, int]:
@@ -144,16 +143,16 @@ async def test_latency_ends_with_its_rule(
 async def test_reads_at_0_are_stale(server: InProcess, client: Client) -> None:
     """From the moment of the rule, or so many revisions ago; other reads are not."""
     await client.request("POST", CONFIGMAPS, json=named("one", a="1"))
-    faults = injector(server.api)
+    faults = server.api.injector()
     frozen = faults.add(Rule(fault="stale", resource="configmaps"))
-    then = server.api.hub.revision
+    then = server.api.storage.hub.revision
     await client.request("PUT", CONFIGMAPS + "/one", json=named("one", a="2"))
     await client.request("POST", CONFIGMAPS, json=named("two"))
 
     async def seen(query: str) -> tuple[str, list[str]]:
         one = (await client.request("GET", f"{CONFIGMAPS}/one{query}")).json()
         found = (await client.request("GET", CONFIGMAPS + query)).json()
-        assert int(found["metadata"]["resourceVersion"]) <= server.api.hub.revision
+        assert int(found["metadata"]["resourceVersion"]) <= server.api.storage.hub.revision
         return one["data"]["a"], [item["metadata"]["name"] for item in found["items"]]
 
     assert await seen("?resourceVersion=0") == ("1", ["one"])
@@ -176,8 +175,8 @@ async def events(server: InProcess, client: Client) -> AsyncIterator[Any]:
     async with server.connect() as watcher, trio.open_nursery() as nursery:
 
         async def watched(rule: Rule, *names: str, query: str = "") -> Client:
-            injector(server.api).add(rule)
-            target = f"{WATCHED}{server.api.hub.revision}{query}"
+            server.api.injector().add(rule)
+            target = f"{WATCHED}{server.api.storage.hub.revision}{query}"
             await watcher.send(f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
             assert (await watcher.head()).get(b"x-kubetrio-fault") == b"watch"
             for name in names:
@@ -224,7 +223,7 @@ async def test_a_watch_stalls(
     with trio.move_on_after(100) as waited:
         await watcher.chunk()
     assert waited.cancelled_caught
-    injector(server.api).clear()
+    server.api.injector().clear()
     left = (await watcher.chunk()) + (await watcher.chunk())
     assert [name_of(line) for line in left.splitlines()] == ["b", "c"]
 
@@ -266,20 +265,21 @@ async def test_a_watch_breaks_after_a_time(
 async def test_the_pipeline_is_as_usual_without_rules(server: InProcess) -> None:
     """Before the first, and after the last."""
     assert server.api.faults is None
-    assert server.api.stages == ()
-    faults = injector(server.api)
+    usual = server.api.stages
+    assert "inject" not in usual
+    faults = server.api.injector()
     faults.add(Rule(fault="500"))
-    assert [stage.__name__ for stage in server.api.stages] == [
+    assert list(server.api.stages) == [
         "parse", "authenticate", "refuse_token", "audit", "impersonate", "flow_control",
         "authorize", "decode", "inject", "admit_and_store",
     ]  # fmt: skip
     faults.clear()
-    assert server.api.stages == ()
+    assert server.api.stages == usual
 
 
 async def test_faults_are_counted(server: InProcess, client: Client) -> None:
     """By rule and fault."""
-    injector(server.api).add(Rule(fault="503", id="down", resource="pods"))
+    server.api.injector().add(Rule(fault="503", id="down", resource="pods"))
     for path in ("/api/v1/pods", "/api/v1/nodes", "/api/v1/pods"):
         await client.request("GET", path)
     text = (await client.request("GET", "/metrics")).body.decode()
@@ -322,7 +322,7 @@ async def test_rules_are_added_together_or_not_at_all(tmp_path: Path) -> None:
             answer = await client.request("POST", "/debug/faults", json=body)
             assert answer.status == 400
             assert answer.json()["message"].startswith(why)
-        assert injector(server.api).rules() == []
+        assert server.api.injector().rules() == []
 
 
 async def test_rules_of_a_file_are_there_from_the_start(tmp_path: Path) -> None:

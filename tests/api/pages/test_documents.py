@@ -379,6 +379,6 @@ async def test_a_document_made_again_is_the_same(server: InProcess, client: Clie
     """Freeing one takes nothing away from those that are made later."""
     said = []
     for _ in range(2):
-        server.api.registry.add(())  # forgets what was made
+        server.api.storage.registry.add(())  # forgets what was made
         said.append((await client.request("GET", "/openapi/v2")).body)
     assert said[0] == said[1]

@@ -164,8 +164,8 @@ async def test_stream_holds_no_seat() -> None:
         await client.send(b"GET %b/ws HTTP/1.1\r\nHost: x\r\n\r\n" % ROOT.encode())
         assert (await client.head()).status == 200
         assert b'"levels"' in await client.chunk()
-        assert isinstance(server.api.flow, PriorityAndFairness)
-        assert server.api.flow.executing() == (0, 0)
+        assert isinstance(server.api.edge.flow, PriorityAndFairness)
+        assert server.api.edge.flow.executing() == (0, 0)
         server.api.end_streams()
         assert await client.chunk() == b""
 
@@ -201,7 +201,7 @@ async def test_max_in_flight(tmp_path: Path) -> None:
         flowcontrol=FlowControl(max_requests_inflight=1, priority_and_fairness=False),
     )
     async with open_api(config=config) as server:
-        flow = server.api.flow
+        flow = server.api.edge.flow
         assert isinstance(flow, MaxInFlight)
         async with server.connect(certificate=ALICE) as client, server.connect() as root:
             assert (await client.request("GET", "/version")).status in (200, 403)
@@ -245,8 +245,8 @@ async def test_each_watcher_a_write_may_wake_counts_once(
     async with open_api() as server:
         prefix = "/registry/configmaps/"
         for watched in (prefix, f"{prefix}default/", f"{prefix}default/one"):
-            server.api.hub.subscribe(watched, 0, _Deaf())
-        flow = server.api.flow
+            server.api.storage.hub.subscribe(watched, 0, _Deaf())
+        flow = server.api.edge.flow
         assert isinstance(flow, PriorityAndFairness)
         async with server.connect() as client:
             await client.request(method, path, body=b"{}")
@@ -259,8 +259,8 @@ async def test_a_token_wakes_nobody() -> None:
     """Making one tells no watcher, however many there are, and is no sample of them."""
     path = "/api/v1/namespaces/default/serviceaccounts"
     async with open_api() as server:
-        server.api.hub.subscribe("/registry/serviceaccounts/", 0, _Deaf())
-        flow = server.api.flow
+        server.api.storage.hub.subscribe("/registry/serviceaccounts/", 0, _Deaf())
+        flow = server.api.edge.flow
         assert isinstance(flow, PriorityAndFairness)
         async with server.connect() as client:
             await client.request("POST", f"{path}/one/token", json={})
@@ -273,7 +273,7 @@ async def test_time_in_a_queue_is_counted_apart(
 ) -> None:
     """A request that waited for seconds did not take the server so long."""
     async with open_api() as server:
-        flow = server.api.flow
+        flow = server.api.edge.flow
         passes = flow.passes
 
         async def late(request: Request) -> None:
@@ -284,7 +284,7 @@ async def test_time_in_a_queue_is_counted_apart(
         monkeypatch.setattr(flow, "admit", late)
         request = Request("GET", "/api/v1/pods", "", {}, [], certificate=ADMIN)
         assert (await server.api.handle(request)).status == 200
-        text = (await exposition(server.api.metrics.gathered)).decode()
+        text = (await exposition(server.api.edge.metrics.gathered)).decode()
     sums = {
         sample.name: sample.value
         for family in text_string_to_metric_families(text)
@@ -307,7 +307,7 @@ async def test_what_waits_and_what_is_stored_is_gathered() -> None:
 async def test_many_viewers_cost_as_much_as_one(autojump_clock: MockClock) -> None:
     """What streams send is worked out once for all who look at about the same time."""
     async with open_api() as server:
-        pages = server.api.documents.flow_pages
+        pages = server.api.edge.documents._flow_pages
         assert pages is not None
         first = pages._latest()
         assert pages._latest() is first
@@ -318,7 +318,7 @@ async def test_many_viewers_cost_as_much_as_one(autojump_clock: MockClock) -> No
 async def test_mean_use_follows_from_two_states(autojump_clock: MockClock) -> None:
     """The page's mean seats in use: what was used between two states, over the limit."""
     async with open_api() as server, server.connect() as client:
-        pages = server.api.documents.flow_pages
+        pages = server.api.edge.documents._flow_pages
         assert pages is not None
 
         def utilization() -> dict[str, float]:

@@ -15,7 +15,7 @@ from kubetrio.api.response import Response
 from kubetrio.config import Storage
 from kubetrio.env import Env, seeded
 from kubetrio.observe.logs import TextFormatter
-from kubetrio.server.assembly import State, health_checks
+from kubetrio.server.health import State, health_checks
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.prober import FRESH_S
 from kubetrio.store.sqlite.settings import StoreConfig

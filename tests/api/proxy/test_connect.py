@@ -62,12 +62,13 @@ async def cluster(server: InProcess, client: Client, certificates: Pki) -> Async
                 host, port = "127.0.0.1", str(web.port)
             return await dial(host, port, tls, timeout_s)
 
-        server.api.backends = Backends(
+        backends = Backends(
             KubeletConfig(authority=certificates.ca.cert),
             server.env,
             lambda: certificates.admin,
             anywhere,
         )
+        object.__setattr__(server.api.edge, "backends", backends)  # what is dialled is here
         status = {
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}},
@@ -498,7 +499,7 @@ async def test_a_pod_that_is_not_there(cluster: Cluster) -> None:
             pass
         return await dial("127.0.0.1", str(other.port), tls, timeout_s)
 
-    cluster.server.api.backends.dial = refused
+    cluster.server.api.edge.backends.dial = refused
     got = await cluster.client.request("GET", POD + "/proxy/")
     assert (got.status, got.json()["reason"]) == (503, "ServiceUnavailable")
     message = got.json()["message"]
@@ -555,7 +556,7 @@ LEADING_HOME = ("127.0.0.1", "::ffff:127.0.0.1", "localhost", "64:ff9b::127.0.0.
 )
 async def test_the_server_is_no_kubelet(cluster: Cluster, path: str, address: str) -> None:
     """A node whose kubelet would be this server is refused, before anything is sent."""
-    cluster.server.api.backends.guard = Guard(port=6443)
+    cluster.server.api.edge.backends.guard = Guard(port=6443)
     status = {
         "addresses": [{"type": "InternalIP", "address": address}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 6443}},
@@ -570,7 +571,7 @@ async def test_the_server_is_no_kubelet(cluster: Cluster, path: str, address: st
 @pytest.mark.parametrize("address", ["10.0.0.9", "64:ff9b::7f00:1", "2002:7f00:1::1"])
 async def test_the_server_is_no_pod(cluster: Cluster, address: str) -> None:
     """Its own address, and what is another spelling of the loopback."""
-    cluster.server.api.backends.guard = Guard(port=6443, local=lambda each: each == "10.0.0.9")
+    cluster.server.api.edge.backends.guard = Guard(port=6443, local=lambda each: each == "10.0.0.9")
     await create(cluster.client, PODS, pod("q"))
     looped = {"status": {"podIPs": [{"ip": address}]}}
     done = await cluster.client.request("PATCH", PODS + "/q/status", headers=MERGE, json=looped)
@@ -603,7 +604,7 @@ async def test_a_pod_with_tls(cluster: Cluster, certificates: Pki) -> None:
         async def there(host: str, port: str, tls: Any, timeout_s: float) -> Any:
             return await dial("127.0.0.1", str(secure.port), tls, timeout_s)
 
-        cluster.server.api.backends.dial = there
+        cluster.server.api.edge.backends.dial = there
         got = await cluster.client.request("GET", PODS + "/https:p:443/proxy/")
     assert (got.status, got.body) == (200, b"None/None")
 
@@ -624,7 +625,7 @@ async def test_a_node(cluster: Cluster) -> None:
         return await dial("127.0.0.1", port, tls, timeout_s)
 
     cluster.kubelet.answer = cluster.web.answer = stats
-    cluster.server.api.backends.dial = there
+    cluster.server.api.edge.backends.dial = there
     got = await cluster.client.request("GET", "/api/v1/nodes/n/proxy/stats/summary")
     assert got.body == b"system:masters/kubernetes-admin/stats/summary"
     got = await cluster.client.request("GET", "/api/v1/nodes/n:9100/proxy/metrics")
@@ -815,7 +816,7 @@ async def test_shutdown_ends_tunnels(cluster: Cluster) -> None:
     cluster.server.api.end_streams()
     assert await cluster.client.rest() == b""
     await cluster.web.wait_connections(0)
-    assert not cluster.server.api.streams
+    assert not cluster.server.api.edge.streams
 
 
 async def test_a_refused_upgrade(cluster: Cluster) -> None:
@@ -911,7 +912,7 @@ async def test_reading_is_not_running(cluster: Cluster) -> None:
             good = attributes.verb == "get"
             return Verdict(Decision.ALLOW if good else Decision.DENY, "no create")
 
-    cluster.server.api.authorizer = Chain([Readers()])
+    cluster.server.api.security.authorizer = Chain([Readers()])
     reader = UserInfo("reader")
     for verb in ("exec?command=ls", "attach", "portforward"):
         async with cluster.server.connect(certificate=reader) as client:

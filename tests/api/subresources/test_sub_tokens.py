@@ -19,7 +19,7 @@ from kubetrio.api.subresources.tokens import ISSUED
 from kubetrio.auth.issuing import EXTENSION_S, TokenIssuer
 from kubetrio.auth.serviceaccounts import CREDENTIAL_ID
 from kubetrio.config import Config, ServiceAccounts
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.client import Answer, Client, connect
 from kubetrio.testing.server import InProcess, in_memory, open_api
 from kubetrio.tls.pki import Pki
@@ -39,7 +39,6 @@ def configured(directory: Path, keys: Pki, **chosen: Any) -> Config:
 async def issuing(tmp_path: Path, certificates: Pki) -> AsyncIterator[InProcess]:
     """A server with a key that signs."""
     async with open_api(config=configured(tmp_path / "data", certificates)) as server:
-        server.api.issuer = TokenIssuer(certificates.sa_key)
         yield server
 
 
@@ -131,7 +130,6 @@ async def test_what_plugins_see_of_a_request(tmp_path: Path, certificates: Pki) 
     noted = Audiences()
     config, parts = configured(tmp_path, certificates), Parts(admission=[noted])
     async with open_api(config=config, parts=parts) as server, server.connect() as client:
-        server.api.issuer = TokenIssuer(certificates.sa_key)
         assert (await made(client)).status == 201
         assert (await made(client, expirationSeconds=1)).status == 422
     unsaid, filled = None, ["https://kubernetes.default.svc"]
@@ -171,7 +169,6 @@ async def test_tokens_of_pods_are_not_extended_where_that_is_off(
     """They live for as long as they say."""
     config = configured(tmp_path / "data", certificates, extend_expiration=False)
     async with open_api(config=config) as server, server.connect() as client:
-        server.api.issuer = TokenIssuer(certificates.sa_key)
         await made(client)
         assert life_of(await made(client, **await a_pod(client))) == 3607
 
@@ -180,7 +177,6 @@ async def test_the_longest_life_of_a_token(tmp_path: Path, certificates: Pki) ->
     """Who asks for more gets that, and a warning; who asks for less gets what they ask for."""
     config = configured(tmp_path / "data", certificates, max_expiration_s=3600.0)
     async with open_api(config=config) as server, server.connect() as client:
-        server.api.issuer = TokenIssuer(certificates.sa_key)
         answer = await made(client, expirationSeconds=7200)
         assert (life_of(answer), answer.json()["spec"]["expirationSeconds"]) == (3600, 3600)
         told = answer.head.get(b"warning")

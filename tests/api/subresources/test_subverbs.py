@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
@@ -14,7 +15,7 @@ from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.backend.dial import DialError
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import Client
-from kubetrio.testing.server import InProcess
+from kubetrio.testing.server import InProcess, open_api
 from kubetrio.tls.pki import Pki
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -80,7 +81,7 @@ async def nobody(host: str, port: str, _tls: Any, _timeout_s: float) -> Any:
 
 async def test_a_component_that_is_not_there(server: InProcess, client: Client) -> None:
     """It is unhealthy, and the store, which is there, is not."""
-    server.api.backends.dial = nobody
+    server.api.edge.backends.dial = nobody
     conditions = {
         name: (await client.request("GET", f"{COMPONENTS}/{name}")).json()["conditions"]
         for name in EVERY
@@ -121,7 +122,7 @@ async def test_components_are_selected(
     server: InProcess, client: Client, query: str, names: list[str]
 ) -> None:
     """As objects of any resource."""
-    server.api.backends.dial = nobody
+    server.api.edge.backends.dial = nobody
     found = await client.request("GET", f"{COMPONENTS}?{query}")
     assert [item["metadata"]["name"] for item in found.json()["items"]] == names
 
@@ -395,19 +396,32 @@ def test_an_access_review_asks_one_question_about_somebody() -> None:
     assert fields == ["spec.resourceAttributes", "spec.user"]
 
 
-async def test_tokens_of_service_accounts(
-    server: InProcess, client: Client, certificates: Pki
-) -> None:
-    """Ten minutes at least, and only with a key."""
+async def test_tokens_need_a_key(client: Client) -> None:
+    """A server without one says that it cannot."""
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    await client.request("POST", accounts, json=body)
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    assert (await client.request("POST", accounts + "/a/token", json=asked)).status == 501
+
+
+@pytest.fixture
+async def issuing(certificates: Pki) -> AsyncIterator[Client]:
+    """A connection to a server with a key."""
+    issuer = TokenIssuer(certificates.sa_key)
+    async with open_api(issuer=issuer) as server, server.connect() as client:
+        yield client
+
+
+async def test_tokens_of_service_accounts(issuing: Client) -> None:
+    """Ten minutes at least."""
+    client = issuing
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
     account = (await client.request("POST", accounts, json=body)).json()
     uid = account["metadata"]["uid"]
     asked: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
     path = accounts + "/a/token"
-    server.api.issuer = None
-    assert (await client.request("POST", path, json=asked)).status == 501
-    server.api.issuer = TokenIssuer(certificates.sa_key)
     made = await client.request("POST", path, json=asked)
     assert made.status == 201
     assert made.json()["spec"]["expirationSeconds"] == 3600

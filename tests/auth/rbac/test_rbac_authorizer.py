@@ -100,7 +100,7 @@ def users_of(objects: list[Object]) -> list[UserInfo]:
 
 def questions(server: InProcess, user: UserInfo) -> Iterator[Attributes]:
     """Every verb on every resource and subresource, and some paths."""
-    for kind in server.api.registry.resources.values():
+    for kind in server.api.storage.registry.resources.values():
         for below in ("", *kind.subresources):
             for verb, namespace in itertools.product(VERBS, NAMESPACES):
                 yield Attributes(
@@ -115,7 +115,7 @@ def questions(server: InProcess, user: UserInfo) -> Iterator[Attributes]:
 
 def allowed(server: InProcess, asked: Attributes) -> bool:
     """What the server says."""
-    verdict = server.api.rbac.authorize(asked)
+    verdict = server.api.security.rbac.authorize(asked)
     assert isinstance(verdict, Verdict)
     return verdict.decision is Decision.ALLOW
 
@@ -261,7 +261,7 @@ async def test_a_change_is_in_force_with_the_next_request(server: InProcess) -> 
 async def test_reasons_are_those_of_kube_apiserver(server: InProcess) -> None:
     """Which binding of which role to whom."""
     asked = Attributes(user=UserInfo("system:kube-scheduler"), verb="list", resource="nodes")
-    verdict = server.api.rbac.authorize(asked)
+    verdict = server.api.security.rbac.authorize(asked)
     assert verdict.reason == (
         'RBAC: allowed by ClusterRoleBinding "system:kube-scheduler" of ClusterRole '
         '"system:kube-scheduler" to User "system:kube-scheduler"'

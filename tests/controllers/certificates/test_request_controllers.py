@@ -31,7 +31,7 @@ from kubetrio.kinds.certificates.requests import (
 )
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.controllers import Writes, refused, running
 from kubetrio.testing.server import InProcess, open_api
 from kubetrio.tls import pki
@@ -116,7 +116,7 @@ async def bind(client: Client, user: UserInfo, role: str) -> None:
 def trust_of(server: InProcess, made: pki.Pki) -> Trust:
     """A server that believes an authority and signs with it."""
     pair = SigningPair(made.ca.cert, made.ca.key)
-    return Trust(RootBundle(), server.api.authorizer.authorize, signing=pair)
+    return Trust(RootBundle(), server.api.security.authorizer.authorize, signing=pair)
 
 
 # ---------------------------------------------------------------------- approving

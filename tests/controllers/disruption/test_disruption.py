@@ -210,7 +210,7 @@ async def test_custom_kinds_say_it_in_their_scale() -> None:
     """In the version that the owner names, at the path that the kind says."""
     async with controlled(NAME) as running:
         client = running.client
-        running.server.api.registry.add(widgets())
+        running.server.api.storage.registry.add(widgets())
         custom = {**widget("w", replicas=7), "metadata": {"name": "w", "namespace": "default"}}
         made = await client.create(custom)
         await client.create(pod("p", owned_by(made)))
@@ -323,7 +323,7 @@ async def test_a_budget_that_could_not_be_counted_is_counted_later(autojump_cloc
         await client.create(pod("p", owner))
         (condition,) = (await status_of(running))["conditions"]
         assert condition["reason"] == "SyncFailed"
-        running.server.api.registry.add(widgets())
+        running.server.api.storage.registry.add(widgets())
         custom = {**widget("w", replicas=7), "metadata": {"name": "w", "namespace": "default"}}
         made = await client.create(custom)
         kind = client.kind("v1", "Pod")

@@ -289,7 +289,7 @@ async def test_it_stands_back_from_another_writer(autojump_clock: object) -> Non
         kind = client.kind("discovery.k8s.io/v1", "EndpointSlice")
         changed = trio.Event()
         prefix = kind.storage_prefix
-        running.server.api.informers.dispatcher.subscribe(prefix, lambda _: changed.set())
+        running.server.api.storage.informers.dispatcher.subscribe(prefix, lambda _: changed.set())
 
         async def undo() -> None:
             nonlocal changed

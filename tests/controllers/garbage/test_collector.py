@@ -24,7 +24,7 @@ from kubetrio.env import Env
 from kubetrio.machinery.identity import Attributes as Asked
 from kubetrio.machinery.identity import Decision, Verdict
 from kubetrio.machinery.status import ApiError
-from kubetrio.server.assembly import Parts, own_store
+from kubetrio.server.parts import Parts, own_store
 from kubetrio.store.errors import Unreadable
 from kubetrio.store.model import Event, EventType, Range, RangeResult, Store
 from kubetrio.testing.controllers import context_of
@@ -36,7 +36,7 @@ from kubetrio.testing.widgets import widget, widgets
 async def world(autojump_clock: MockClock) -> AsyncIterator[World]:
     """A server that runs its controllers."""
     async with open_api(kept=True) as server:
-        server.api.registry.add(widgets())
+        server.api.storage.registry.add(widgets())
         yield World(server)
 
 
@@ -130,7 +130,7 @@ async def test_a_chain_waits_for_its_first_object_alone(autojump_clock: MockCloc
                 gone.set()
 
         kind = world.client.kind("v1", "ConfigMap")
-        server.api.informers.dispatcher.subscribe(kind.key("default", "o0"), changed)
+        server.api.storage.informers.dispatcher.subscribe(kind.key("default", "o0"), changed)
         [collector] = [
             one
             for one in server.resets._upkeep._controllers
@@ -271,7 +271,7 @@ async def test_its_role_allows_what_it_does(server: InProcess, verb: str) -> Non
 
 async def allowed(server: InProcess, verb: str, group: str, resource: str) -> bool:
     """Whether a role of the collector allows something."""
-    found = server.api.rbac.authorize(
+    found = server.api.security.rbac.authorize(
         Asked(
             user=controller_user(ACCOUNT),
             verb=verb,
@@ -368,14 +368,14 @@ async def test_kinds_come_and_go(autojump_clock: MockClock) -> None:
         }  # fmt: skip
         owned = await world.make(configmap("owned", far))
         assert (await world.left([owned])).keys() == {"owned"}
-        server.api.registry.add(kinds)
+        server.api.storage.registry.add(kinds)
         assert not await world.left([owned])
         owner = await world.make(thing("owner"))
         owned = await world.make(configmap("owned", ref(owner)))
         await world.left([])
-        server.api.registry.remove(kinds)
+        server.api.storage.registry.remove(kinds)
         assert (await world.left([owned])).keys() == {"owned"}
-        server.api.registry.add(kinds)
+        server.api.storage.registry.add(kinds)
         assert (await world.left([owner, owned])).keys() == {"owner", "owned"}
         await world.delete(owner)
         assert not await world.left([owned])

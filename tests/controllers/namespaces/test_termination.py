@@ -19,7 +19,7 @@ from kubetrio.machinery.identity import Decision, Verdict
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import stamp
 from kubetrio.schema.kind import Kind
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.converting import Webhook, refused, things
 from kubetrio.testing.server import InProcess, in_memory, open_api
 from kubetrio.testing.widgets import widget, widgets
@@ -114,7 +114,7 @@ async def test_an_empty_namespace_ends(autojump_clock: MockClock) -> None:
 async def test_what_is_in_it_goes(autojump_clock: MockClock) -> None:
     """Of built-in and custom kinds, and nothing that is elsewhere."""
     async with open_api(kept=True) as server:
-        server.api.registry.add(widgets())
+        server.api.storage.registry.add(widgets())
         world = Namespaces(server)
         await world.client.create(NAMESPACE)
         other = configmap("other")
@@ -126,7 +126,7 @@ async def test_what_is_in_it_goes(autojump_clock: MockClock) -> None:
             await world.client.create(obj)
         await world.delete()
         assert await world.settled() is None
-        for kind in server.api.registry.current.preferred("list"):
+        for kind in server.api.storage.registry.current.preferred("list"):
             if kind.namespaced and kind.storage_prefix:
                 assert not (await world.client.list(kind, "n")).items
         await world.client.get(world.kind_of("ConfigMap"), "other", "default")
@@ -296,7 +296,7 @@ async def test_refused_deletions_are_tried_again(autojump_clock: MockClock) -> N
                 api_version="v1", resource=resource, subresource=subresource, name="x",
                 resource_request=True, path="",
             )  # fmt: skip
-            found = server.api.rbac.authorize(asked)
+            found = server.api.security.rbac.authorize(asked)
             verdict = found if isinstance(found, Verdict) else await found
             assert verdict.decision is Decision.ALLOW, asked
         assert {verb for verb, _, _ in plugin.writes} == {"delete", "update"}
@@ -309,7 +309,7 @@ async def test_a_kind_whose_conversion_fails_holds_the_namespace(
     webhook = Webhook()
     async with open_api(kept=True) as server:
         stored, other = things(webhook)
-        server.api.registry.add([stored, other])
+        server.api.storage.registry.add([stored, other])
         world = Namespaces(server)
         await world.client.create(NAMESPACE)
         obj = {
@@ -355,7 +355,7 @@ async def test_what_is_stored_too_late_goes(autojump_clock: MockClock) -> None:
         await world.release("ConfigMap", "late")
         assert await world.settled() is None
         del found["metadata"]["finalizers"]
-        await server.api.store.create(kind.key("n", "late"), stamp(found))
+        await server.api.storage.store.create(kind.key("n", "late"), stamp(found))
         await trio.sleep(90)
         assert not (await world.client.list(kind, "n")).items
 
@@ -380,7 +380,7 @@ async def test_a_thousand_objects_go_while_others_go_on(tmp_path: Path) -> None:
     longest = 0.0
 
     async with open_api(kept=True, config=config) as server:
-        server.api.registry.add(widgets())
+        server.api.storage.registry.add(widgets())
         world = Namespaces(server)
         await world.client.create(NAMESPACE)
         owner = await world.client.create(configmap("owner"))
@@ -457,9 +457,9 @@ async def test_others_finalizers_hold_it_and_cost_nothing(autojump_clock: MockCl
         left = await world.settled()
         assert left is not None
         assert left["spec"]["finalizers"] == ["example.com/a", "example.com/b"]
-        revision = server.api.store.revision
+        revision = server.api.storage.store.revision
         await trio.sleep(10)
-        assert server.api.store.revision == revision
+        assert server.api.storage.store.revision == revision
         fewer = {**left, "spec": {"finalizers": ["example.com/b"]}}
         await world.client.update(fewer, subresource="finalize")
         left = await world.settled()

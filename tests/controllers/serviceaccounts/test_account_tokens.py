@@ -20,7 +20,7 @@ from kubetrio.controllers.serviceaccounts.accounttokens import INVALID_SINCE, NA
 from kubetrio.controllers.serviceaccounts.tokensecrets import LAST_USED
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.controllers import Writes, refused, running
 from kubetrio.testing.server import InProcess, open_api
 from kubetrio.tls import pki

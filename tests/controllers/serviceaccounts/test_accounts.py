@@ -15,7 +15,7 @@ from kubetrio.auth.trust import RootBundle, Trust
 from kubetrio.controllers.serviceaccounts.accounts import DESCRIBED, DESCRIPTION
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, forbidden
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.controllers import Writes, refused, running
 from kubetrio.testing.server import InProcess, open_api
 
@@ -237,7 +237,7 @@ async def test_it_stands_back_from_another_publisher(
                 if found["data"]["ca.crt"] != "theirs":
                     await client.patch(kind, "kube-root-ca.crt", body, "default")
 
-        server.api.informers.dispatcher.subscribe(key, wake)
+        server.api.storage.informers.dispatcher.subscribe(key, wake)
         root = RootBundle("ours")
         async with running(server, AUTHORITIES, trust=Trust(root)), trio.open_nursery() as nursery:
             nursery.start_soon(correct)

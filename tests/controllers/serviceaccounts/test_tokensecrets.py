@@ -16,7 +16,7 @@ async def test_the_day_is_a_label_beside_the_others(server: InProcess, client: C
     """Whoever owns them keeps them."""
     body = {"metadata": {"name": "s", "labels": {"z": "1", "a": "2"}}}
     uid = (await client.request("POST", PATH, json=body)).json()["metadata"]["uid"]
-    label = last_used_labels(server.api.operations, server.api.registry)
+    label = last_used_labels(server.api.writes.operations, server.api.storage.registry)
     await label("default", "s", uid, "2027-01-15")
     await label("default", "s", uid, "2027-01-16")
     labels = (await client.request("GET", f"{PATH}/s")).json()["metadata"]["labels"]
@@ -25,7 +25,7 @@ async def test_the_day_is_a_label_beside_the_others(server: InProcess, client: C
 
 async def test_a_successor_is_not_labelled(server: InProcess, client: Client) -> None:
     """Neither is one that is gone."""
-    label = last_used_labels(server.api.operations, server.api.registry)
+    label = last_used_labels(server.api.writes.operations, server.api.storage.registry)
     with pytest.raises(ApiError) as caught:
         await label("default", "s", "u", "2027-01-15")
     assert caught.value.code == 404

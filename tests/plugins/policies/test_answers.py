@@ -14,7 +14,7 @@ from kubetrio.env import Env
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.plugins.policies.answers import MOST_WAITED, Answers
 from kubetrio.runtime.effort import STRIDE, Effort
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.server import open_api
 
 ALICE = UserInfo("alice")

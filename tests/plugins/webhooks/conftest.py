@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.env import Env
 from kubetrio.testing.client import Client
 from kubetrio.testing.hooks import HookServer, open_hook
 from kubetrio.testing.server import InProcess, open_api
 from kubetrio.tls import pki
+from kubetrio.tls.pki import Pki
 
 
 @pytest.fixture
@@ -21,9 +23,9 @@ async def hook(certificates: pki.Pki) -> AsyncIterator[HookServer]:
 
 
 @pytest.fixture
-async def real() -> AsyncIterator[InProcess]:
+async def real(certificates: Pki) -> AsyncIterator[InProcess]:
     """A server whose calls go out to sockets; its own clients are in memory."""
-    async with open_api(env=Env()) as running:
+    async with open_api(env=Env(), issuer=TokenIssuer(certificates.sa_key)) as running:
         yield running
 
 

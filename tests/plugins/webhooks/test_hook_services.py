@@ -10,7 +10,7 @@ from hook_objects import VALIDATING, configured, created, failed, webhook
 from kubetrio.admission.objectcache import ObjectCache
 from kubetrio.aggregation.servicelookup import Services, Unresolved
 from kubetrio.env import Env
-from kubetrio.server.assembly import Parts
+from kubetrio.server.parts import Parts
 from kubetrio.testing.client import Client
 from kubetrio.testing.hooks import open_hook
 from kubetrio.testing.server import InProcess, open_api
@@ -24,7 +24,7 @@ SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 @pytest.fixture
 def services(server: InProcess) -> Services:
     api = server.api
-    return Services(ObjectCache(api.informers.dispatcher), api.registry, server.env)
+    return Services(ObjectCache(api.storage.informers.dispatcher), api.storage.registry, server.env)
 
 
 async def service(client: Client, **spec: Any) -> Object:
@@ -89,8 +89,8 @@ async def test_what_is_not_there(client: Client, services: Services) -> None:
 
 async def test_endpoints_only(client: Client, server: InProcess) -> None:
     """With the flag there is no way but to an endpoint."""
-    objects = ObjectCache(server.api.informers.dispatcher)
-    services = Services(objects, server.api.registry, server.env, endpoints_only=True)
+    objects = ObjectCache(server.api.storage.informers.dispatcher)
+    services = Services(objects, server.api.storage.registry, server.env, endpoints_only=True)
     await service(client)
     with pytest.raises(Unresolved, match=r'^no endpoints available for service "s"$'):
         await services.resolve("default", "s", 443)

@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.testing.client import Client
 from kubetrio.testing.hooks import HookServer
-from kubetrio.testing.server import InProcess
-from kubetrio.tls import pki
 from tests.plugins.webhooks.hook_objects import (
     MUTATING,
     VALIDATING,
@@ -124,11 +121,8 @@ async def test_a_bad_question(everything: Client, hook: HookServer) -> None:
     assert (path, request["options"]["fieldManager"]) == ("/mutate", "me")
 
 
-async def test_a_token_request(
-    everything: Client, real: InProcess, hook: HookServer, certificates: pki.Pki
-) -> None:
+async def test_a_token_request(everything: Client, hook: HookServer) -> None:
     """What it leaves open is filled in between."""
-    real.api.issuer = TokenIssuer(certificates.sa_key)
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
     assert (await everything.request("POST", accounts, json=account)).status == 201

@@ -1,0 +1,116 @@
+"""What an embedder adds to a server, and the store that it has unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kubetrio.admission.chain import Plugin
+from kubetrio.aggregation.servicelookup import ResolveService
+from kubetrio.auth import authorize as authorization
+from kubetrio.config import Config
+from kubetrio.controllers.table import Row as Controllers
+from kubetrio.encryption.note import noted_folders
+from kubetrio.env import Env
+from kubetrio.observe.logs import Log
+from kubetrio.schema.kind import Kind
+from kubetrio.store.lock import DirectoryLock
+from kubetrio.store.model import Store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.settings import StoreConfig
+
+if TYPE_CHECKING:
+    from kubetrio.encryption.control import Encryption
+
+log = Log("kubetrio.server")
+
+
+@asynccontextmanager
+async def own_store(config: Config, env: Env) -> AsyncIterator[Store]:
+    """The store in the data directory, or in memory.
+
+    Raises:
+        StoreError: the data directory is in use, foreign or damaged.
+    """
+    if config.storage.in_memory:
+        from kubetrio.store.memory import Retention, open_memory
+
+        kept = Retention(
+            history_window_s=config.storage.history_window_s,
+            compact_interval_s=config.storage.compact_interval_s,
+        )
+        lock = DirectoryLock(config.data_dir)
+        try:
+            async with open_memory(kept) as memory:
+                yield memory
+        finally:
+            lock.release()
+        return
+    async with open_store(config.data_dir, store_config(config), env) as store:
+        yield store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What an embedder adds to a server, or puts in the place of its own parts.
+
+    Args:
+        kinds: served beside the built-in ones.
+        authorizers: asked before the server's own; the first opinion counts, and nobody is asked
+            about ``system:masters``.
+        admission: plugins, asked before quotas; one with the name of one of the server's own takes
+            its place.
+        controllers: rows beside those of the server's own table; one with the name of one of these
+            takes its place.
+        resolve_service: finds the address and port that stand for a Service of a webhook or an
+            aggregated API server: takes its namespace, its name and its port; None for an endpoint
+            of it, else its cluster IP.
+        open_store: opens the store for as long as a block lasts.
+    """
+
+    kinds: Sequence[Kind] = ()
+    authorizers: Sequence[authorization.Authorizer] = ()
+    admission: Sequence[Plugin] = ()
+    controllers: Mapping[str, Controllers] = field(default_factory=dict)
+    resolve_service: ResolveService | None = None
+    open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = own_store
+
+
+def store_config(config: Config) -> StoreConfig:
+    """The store's part of a configuration."""
+    return StoreConfig(
+        durability=config.storage.durability,
+        history_window_s=config.storage.history_window_s,
+        compact_interval_s=config.storage.compact_interval_s,
+        accept_data_loss=config.storage.accept_data_loss,
+        journal_bytes=config.storage.journal_bytes,
+        quota_bytes=config.storage.quota_backend_bytes,
+        recent_bytes=config.memory.recent_bytes,
+        cache_kib=config.memory.page_cache_bytes // 1024,
+    )
+
+
+@asynccontextmanager
+async def encrypted(encryption: Encryption | None, store: Store, env: Env) -> AsyncIterator[Store]:
+    """A store as the rest of the server uses it.
+
+    Args:
+        encryption: how it is encrypted, if it is.
+        store: where values are kept.
+        env: threads.
+    """
+    if encryption is not None:
+        async with encryption.over(store) as plain:
+            yield plain
+    elif noted := await noted_folders(store):
+        from kubetrio.encryption.control import guarded
+
+        log.warning(
+            "encrypted objects are answered with 500: there is no --encryption-provider-config",
+            folders=",".join(sorted(noted)),
+        )
+        yield guarded(store, env, noted)
+    else:
+        yield store
