@@ -14,8 +14,7 @@ from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.machinery.asking import Authorize
 from kubetrio.outgoing.client import Outgoing
-from kubetrio.plugins.existence import Provide
-from kubetrio.plugins.namespaces import Namespaces
+from kubetrio.plugins.namespaces import Namespaces, Provide
 from kubetrio.plugins.policies.dependencies import PolicyDependencies
 from kubetrio.plugins.webhooks.plugins import WebhookClientConfig, WebhookDependencies
 from kubetrio.quota.stored import StoredQuotas

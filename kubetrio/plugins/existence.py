@@ -5,7 +5,6 @@ Source: docs "Admission Control in Kubernetes" (NamespaceExists, NamespaceAutoPr
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from kubetrio.admission.attributes import Attributes, Operation
@@ -13,6 +12,7 @@ from kubetrio.admission.chain import Plugin
 from kubetrio.admission.plugin import Base, denied
 from kubetrio.machinery.status import ApiError, not_found
 from kubetrio.plugins.lifecycle import NAMESPACES, NamespacePhase
+from kubetrio.plugins.namespaces import Provide
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import Target
@@ -22,9 +22,6 @@ from kubetrio.wire.report import Report
 
 if TYPE_CHECKING:
     from kubetrio.plugins.context import PluginContext
-
-Provide = Callable[[str], Awaitable[None]]
-"""Makes a namespace; raises `ApiError`, also when it is there already."""
 
 
 def _inside(attributes: Attributes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,10 @@ from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactor
 from kubetrio.plugins.podsecurity.policy import Policy, policy_of
 
 PREFIX = "/registry/namespaces/"
+
+
+Provide = Callable[[str], Awaitable[None]]
+"""Makes a namespace; raises `ApiError`, also when it is there already."""
 
 
 @dataclass(frozen=True, slots=True)
