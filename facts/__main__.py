@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from facts import compare, generate, help_text, server, source
+from facts import check, compare, generate, help_text, scaffold, server, source
 from facts.client import Client, from_kubeconfig, target
 from facts.documents import dump
 
@@ -26,6 +26,12 @@ The way to a new version, each step a command of this program:
   python -m facts diff schemas new-schemas
 
 The last one prints what the new version has, lacks and does differently.
+For a kind that is new,
+
+  python -m facts scaffold scheduling.k8s.io Workload
+  python -m facts check
+
+write the skeleton of what is said of it by hand, and print what is missing of any kind.
 schemas/README.md describes every input and every file, and what is left to do by hand.
 """
 SOURCE = """\
@@ -53,6 +59,16 @@ DIFF = """\
 Print what differs between two versions: kinds, fields, protobuf numbers, verbs, columns, defaults,
 flags, metrics.  OLD and NEW are folders of inputs, or of generated files; "+" is only in NEW, "-"
 only in OLD, "~" changed.  Exits with 1 if anything differs, as diff does.
+"""
+SCAFFOLD = """\
+Write the skeleton of a new built-in kind: a module of its group's folder in kubetrio/kinds, with
+its checks, defaults, printer and selectable fields, and a row in the kinds.py of the folder, which
+is made where there is none.  What is missing then is said by check.
+"""
+CHECK = """\
+Print what is missing of built-in kinds: types, list types, protobuf messages, columns, selectable
+fields, conversions, and what the values of kinds name that is not there.  Nothing is printed, and
+the exit code is 0, if nothing is.
 """
 
 
@@ -101,6 +117,11 @@ def parser() -> argparse.ArgumentParser:
     made = command("diff", DIFF)
     made.add_argument("old", type=Path, metavar="OLD")
     made.add_argument("new", type=Path, metavar="NEW")
+    command("check", CHECK)
+    made = command("scaffold", SCAFFOLD)
+    made.add_argument("group", help='API group, such as scheduling.k8s.io; "" for the core group')
+    made.add_argument("kind", help="such as PriorityClass")
+    made.add_argument("--plural", default="", help="name of the resource, if facts do not know it")
     return top
 
 
@@ -150,10 +171,14 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
             yield from generate.generate(arguments.inputs, arguments.output)
         case "diff":
             yield from compare.compare(arguments.old, arguments.new)
+        case "check":
+            yield from check.check()
+        case "scaffold":
+            yield from scaffold.scaffold(arguments.group, arguments.kind, arguments.plural)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run; returns the exit code: 2 for what went wrong, 1 if a comparison found differences."""
+    """Run; returns the exit code: 2 for what went wrong, 1 for differences and missing parts."""
     arguments = parser().parse_args(argv)
     said = False
     try:
@@ -163,7 +188,7 @@ def main(argv: list[str] | None = None) -> int:
     except (LookupError, OSError, ValueError) as error:
         print(f"{arguments.command}: {error}", file=sys.stderr)
         return 2
-    return int(said and arguments.command == "diff")
+    return int(said and arguments.command in ("diff", "check"))
 
 
 if __name__ == "__main__":

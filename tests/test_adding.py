@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -128,3 +132,89 @@ async def test_a_controller(
         assert found["metadata"]["annotations"] == {"example.com/entries": "2"}
         managers = {entry["manager"] for entry in found["metadata"]["managedFields"]}
         assert "kube-controller-manager" in managers
+
+
+# ---------------------------------------------------------------------- a built-in kind
+
+ROOT = PAGE.parent.parent.parent
+NAMES = (("PriorityClass", "Workload"), ("priorityclass", "workload"), ("workloades", "workloads"))
+POST_AND_PRINT = """
+import trio
+from kubetrio.testing.server import open_api
+
+PATH = "/apis/scheduling.k8s.io/v1/workloads"
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+
+async def main():
+    async with open_api() as server, server.connect() as client:
+        body = {"metadata": {"name": "w"}, "value": 1}
+        print((await client.request("POST", PATH, json=body)).status)
+        table = (await client.request("GET", PATH, headers=TABLE)).json()
+        print(table["columnDefinitions"][0]["name"], table["rows"][0]["cells"][0])
+
+trio.run(main)
+"""
+
+
+def renamed(text: str) -> str:
+    """What is known of one kind, as known of another."""
+    for old, new in NAMES:
+        text = text.replace(old, new)
+    return text
+
+
+def know(schemas: Path) -> None:
+    """Add facts of a new kind, as ``facts generate`` does: all that is known of another one."""
+    path = schemas / "resources.json"
+    resources = json.loads(path.read_text())
+    record = json.dumps(resources["resources"]["scheduling.k8s.io/v1/priorityclasses"])
+    new = {**json.loads(renamed(record)), "shortNames": ["wl"]}
+    resources["resources"]["scheduling.k8s.io/v1/workloads"] = new
+    path.write_text(json.dumps(resources))
+    for name in (
+        "kinds", "tables", "field-selectors",
+        "types/io.k8s.api.scheduling.v1", "protobuf/k8s.io.api.scheduling.v1",
+    ):  # fmt: skip
+        path = schemas / f"{name}.json"  # a record is a line
+        lines = path.read_text().splitlines()
+        added = [f"{renamed(one).rstrip(',')}," for one in lines if "priorityclass" in one.lower()]
+        path.write_text("\n".join([lines[0], *added, *lines[1:], ""]))
+
+
+def test_a_built_in_kind(tmp_path: Path) -> None:
+    """What is missing is said, the skeleton and its row are enough, and a server has the kind."""
+    for name in ("kubetrio", "schemas", "facts"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    section = PAGE.read_text().split("\n## A built-in kind\n")[1].split("\n## ")[0]
+    commands = [line for line in section.splitlines() if line.startswith("python -m facts ")]
+    scaffold, check = (line.split()[1:] for line in commands)
+    [row] = BLOCK.findall(section)
+
+    know(tmp_path / "schemas")
+    missing = run(*check)
+    assert missing.returncode == 1, missing.stderr
+    kinds = "kubetrio.kinds.scheduling.kinds"
+    assert missing.stdout == f"scheduling.k8s.io/v1 workloads: {kinds} says nothing of workloads\n"
+    made = run(*scaffold)
+    assert made.returncode == 0, made.stderr
+    changed = {
+        str(path.relative_to(tmp_path))
+        for path in (tmp_path / "kubetrio").rglob("*.py")
+        if not (ROOT / path.relative_to(tmp_path)).exists()
+        or path.read_bytes() != (ROOT / path.relative_to(tmp_path)).read_bytes()
+    }
+    where = "kubetrio/kinds/scheduling"
+    assert changed == {f"{where}/kinds.py", f"{where}/workloads.py"}
+    assert row in (tmp_path / where / "kinds.py").read_text()
+    complete = run(*check)
+    assert (complete.stdout, complete.returncode) == ("", 0)
+    served = run("-c", POST_AND_PRINT)
+    assert served.stdout == "201\nName w\n", served.stderr

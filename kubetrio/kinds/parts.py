@@ -1,7 +1,8 @@
 """The parts of built-in kinds: facts of ``schemas/`` and what the folder of their group says.
 
-A module of a folder is loaded when it is first needed: ``rules`` with the first write of a kind of
-the group, ``printers`` with the first table, ``selectors`` with the first field selector.
+``kinds.py`` of a folder has a value for each kind of the group (`BuiltinKind`).  What such a value
+names is loaded when it is first needed: checks with the first write of a kind, printers with the
+first table, conversions with the first object in another version.
 """
 
 from __future__ import annotations
@@ -12,23 +13,15 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from kubetrio.kinds.common.defaulting import Rules as Defaults
-from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row, rules_of
+from kubetrio.kinds.common.builtinkind import UNPRINTED, BuiltinKind, MissingPart, resolved
+from kubetrio.kinds.common.row import rules_of
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.schema import builtin
 from kubetrio.schema.fieldselectors import FieldSelectors
 from kubetrio.schema.kind import Conversion, Kind, Strategy, WaitingConvert
-from kubetrio.schema.objecttype import BuiltinType, ObjectType, OpenType
-from kubetrio.schema.printing import DEFAULT_COLUMNS, PLAIN, Column, Printer
+from kubetrio.schema.objecttype import BuiltinType, ObjectType
+from kubetrio.schema.printing import DEFAULT_COLUMNS, Column, Printer
 from kubetrio.schema.rules import Rules
-
-_NO_ROW = Row()
-# Which groups have which modules; the others say nothing of that.
-_WITH: Mapping[str, frozenset[str]] = {
-    "conversion": frozenset({"autoscaling", "events"}),
-    "selectors": frozenset({"batch", "certificates", "core", "events", "resource"}),
-}
 
 
 def folder(group: str) -> str:
@@ -37,23 +30,33 @@ def folder(group: str) -> str:
 
 
 @cache
-def module_of(group: str, name: str) -> Any:
-    """A module of a group's folder, or None where there is none."""
-    path = f"{__package__}.{folder(group)}"
-    with_it = _WITH.get(name)
-    if with_it is not None and folder(group) not in with_it:
-        return None
+def kinds_of(group: str) -> Mapping[str, BuiltinKind]:
+    """What is said by hand of the kinds of a group, by plural name.
+
+    Raises:
+        MissingPart: the group has no folder.
+    """
+    path = f"{__package__}.{folder(group)}.kinds"
     try:
-        return import_module(f"{path}.{name}")
+        found: Mapping[str, BuiltinKind] = import_module(path).KINDS
     except ModuleNotFoundError as error:
-        if error.name not in (path, f"{path}.{name}"):
+        if not f"{path}.".startswith(f"{error.name}."):
             raise
-        return None
-
-
-def _table(kind: Kind, module: str, name: str) -> Mapping[Any, Any]:
-    found: Mapping[Any, Any] = getattr(module_of(kind.group, module), name, {})
+        raise MissingPart(f"{path}: there is no such module for the group {group!r}") from error
     return found
+
+
+def said_of(kind: Kind) -> BuiltinKind:
+    """What is said by hand of a kind.
+
+    Raises:
+        MissingPart: nothing is.
+    """
+    found = kinds_of(kind.group).get(kind.resource)
+    if found is None:
+        path = f"{__package__}.{folder(kind.group)}.kinds"
+        raise MissingPart(f"{path} says nothing of {kind.resource}")
+    return resolved(found)
 
 
 def traits_of(group: str, resource: str) -> Mapping[str, Any]:
@@ -116,55 +119,58 @@ class BuiltinParts:
 
     def rules(self, kind: Kind) -> Rules:
         """See `Parts`."""
-        row: Row = _table(kind, "rules", "RULES").get(kind.resource, _NO_ROW)
-        defaults: Defaults | None = _defaults(kind)
-        return rules_of(kind, row, defaults)
+        said = said_of(kind)
+        defaults = said.defaults.get(kind.version)
+        return rules_of(
+            kind, resolved(said.rules), None if defaults is None else resolved(defaults)
+        )
 
     def printer(self, kind: Kind) -> Printer:
         """See `Parts`."""
         words = builtin.load("columns")
         known = {**words["*"], **words.get(f"{kind.group}/{kind.resource}", {})}
-        look = _table(kind, "printers", "PRINTERS").get(kind.resource, PrinterRow(PLAIN.cells))
-        facts = _columns().get((kind.group, kind.resource), DEFAULT_COLUMNS)
-        columns = look.columns or facts
+        said = said_of(kind).printer
+        row = UNPRINTED if said is None else resolved(said)
+        facts = columns_of().get((kind.group, kind.resource), DEFAULT_COLUMNS)
+        columns = row.columns or facts
+        if (said is None) is not (columns == DEFAULT_COLUMNS):
+            what = "columns, but no printer" if said is None else "a printer, but no columns"
+            raise MissingPart(f"{kind.group}/{kind.resource} has {what} (schemas/tables.json)")
         return Printer(
             columns=tuple(
                 replace(column, description=known.get(column.name, "")) for column in columns
             ),
             default=columns == DEFAULT_COLUMNS,
-            cells=look.cells,
-            conditions=look.conditions,
-            sort_key=look.sort_key,
+            cells=row.cells,
+            conditions=row.conditions,
+            sort_key=row.sort_key,
             hidden=kind.type.held.annotation if kind.type.held else "",
         )
 
     def object_type(self, kind: Kind) -> ObjectType:
         """See `Parts`."""
         if not kind.schema_name:
-            return OpenType()
+            raise MissingPart(f"{kind.api_version} {kind.kind} has no type in schemas/kinds.json")
         as_json = traits_of(kind.group, kind.resource).get("storedAsJson", False)
         return BuiltinType(kind.schema_name, as_json=as_json)
 
     def conversion(self, kind: Kind) -> Conversion:
         """See `Parts`."""
-        found: Conversion = _table(kind, "conversion", "CONVERSIONS")[kind.resource, kind.version]
-        return found
+        found = said_of(kind).conversions.get(kind.version)
+        if found is None:
+            raise MissingPart(f"{kind.api_version} {kind.kind} has no conversion")
+        return resolved(found)
 
     def selectors(self, kind: Kind) -> FieldSelectors:
         """See `Parts`."""
+        found = resolved(said_of(kind).selectors)
         key = f"{kind.group}/{kind.version}/{kind.resource}"
-        default = FieldSelectors()
-        found: FieldSelectors = _table(kind, "selectors", "SELECTORS").get(kind.resource, default)
-        supported = builtin.load("field-selectors").get(key, default.supported)
+        supported = builtin.load("field-selectors").get(key, FieldSelectors().supported)
         return replace(found, supported=tuple(supported))
 
 
-def _defaults(kind: Kind) -> Defaults | None:
-    return _table(kind, "defaults", "TABLES").get(kind.schema_name)
-
-
 @cache
-def _columns() -> Mapping[tuple[str, str], tuple[Column, ...]]:
+def columns_of() -> Mapping[tuple[str, str], tuple[Column, ...]]:
     """Columns by group and plural name: all versions of a resource share them."""
     index: dict[tuple[str, str], tuple[Column, ...]] = {}
     for key, rows in builtin.load("tables").items():

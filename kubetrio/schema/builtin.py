@@ -93,8 +93,8 @@ def message(name: str) -> list[list[Any]]:
 
 
 def message_name(type_name: str) -> str:
-    """Protobuf message of a type: the same name with the domain the other way round."""
-    return type_name.replace("io.k8s.", "k8s.io.", 1)
+    """Protobuf message of a type: its name with the domain the other way round, without dashes."""
+    return type_name.replace("io.k8s.", "k8s.io.", 1).replace("-", "_")
 
 
 def type_name_of(gvk: GroupVersionKind) -> str:

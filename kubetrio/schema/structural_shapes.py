@@ -231,7 +231,7 @@ def _qualified(package: str, name: str) -> str:
 def _rows(type_name: str) -> list[tuple[str, str, str]]:
     """JSON names, flags and embedded structs of a message's fields; empty without message."""
     # Protobuf packages cannot have a dash: io.k8s.apiextensions-apiserver...
-    return _message_rows(builtin.message_name(type_name).replace("-", "_"))
+    return _message_rows(builtin.message_name(type_name))
 
 
 def _message_rows(message: str, within: str = "") -> list[tuple[str, str, str]]:

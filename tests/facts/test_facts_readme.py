@@ -42,7 +42,7 @@ def test_every_input_is_described() -> None:
 def test_every_command_is_described() -> None:
     """The page says when to run each."""
     commands = re.findall(r"^    (\w+) ", parser().format_help(), re.MULTILINE)
-    assert commands == ["source", "server", "flags", "generate", "diff"]
+    assert commands == ["source", "server", "flags", "generate", "diff", "check", "scaffold"]
     assert [name for name in commands if f"python -m facts {name}" not in README] == []
 
 

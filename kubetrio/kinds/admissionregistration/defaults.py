@@ -40,15 +40,11 @@ _POLICY: Rules = (
 _BINDING: Rules = (within("spec.matchResources", *_MATCH),)
 
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration": (
-        each("webhooks", *_WEBHOOK),
-    ),
-    "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration": (
-        each("webhooks", *_WEBHOOK, Default("reinvocationPolicy", "Never")),
-    ),
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy": _POLICY,
-    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy": _POLICY,
-    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding": _BINDING,
-    "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding": _BINDING,
-}
+VALIDATINGWEBHOOKCONFIGURATIONS: Rules = (each("webhooks", *_WEBHOOK),)
+MUTATINGWEBHOOKCONFIGURATIONS: Rules = (
+    each("webhooks", *_WEBHOOK, Default("reinvocationPolicy", "Never")),
+)
+VALIDATINGADMISSIONPOLICIES: Rules = _POLICY
+MUTATINGADMISSIONPOLICIES: Rules = _POLICY
+VALIDATINGADMISSIONPOLICYBINDINGS: Rules = _BINDING
+MUTATINGADMISSIONPOLICYBINDINGS: Rules = _BINDING

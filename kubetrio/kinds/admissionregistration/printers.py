@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -14,7 +13,6 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -49,14 +47,3 @@ def admission_policy_binding(obj: Json, now: float) -> list[Any]:
     elif field(reference, "selector") is not None:
         parameters = go_selector(field(reference, "selector"))
     return [name(obj), text(obj, "spec", "policyName"), parameters, age(obj, now)]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "mutatingadmissionpolicies": PrinterRow(mutating_admission_policy),
-    "mutatingadmissionpolicybindings": PrinterRow(admission_policy_binding),
-    "mutatingwebhookconfigurations": PrinterRow(webhook_configuration),
-    "validatingadmissionpolicies": PrinterRow(validating_admission_policy),
-    "validatingadmissionpolicybindings": PrinterRow(admission_policy_binding),
-    "validatingwebhookconfigurations": PrinterRow(webhook_configuration),
-}
-"""By plural name."""

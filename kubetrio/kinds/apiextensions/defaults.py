@@ -35,14 +35,12 @@ def default_stored_versions(definition: Json) -> None:
             return
 
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition": (
-        within(
-            "spec",
-            Default("conversion", {"strategy": "None"}),
-            within("names", Call(default_names)),
-            within("conversion.webhook.clientConfig", WEBHOOK_SERVICE),
-        ),
-        Call(default_stored_versions, grows=("status",)),
+CUSTOMRESOURCEDEFINITIONS: Rules = (
+    within(
+        "spec",
+        Default("conversion", {"strategy": "None"}),
+        within("names", Call(default_names)),
+        within("conversion.webhook.clientConfig", WEBHOOK_SERVICE),
     ),
-}
+    Call(default_stored_versions, grows=("status",)),
+)

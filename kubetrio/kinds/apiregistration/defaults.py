@@ -8,8 +8,4 @@ from kubetrio.kinds.common.defaulting import (
     within,
 )
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService": (
-        within("spec", WEBHOOK_SERVICE),
-    ),
-}
+APISERVICES: Rules = (within("spec", WEBHOOK_SERVICE),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -12,7 +11,6 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -29,9 +27,3 @@ def api_service(obj: Json, now: float) -> list[Any]:
     service = field(obj, "spec", "service")
     local = "Local" if service is None else f"{text(service, 'namespace')}/{text(service, 'name')}"
     return [name(obj), local, _available(obj), age(obj, now)]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "apiservices": PrinterRow(api_service),
-}
-"""By plural name."""

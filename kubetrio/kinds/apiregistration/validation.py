@@ -82,6 +82,4 @@ def _status(new: Json, _: Json, out: Causes) -> None:
             out.append(not_supported(f"status.conditions[{index}].status", status, _STATUSES))
 
 
-TABLES: Mapping[str, Validation] = {
-    "apiservices": Validation(create=_spec, subresources={"status": _status}),
-}
+APISERVICES = Validation(create=_spec, subresources={"status": _status})

@@ -61,38 +61,34 @@ def name_kind(claim: Json) -> None:
     claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
 
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.apps.v1.Deployment": (
-        within(
-            "spec",
-            Default("replicas", 1),
-            _HISTORY,
-            Default("progressDeadlineSeconds", 600),
-            within("strategy", _ROLLING, Call(roll_by_quarters)),
-            _TEMPLATE,
-        ),
+DEPLOYMENTS: Rules = (
+    within(
+        "spec",
+        Default("replicas", 1),
+        _HISTORY,
+        Default("progressDeadlineSeconds", 600),
+        within("strategy", _ROLLING, Call(roll_by_quarters)),
+        _TEMPLATE,
     ),
-    "io.k8s.api.apps.v1.ReplicaSet": (within("spec", Default("replicas", 1), _TEMPLATE),),
-    "io.k8s.api.apps.v1.DaemonSet": (
-        within("metadata", Call(note_generation)),
-        within(
-            "spec", _HISTORY, within("updateStrategy", _ROLLING, Call(roll_one_by_one)), _TEMPLATE
+)
+REPLICASETS: Rules = (within("spec", Default("replicas", 1), _TEMPLATE),)
+DAEMONSETS: Rules = (
+    within("metadata", Call(note_generation)),
+    within("spec", _HISTORY, within("updateStrategy", _ROLLING, Call(roll_one_by_one)), _TEMPLATE),
+)
+STATEFULSETS: Rules = (
+    within(
+        "spec",
+        Default("replicas", 1),
+        Default("podManagementPolicy", "OrderedReady"),
+        _HISTORY,
+        within("updateStrategy", Call(roll_ordinals)),
+        *ensure(
+            "persistentVolumeClaimRetentionPolicy",
+            Default("whenDeleted", "Retain"),
+            Default("whenScaled", "Retain"),
         ),
+        _TEMPLATE,
+        each("volumeClaimTemplates", Call(name_kind), *CLAIM),
     ),
-    "io.k8s.api.apps.v1.StatefulSet": (
-        within(
-            "spec",
-            Default("replicas", 1),
-            Default("podManagementPolicy", "OrderedReady"),
-            _HISTORY,
-            within("updateStrategy", Call(roll_ordinals)),
-            *ensure(
-                "persistentVolumeClaimRetentionPolicy",
-                Default("whenDeleted", "Retain"),
-                Default("whenScaled", "Retain"),
-            ),
-            _TEMPLATE,
-            each("volumeClaimTemplates", Call(name_kind), *CLAIM),
-        ),
-    ),
-}
+)

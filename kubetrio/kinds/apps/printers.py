@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -21,7 +20,6 @@ from kubetrio.kinds.common.cells import (
     selector_cell,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -82,13 +80,3 @@ def controller_revision(obj: Json, now: float) -> list[Any]:
             controller = f"{controller}/{text(owner, 'name')}"
             break
     return [name(obj), controller, number(obj, "revision"), age(obj, now)]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "controllerrevisions": PrinterRow(controller_revision),
-    "daemonsets": PrinterRow(daemon_set),
-    "deployments": PrinterRow(deployment),
-    "replicasets": PrinterRow(replica_set),
-    "statefulsets": PrinterRow(stateful_set),
-}
-"""By plural name."""

@@ -6,7 +6,6 @@ Source: "Workload Management" in the Kubernetes documentation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from kubetrio.kinds.apps.annotations import ROLLBACK_TO, TEMPLATE_GENERATION
@@ -455,28 +454,19 @@ def _scaled(create: Check, status: UpdateCheck) -> Validation:
     )
 
 
-TABLES: Mapping[str, Validation] = MappingProxyType(
-    {
-        "deployments": _scaled(_deployment, _deployment_status),
-        "replicasets": _scaled(
-            _replica_set, replica_status("cannot be greater than readyReplicas")
-        ),
-        "daemonsets": Validation(
-            create=_daemon_set,
-            update=_same_selector,
-            subresources={"status": _daemon_status},
-            warnings=_daemon_warnings,
-        ),
-        "statefulsets": Validation(
-            create=_stateful_set,
-            update=_stateful_update,
-            revalidate=False,
-            subresources={"status": _stateful_status, "scale": scale},
-            warnings=_stateful_warnings,
-        ),
-        "controllerrevisions": Validation(
-            create=_revision, update=_revision_update, revalidate=False
-        ),
-    }
+DEPLOYMENTS = _scaled(_deployment, _deployment_status)
+REPLICASETS = _scaled(_replica_set, replica_status("cannot be greater than readyReplicas"))
+DAEMONSETS = Validation(
+    create=_daemon_set,
+    update=_same_selector,
+    subresources={"status": _daemon_status},
+    warnings=_daemon_warnings,
 )
-"""Checks by plural name."""
+STATEFULSETS = Validation(
+    create=_stateful_set,
+    update=_stateful_update,
+    revalidate=False,
+    subresources={"status": _stateful_status, "scale": scale},
+    warnings=_stateful_warnings,
+)
+CONTROLLERREVISIONS = Validation(create=_revision, update=_revision_update, revalidate=False)

@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from kubetrio.kinds.common.defaulting import Default, Rules, within
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.authentication.v1.TokenRequest": (
-        within("spec", Default("expirationSeconds", 3600)),
-    ),
-}
+TOKENREQUESTS: Rules = (within("spec", Default("expirationSeconds", 3600)),)

@@ -8,18 +8,13 @@ Source: the API reference of both versions, docs "Horizontal Pod Autoscaling".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kubetrio.kinds.autoscaling.annotations import to_v1, to_v2
 from kubetrio.kinds.common.versions import converting
 from kubetrio.schema.kind import Conversion
 
 _TYPE = "io.k8s.api.autoscaling.{}.HorizontalPodAutoscaler"
 
-CONVERSIONS: Mapping[tuple[str, str], Conversion] = {
-    ("horizontalpodautoscalers", "v1"): Conversion(
-        to_stored=converting(to_v2, "autoscaling/v2", _TYPE.format("v2")),
-        from_stored=converting(to_v1, "autoscaling/v1", _TYPE.format("v1")),
-    ),
-}
-"""By plural name and version."""
+HORIZONTALPODAUTOSCALERS_V1 = Conversion(
+    to_stored=converting(to_v2, "autoscaling/v2", _TYPE.format("v2")),
+    from_stored=converting(to_v1, "autoscaling/v1", _TYPE.format("v1")),
+)

@@ -55,17 +55,15 @@ def _some(text: str | None) -> bool:
     return isinstance(metrics, list) and bool(metrics)
 
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler": (
-        within(
-            "spec",
-            Default("minReplicas", 1),
-            Call(default_metrics),
-            within("behavior", Call(default_behavior)),
-        ),
+HORIZONTALPODAUTOSCALERS_V2: Rules = (
+    within(
+        "spec",
+        Default("minReplicas", 1),
+        Call(default_metrics),
+        within("behavior", Call(default_behavior)),
     ),
-    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler": (
-        Call(default_target, grows=("spec",)),
-        within("spec", Default("minReplicas", 1)),
-    ),
-}
+)
+HORIZONTALPODAUTOSCALERS_V1: Rules = (
+    Call(default_target, grows=("spec",)),
+    within("spec", Default("minReplicas", 1)),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -16,7 +15,6 @@ from kubetrio.kinds.common.cells import (
     optional,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Column, Json
 
 
@@ -126,9 +124,3 @@ SCALE_COLUMNS = (
     Column("Available", "integer"),
     Column("Age", "string"),
 )
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "scale": PrinterRow(scale, columns=SCALE_COLUMNS),
-    "horizontalpodautoscalers": PrinterRow(horizontal_pod_autoscaler),
-}
-"""By plural name."""

@@ -6,7 +6,6 @@ Source: "Horizontal Pod Autoscaling" in the Kubernetes documentation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from kubetrio.kinds.common.checks import (
@@ -276,15 +275,10 @@ def as_v2(autoscaler: Json) -> Json:
     return {**autoscaler, "spec": spec}
 
 
-TABLES: Mapping[str, Validation] = MappingProxyType(
-    {
-        "horizontalpodautoscalers": Validation(
-            create=_create,
-            update=_update,
-            revalidate=False,
-            subresources={"status": _status},
-            adapt={"v1": as_v2},
-        ),
-    }
+HORIZONTALPODAUTOSCALERS = Validation(
+    create=_create,
+    update=_update,
+    revalidate=False,
+    subresources={"status": _status},
+    adapt={"v1": as_v2},
 )
-"""Checks by plural name."""

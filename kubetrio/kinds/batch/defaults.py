@@ -39,26 +39,24 @@ _PARTS = (
     each("podFailurePolicy.rules", each("onPodConditions", Default("status", "True"))),
 )
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.batch.v1.Job": (
-        Call(label_job, grows=("metadata",)),
-        within(
-            "spec",
-            Default("completionMode", "NonIndexed"),
-            Default("suspend", False),
-            Default("manualSelector", False),
-            Call(default_counts),
-            *_PARTS,
-        ),
+JOBS: Rules = (
+    Call(label_job, grows=("metadata",)),
+    within(
+        "spec",
+        Default("completionMode", "NonIndexed"),
+        Default("suspend", False),
+        Default("manualSelector", False),
+        Call(default_counts),
+        *_PARTS,
     ),
-    "io.k8s.api.batch.v1.CronJob": (
-        within(
-            "spec",
-            Default("concurrencyPolicy", "Allow"),
-            Default("suspend", False),
-            Default("successfulJobsHistoryLimit", 3),
-            Default("failedJobsHistoryLimit", 1),
-            within("jobTemplate.spec", *_PARTS),
-        ),
+)
+CRONJOBS: Rules = (
+    within(
+        "spec",
+        Default("concurrencyPolicy", "Allow"),
+        Default("suspend", False),
+        Default("successfulJobsHistoryLimit", 3),
+        Default("failedJobsHistoryLimit", 1),
+        within("jobTemplate.spec", *_PARTS),
     ),
-}
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -23,7 +22,6 @@ from kubetrio.kinds.common.cells import (
     since,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 # Which condition of a job gives its status, first match; deletion comes between the two groups.
@@ -87,10 +85,3 @@ def cron_job(obj: Json, now: float) -> list[Any]:
         *containers(field(template, "spec", "template", "spec")),
         selector_cell(field(template, "spec", "selector")),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "cronjobs": PrinterRow(cron_job),
-    "jobs": PrinterRow(job),
-}
-"""By plural name."""

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kubetrio.schema.fieldselectors import FieldSelectors, at
 
-SELECTORS: Mapping[str, FieldSelectors] = {
-    "jobs": FieldSelectors(
-        getters={"status.successful": at("status.succeeded", "0")},
-        refusal="field label {quoted} not supported for {kind}",
-    ),
-}
-"""By plural name."""
+JOBS = FieldSelectors(
+    getters={"status.successful": at("status.succeeded", "0")},
+    refusal="field label {quoted} not supported for {kind}",
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -14,7 +13,6 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -41,9 +39,3 @@ def certificate_signing_request(obj: Json, now: float) -> list[Any]:
         NONE if seconds is None else duration(seconds),
         _request_condition(obj),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "certificatesigningrequests": PrinterRow(certificate_signing_request),
-}
-"""By plural name."""

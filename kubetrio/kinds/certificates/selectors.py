@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kubetrio.schema.fieldselectors import SHORT, FieldSelectors, at
 
-SELECTORS: Mapping[str, FieldSelectors] = {
-    "certificatesigningrequests": FieldSelectors(
-        getters={"spec.signerName": at("spec.signerName")}, refusal=SHORT
-    ),
-}
-"""By plural name."""
+CERTIFICATESIGNINGREQUESTS = FieldSelectors(
+    getters={"spec.signerName": at("spec.signerName")}, refusal=SHORT
+)

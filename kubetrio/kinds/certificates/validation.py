@@ -248,14 +248,12 @@ def _update(*, approval: bool = False, certificate: bool = False) -> UpdateCheck
     return check
 
 
-TABLES: Mapping[str, Validation] = {
-    "certificatesigningrequests": Validation(
-        create=_create,
-        update=_update(),
-        revalidate=False,
-        subresources={
-            "status": _update(certificate=True),
-            "approval": _update(approval=True),
-        },
-    )
-}
+CERTIFICATESIGNINGREQUESTS = Validation(
+    create=_create,
+    update=_update(),
+    revalidate=False,
+    subresources={
+        "status": _update(certificate=True),
+        "approval": _update(approval=True),
+    },
+)

@@ -44,6 +44,4 @@ _SPEC = table(
     _preferred,
 )
 
-TABLES: Mapping[str, Validation] = {
-    "leases": Validation(create=table(row("spec", _SPEC))),
-}
+LEASES = Validation(create=table(row("spec", _SPEC)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kubetrio.schema.fieldselectors import (
     SHORT,
     FieldSelectors,
@@ -31,42 +29,39 @@ def _never(_: Object) -> str:
     return ""
 
 
-SELECTORS: Mapping[str, FieldSelectors] = {
-    "events": FieldSelectors(
-        getters={
-            **below("involvedObject", REFERENCE),
-            "reason": at("reason"),
-            "reportingComponent": at("reportingComponent"),
-            "source": _event_source,
-            "type": at("type"),
-        },
-        refusal=SHORT,
-    ),
-    "namespaces": FieldSelectors(getters={"status.phase": at("status.phase")}, refusal=SHORT),
-    "nodes": FieldSelectors(
-        getters={"spec.unschedulable": at("spec.unschedulable", "false")}, refusal=SHORT
-    ),
-    "pods": FieldSelectors(
-        getters={
-            "spec.hostNetwork": at("spec.hostNetwork", "false"),
-            "spec.nodeName": at("spec.nodeName"),
-            "spec.restartPolicy": at("spec.restartPolicy"),
-            "spec.schedulerName": at("spec.schedulerName"),
-            "spec.serviceAccountName": at("spec.serviceAccountName"),
-            "status.nominatedNodeName": at("status.nominatedNodeName"),
-            "status.phase": at("status.phase"),
-            "status.podIP": _pod_ip,
-            "status.podIPs": _never,  # accepted, never filled in
-        },
-        refusal=SHORT,
-    ),
-    "replicationcontrollers": FieldSelectors(
-        getters={"status.replicas": at("status.replicas", "0")}, refusal=SHORT
-    ),
-    "secrets": FieldSelectors(getters={"type": at("type")}, refusal=SHORT),
-    "services": FieldSelectors(
-        getters={"spec.clusterIP": at("spec.clusterIP"), "spec.type": at("spec.type")},
-        refusal=SHORT,
-    ),
-}
-"""By plural name."""
+EVENTS = FieldSelectors(
+    getters={
+        **below("involvedObject", REFERENCE),
+        "reason": at("reason"),
+        "reportingComponent": at("reportingComponent"),
+        "source": _event_source,
+        "type": at("type"),
+    },
+    refusal=SHORT,
+)
+NAMESPACES = FieldSelectors(getters={"status.phase": at("status.phase")}, refusal=SHORT)
+NODES = FieldSelectors(
+    getters={"spec.unschedulable": at("spec.unschedulable", "false")}, refusal=SHORT
+)
+PODS = FieldSelectors(
+    getters={
+        "spec.hostNetwork": at("spec.hostNetwork", "false"),
+        "spec.nodeName": at("spec.nodeName"),
+        "spec.restartPolicy": at("spec.restartPolicy"),
+        "spec.schedulerName": at("spec.schedulerName"),
+        "spec.serviceAccountName": at("spec.serviceAccountName"),
+        "status.nominatedNodeName": at("status.nominatedNodeName"),
+        "status.phase": at("status.phase"),
+        "status.podIP": _pod_ip,
+        "status.podIPs": _never,  # accepted, never filled in
+    },
+    refusal=SHORT,
+)
+REPLICATIONCONTROLLERS = FieldSelectors(
+    getters={"status.replicas": at("status.replicas", "0")}, refusal=SHORT
+)
+SECRETS = FieldSelectors(getters={"type": at("type")}, refusal=SHORT)
+SERVICES = FieldSelectors(
+    getters={"spec.clusterIP": at("spec.clusterIP"), "spec.type": at("spec.type")},
+    refusal=SHORT,
+)

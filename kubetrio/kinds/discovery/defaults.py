@@ -8,8 +8,4 @@ from kubetrio.kinds.common.defaulting import (
     each,
 )
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.discovery.v1.EndpointSlice": (
-        each("ports", Default("name", ""), Default("protocol", "TCP")),
-    ),
-}
+ENDPOINTSLICES: Rules = (each("ports", Default("name", ""), Default("protocol", "TCP")),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -14,7 +13,6 @@ from kubetrio.kinds.common.cells import (
     shortened,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -34,9 +32,3 @@ def endpoint_slice(obj: Json, now: float) -> list[Any]:
         shortened(addresses),
         age(obj, now),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "endpointslices": PrinterRow(endpoint_slice),
-}
-"""By plural name."""

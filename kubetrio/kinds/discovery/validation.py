@@ -182,8 +182,4 @@ def _warnings(new: Json, old: Json | None) -> list[str]:
     return found
 
 
-TABLES: Mapping[str, Validation] = {
-    "endpointslices": Validation(
-        create=_create, update=_update, revalidate=False, warnings=_warnings
-    ),
-}
+ENDPOINTSLICES = Validation(create=_create, update=_update, revalidate=False, warnings=_warnings)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kubetrio.kinds.common.versions import converting
 from kubetrio.schema.kind import Conversion
 from kubetrio.schema.rules import Json
@@ -30,10 +28,7 @@ def _to_core(obj: Json) -> Json:
     return {_TO_CORE.get(name, name): value for name, value in obj.items()}
 
 
-CONVERSIONS: Mapping[tuple[str, str], Conversion] = {
-    ("events", "v1"): Conversion(
-        to_stored=converting(_to_core, "v1", "io.k8s.api.core.v1.Event"),
-        from_stored=converting(_to_events, "events.k8s.io/v1", "io.k8s.api.events.v1.Event"),
-    ),
-}
-"""By plural name and version."""
+EVENTS_V1 = Conversion(
+    to_stored=converting(_to_core, "v1", "io.k8s.api.core.v1.Event"),
+    from_stored=converting(_to_events, "events.k8s.io/v1", "io.k8s.api.events.v1.Event"),
+)

@@ -139,6 +139,4 @@ def _update(new: Json, old: Json, out: Causes) -> None:
             out.append(invalid(path, _shown(name, value), IMMUTABLE))
 
 
-TABLES: Mapping[str, Validation] = {
-    "events": Validation(create=_create, update=_update, revalidate=False)
-}
+EVENTS = Validation(create=_create, update=_update, revalidate=False)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from kubetrio.kinds.common.defaulting import Default, Rules, within
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.flowcontrol.v1.FlowSchema": (within("spec", Default("matchingPrecedence", 1000)),),
-    "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration": (
+FLOWSCHEMAS: Rules = (within("spec", Default("matchingPrecedence", 1000)),)
+PRIORITYLEVELCONFIGURATIONS: Rules = (
+    within(
+        "spec.limited",
+        Default("nominalConcurrencyShares", 30),
+        Default("lendablePercent", 0),
         within(
-            "spec.limited",
-            Default("nominalConcurrencyShares", 30),
-            Default("lendablePercent", 0),
-            within(
-                "limitResponse.queuing",
-                Default("queues", 64),
-                Default("handSize", 8),
-                Default("queueLengthLimit", 50),
-            ),
-        ),
-        within(
-            "spec.exempt", Default("nominalConcurrencyShares", 0), Default("lendablePercent", 0)
+            "limitResponse.queuing",
+            Default("queues", 64),
+            Default("handSize", 8),
+            Default("queueLengthLimit", 50),
         ),
     ),
-}
+    within("spec.exempt", Default("nominalConcurrencyShares", 0), Default("lendablePercent", 0)),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -14,7 +13,6 @@ from kubetrio.kinds.common.cells import (
     number,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -51,10 +49,3 @@ def priority_level_configuration(obj: Json, now: float) -> list[Any]:
         *queues,
         age(obj, now),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "flowschemas": PrinterRow(flow_schema, sort_key=flow_schema_order),
-    "prioritylevelconfigurations": PrinterRow(priority_level_configuration),
-}
-"""By plural name."""

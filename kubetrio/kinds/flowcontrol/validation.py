@@ -356,9 +356,5 @@ def _fixed_level(name: str, spec: Mapping[str, Any], out: Causes) -> None:
         )
 
 
-TABLES: Mapping[str, Validation] = {
-    "flowschemas": Validation(create=_schema, subresources={"status": unchanged(_status)}),
-    "prioritylevelconfigurations": Validation(
-        create=_level, subresources={"status": unchanged(_status)}
-    ),
-}
+FLOWSCHEMAS = Validation(create=_schema, subresources={"status": unchanged(_status)})
+PRIORITYLEVELCONFIGURATIONS = Validation(create=_level, subresources={"status": unchanged(_status)})

@@ -20,11 +20,7 @@ def default_policy_types(spec: Json) -> None:
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.networking.v1.NetworkPolicy": (
-        within("spec", Call(default_policy_types), each("ingress", _PORTS), each("egress", _PORTS)),
-    ),
-    "io.k8s.api.networking.v1.IngressClass": (
-        within("spec.parameters", Default("scope", "Cluster")),
-    ),
-}
+NETWORKPOLICIES: Rules = (
+    within("spec", Call(default_policy_types), each("ingress", _PORTS), each("egress", _PORTS)),
+)
+INGRESSCLASSES: Rules = (within("spec.parameters", Default("scope", "Cluster")),)

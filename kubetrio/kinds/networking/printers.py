@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -16,7 +15,6 @@ from kubetrio.kinds.common.cells import (
     selector_cell,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 SHOWN_HOSTS = 3
@@ -79,13 +77,3 @@ def ip_address(obj: Json, now: float) -> list[Any]:
         )
         parent = "/".join([*filter(None, words), text(reference, "name")])
     return [name(obj), parent, age(obj, now)]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "ingressclasses": PrinterRow(ingress_class),
-    "ingresses": PrinterRow(ingress),
-    "ipaddresses": PrinterRow(ip_address),
-    "networkpolicies": PrinterRow(network_policy),
-    "servicecidrs": PrinterRow(service_cidr),
-}
-"""By plural name."""

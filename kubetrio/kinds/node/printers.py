@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -10,16 +9,9 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
 def runtime_class(obj: Json, now: float) -> list[Any]:
     """Name, Handler, Age."""
     return [name(obj), text(obj, "handler"), age(obj, now)]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "runtimeclasses": PrinterRow(runtime_class),
-}
-"""By plural name."""

@@ -72,11 +72,9 @@ def _warnings(new: Json, _: Json | None) -> list[str]:
     ]
 
 
-TABLES: Mapping[str, Validation] = {
-    "runtimeclasses": Validation(
-        create=_CREATE,
-        update=changes(unchanged(_CREATE), immutable("handler")),
-        revalidate=False,
-        warnings=_warnings,
-    ),
-}
+RUNTIMECLASSES = Validation(
+    create=_CREATE,
+    update=changes(unchanged(_CREATE), immutable("handler")),
+    revalidate=False,
+    warnings=_warnings,
+)

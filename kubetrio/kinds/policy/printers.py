@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -12,7 +11,6 @@ from kubetrio.kinds.common.cells import (
     number,
     optional,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -25,9 +23,3 @@ def pod_disruption_budget(obj: Json, now: float) -> list[Any]:
         number(obj, "status", "disruptionsAllowed"),
         age(obj, now),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "poddisruptionbudgets": PrinterRow(pod_disruption_budget),
-}
-"""By plural name."""

@@ -62,9 +62,7 @@ def _status(new: Json, _: Json, out: Causes) -> None:
             out.append(invalid(f"status.{name}", number, NOT_NEGATIVE))
 
 
-TABLES: Mapping[str, Validation] = {
-    "poddisruptionbudgets": Validation(
-        create=table(row("spec", _SPEC)),
-        subresources={"status": _status},
-    )
-}
+PODDISRUPTIONBUDGETS = Validation(
+    create=table(row("spec", _SPEC)),
+    subresources={"status": _status},
+)

@@ -18,7 +18,5 @@ _BINDING: Rules = (
     within("roleRef", Default("apiGroup", GROUP)),
 )
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.rbac.v1.RoleBinding": _BINDING,
-    "io.k8s.api.rbac.v1.ClusterRoleBinding": _BINDING,
-}
+ROLEBINDINGS: Rules = _BINDING
+CLUSTERROLEBINDINGS: Rules = _BINDING

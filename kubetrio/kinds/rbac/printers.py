@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -11,7 +10,6 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -30,10 +28,3 @@ def role_binding(obj: Json, now: float) -> list[Any]:
         age(obj, now),
         *(", ".join(subjects[kind]) for kind in ("User", "Group", "ServiceAccount")),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "clusterrolebindings": PrinterRow(role_binding),
-    "rolebindings": PrinterRow(role_binding),
-}
-"""By plural name."""

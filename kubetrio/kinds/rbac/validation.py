@@ -127,9 +127,7 @@ def _same_role(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("roleRef", _ROLE_REF(new.get("roleRef") or {}), "cannot change roleRef"))
 
 
-TABLES: Mapping[str, Validation] = {
-    "roles": _rules(table(row("rules", each(_rule(namespaced=True))))),
-    "clusterroles": _rules(table(row("rules", each(_rule(namespaced=False))), _aggregated)),
-    "rolebindings": _binding("Role", "ClusterRole", namespaced=True),
-    "clusterrolebindings": _binding("ClusterRole", namespaced=False),
-}
+ROLES = _rules(table(row("rules", each(_rule(namespaced=True)))))
+CLUSTERROLES = _rules(table(row("rules", each(_rule(namespaced=False))), _aggregated))
+ROLEBINDINGS = _binding("Role", "ClusterRole", namespaced=True)
+CLUSTERROLEBINDINGS = _binding("ClusterRole", namespaced=False)

@@ -18,10 +18,8 @@ _CLAIM: Rules = (
     each("devices.requests", within("exactly", *_REQUEST), each("firstAvailable", *_REQUEST)),
 )
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.resource.v1.ResourceClaim": (
-        within("spec", *_CLAIM),
-        each("status.allocation.devices.results", _TOLERATIONS),
-    ),
-    "io.k8s.api.resource.v1.ResourceClaimTemplate": (within("spec.spec", *_CLAIM),),
-}
+RESOURCECLAIMS: Rules = (
+    within("spec", *_CLAIM),
+    each("status.allocation.devices.results", _TOLERATIONS),
+)
+RESOURCECLAIMTEMPLATES: Rules = (within("spec.spec", *_CLAIM),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -13,8 +12,6 @@ from kubetrio.kinds.common.cells import (
     name,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.core.printers.cluster import name_and_age
 from kubetrio.schema.printing import Json
 
 
@@ -38,12 +35,3 @@ def resource_slice(obj: Json, now: float) -> list[Any]:
         text(spec, "pool", "name"),
         age(obj, now),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "deviceclasses": PrinterRow(name_and_age),
-    "resourceclaims": PrinterRow(resource_claim),
-    "resourceclaimtemplates": PrinterRow(name_and_age),
-    "resourceslices": PrinterRow(resource_slice),
-}
-"""By plural name."""

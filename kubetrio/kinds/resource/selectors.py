@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kubetrio.schema.fieldselectors import FieldSelectors, at
 
-SELECTORS: Mapping[str, FieldSelectors] = {
-    "resourceslices": FieldSelectors(
-        getters={"spec.driver": at("spec.driver"), "spec.nodeName": at("spec.nodeName")},
-        refusal="field label not supported for {group}/{version}, Kind={kind}: {field}",
-    ),
-}
-"""By plural name."""
+RESOURCESLICES = FieldSelectors(
+    getters={"spec.driver": at("spec.driver"), "spec.nodeName": at("spec.nodeName")},
+    refusal="field label not supported for {group}/{version}, Kind={kind}: {field}",
+)

@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from kubetrio.kinds.common.defaulting import Default, Rules
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.scheduling.v1.PriorityClass": (
-        Default("preemptionPolicy", "PreemptLowerPriority"),
-    ),
-}
+PRIORITYCLASSES: Rules = (Default("preemptionPolicy", "PreemptLowerPriority"),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -11,7 +10,6 @@ from kubetrio.kinds.common.cells import (
     number,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 
@@ -24,9 +22,3 @@ def priority_class(obj: Json, now: float) -> list[Any]:
         age(obj, now),
         text(obj, "preemptionPolicy"),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "priorityclasses": PrinterRow(priority_class),
-}
-"""By plural name."""

@@ -54,14 +54,12 @@ def _same_value(new: Json, old: Json, out: Causes) -> None:
         out.append(forbidden("value", "may not be changed in an update."))
 
 
-TABLES: Mapping[str, Validation] = {
-    "priorityclasses": Validation(
-        create=table(
-            _value,
-            # a policy that is empty is required; one that is missing has a default
-            row("preemptionPolicy", one_of("PreemptLowerPriority", "Never"), missing=""),
-        ),
-        update=changes(_same_value, immutable("preemptionPolicy", named=("preemptionPolicy",))),
-        revalidate=False,
+PRIORITYCLASSES = Validation(
+    create=table(
+        _value,
+        # a policy that is empty is required; one that is missing has a default
+        row("preemptionPolicy", one_of("PreemptLowerPriority", "Never"), missing=""),
     ),
-}
+    update=changes(_same_value, immutable("preemptionPolicy", named=("preemptionPolicy",))),
+    revalidate=False,
+)

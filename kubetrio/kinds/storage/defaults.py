@@ -11,24 +11,22 @@ from kubetrio.kinds.core.defaults.volumes import (
     SCALE_IO,
 )
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.storage.v1.StorageClass": (
-        Default("reclaimPolicy", "Delete"),
-        Default("volumeBindingMode", "Immediate"),
+STORAGECLASSES: Rules = (
+    Default("reclaimPolicy", "Delete"),
+    Default("volumeBindingMode", "Immediate"),
+)
+CSIDRIVERS: Rules = (
+    within(
+        "spec",
+        Default("attachRequired", True),
+        Default("podInfoOnMount", False),
+        Default("volumeLifecycleModes", ["Persistent"]),
+        Default("storageCapacity", False),
+        Default("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+        Default("requiresRepublish", False),
+        Default("seLinuxMount", False),
     ),
-    "io.k8s.api.storage.v1.CSIDriver": (
-        within(
-            "spec",
-            Default("attachRequired", True),
-            Default("podInfoOnMount", False),
-            Default("volumeLifecycleModes", ["Persistent"]),
-            Default("storageCapacity", False),
-            Default("fsGroupPolicy", "ReadWriteOnceWithFSType"),
-            Default("requiresRepublish", False),
-            Default("seLinuxMount", False),
-        ),
-    ),
-    "io.k8s.api.storage.v1.VolumeAttachment": (
-        within("spec.source.inlineVolumeSpec", HOST_PATH, ISCSI, RBD, AZURE_DISK, SCALE_IO),
-    ),
-}
+)
+VOLUMEATTACHMENTS: Rules = (
+    within("spec.source.inlineVolumeSpec", HOST_PATH, ISCSI, RBD, AZURE_DISK, SCALE_IO),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.kinds.common.cells import (
@@ -15,7 +14,6 @@ from kubetrio.kinds.common.cells import (
     optional,
     text,
 )
-from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.schema.printing import Json
 
 DEFAULT_STORAGE_CLASS = (
@@ -83,13 +81,3 @@ def volume_attachment(obj: Json, now: float) -> list[Any]:
         bool(field(obj, "status", "attached")),
         age(obj, now),
     ]
-
-
-PRINTERS: Mapping[str, PrinterRow] = {
-    "csidrivers": PrinterRow(csi_driver),
-    "csinodes": PrinterRow(csi_node),
-    "storageclasses": PrinterRow(storage_class),
-    "volumeattachments": PrinterRow(volume_attachment),
-    "volumeattributesclasses": PrinterRow(volume_attributes_class),
-}
-"""By plural name."""

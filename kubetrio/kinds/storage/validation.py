@@ -364,46 +364,42 @@ def _capacity_warnings(new: Json, _: Json | None) -> list[str]:
     return found
 
 
-TABLES: Mapping[str, Validation] = {
-    "storageclasses": Validation(
-        create=_CLASS,
-        update=changes(
-            unchanged(_CLASS),
-            immutable(
-                "parameters",
-                "provisioner",
-                "reclaimPolicy",
-                "volumeBindingMode",
-                named=("reclaimPolicy", "volumeBindingMode"),
-            ),
+STORAGECLASSES = Validation(
+    create=_CLASS,
+    update=changes(
+        unchanged(_CLASS),
+        immutable(
+            "parameters",
+            "provisioner",
+            "reclaimPolicy",
+            "volumeBindingMode",
+            named=("reclaimPolicy", "volumeBindingMode"),
         ),
-        revalidate=False,
-        warnings=_class_warnings,
     ),
-    "volumeattributesclasses": Validation(create=_ATTRIBUTES_CLASS, update=_same_attributes),
-    "csidrivers": Validation(
-        create=_create_driver,
-        update=changes(
-            unchanged(_create_driver), _same_attach, immutable("spec.volumeLifecycleModes")
-        ),
-        revalidate=False,
-        warnings=_driver_warnings,
-    ),
-    "csinodes": Validation(
-        create=_NODE,
-        update=changes(unchanged(_NODE), _same_node_drivers),
-        revalidate=False,
-    ),
-    "volumeattachments": Validation(
-        create=_new_attachment,
-        update=_update_attachment,
-        revalidate=False,
-        subresources={"status": _update_attachment},
-    ),
-    "csistoragecapacities": Validation(
-        create=_CAPACITY,
-        update=changes(unchanged(_CAPACITY), _same_capacity),
-        revalidate=False,
-        warnings=_capacity_warnings,
-    ),
-}
+    revalidate=False,
+    warnings=_class_warnings,
+)
+VOLUMEATTRIBUTESCLASSES = Validation(create=_ATTRIBUTES_CLASS, update=_same_attributes)
+CSIDRIVERS = Validation(
+    create=_create_driver,
+    update=changes(unchanged(_create_driver), _same_attach, immutable("spec.volumeLifecycleModes")),
+    revalidate=False,
+    warnings=_driver_warnings,
+)
+CSINODES = Validation(
+    create=_NODE,
+    update=changes(unchanged(_NODE), _same_node_drivers),
+    revalidate=False,
+)
+VOLUMEATTACHMENTS = Validation(
+    create=_new_attachment,
+    update=_update_attachment,
+    revalidate=False,
+    subresources={"status": _update_attachment},
+)
+CSISTORAGECAPACITIES = Validation(
+    create=_CAPACITY,
+    update=changes(unchanged(_CAPACITY), _same_capacity),
+    revalidate=False,
+    warnings=_capacity_warnings,
+)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubetrio.kinds.builtin import registry
+from kubetrio.kinds.common.builtinkind import MissingPart
 from kubetrio.kinds.common.checks import (
     Check,
     between,
@@ -26,9 +26,8 @@ from kubetrio.kinds.common.checks import (
     unique,
     until,
 )
-from kubetrio.kinds.parts import module_of
 from kubetrio.machinery.status import Cause
-from kubetrio.resources.validation import validate_create, warnings
+from kubetrio.resources.validation import validate_create
 
 from .helpers import resource
 
@@ -132,20 +131,13 @@ def test_go_struct() -> None:
     }
 
 
-def test_unknown_kind_has_no_rules() -> None:
-    """What is not built in is checked elsewhere."""
-    thing = resource("configmaps")
-    custom = replace(thing, group="example.com")
-    assert validate_create(custom, {"spec": {}}) == []
-    assert warnings(custom, {}, None) == []
-
-
-@pytest.mark.parametrize("group", sorted({kind.group for kind in registry().resources.values()}))
-def test_rows_name_served_resources(group: str) -> None:
-    """Every module of rules can be imported, and has no rules for what is not there."""
-    served = {kind.resource for kind in registry().resources.values() if kind.group == group}
-    rows = getattr(module_of(group, "rules"), "RULES", {})
-    assert rows.keys() <= served
+def test_a_built_in_kind_of_which_nothing_is_said_is_an_error() -> None:
+    """It is not served without checks."""
+    thing = replace(resource("configmaps"), resource="maps")
+    with pytest.raises(MissingPart, match="says nothing of maps"):
+        validate_create(thing, {"spec": {}})
+    with pytest.raises(MissingPart, match="no such module for the group"):
+        validate_create(replace(thing, group="elsewhere.io"), {"spec": {}})
 
 
 def test_rules_of_pods() -> None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
-from importlib.util import find_spec
-
-from kubetrio import kinds
+from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST
+from kubetrio.kinds.builtin import registry
+from kubetrio.kinds.common.builtinkind import resolved
 from kubetrio.kinds.common.defaulters import compile_rules
 from kubetrio.kinds.common.defaulting import Change, Rules
+from kubetrio.kinds.parts import said_of
 
-
-def _tables() -> dict[str, Rules]:
-    found: dict[str, Rules] = {}
-    for each in pkgutil.iter_modules(kinds.__path__, "kubetrio.kinds."):
-        if each.ispkg and find_spec(f"{each.name}.defaults") is not None:
-            found.update(import_module(f"{each.name}.defaults").TABLES)
-    return found
-
-
-TABLES = _tables()
+TABLES: dict[str, Rules] = {
+    kind.schema_name: resolved(said_of(kind).defaults[kind.version])
+    for kind in (*registry().resources.values(), TOKEN_REQUEST)
+    if kind.version in said_of(kind).defaults
+}
 
 
 def defaults_of(type_name: str) -> Change:

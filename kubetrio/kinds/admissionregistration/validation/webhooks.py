@@ -205,4 +205,10 @@ def rules(compiler: Compile) -> Mapping[str, Validation]:
     }
 
 
-TABLES: Mapping[str, Validation] = rules(compile_expression)
+_CHECKS = rules(compile_expression)
+MUTATINGADMISSIONPOLICIES = _CHECKS["mutatingadmissionpolicies"]
+MUTATINGADMISSIONPOLICYBINDINGS = _CHECKS["mutatingadmissionpolicybindings"]
+MUTATINGWEBHOOKCONFIGURATIONS = _CHECKS["mutatingwebhookconfigurations"]
+VALIDATINGADMISSIONPOLICIES = _CHECKS["validatingadmissionpolicies"]
+VALIDATINGADMISSIONPOLICYBINDINGS = _CHECKS["validatingadmissionpolicybindings"]
+VALIDATINGWEBHOOKCONFIGURATIONS = _CHECKS["validatingwebhookconfigurations"]

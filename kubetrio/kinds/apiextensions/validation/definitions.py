@@ -459,4 +459,5 @@ def rules(compiler: CompileRules) -> Mapping[str, Validation]:
     }
 
 
-TABLES: Mapping[str, Validation] = rules(compile_rules)
+_CHECKS = rules(compile_rules)
+CUSTOMRESOURCEDEFINITIONS = _CHECKS["customresourcedefinitions"]

@@ -286,20 +286,15 @@ def _cron_job_warnings(new: Json, old: Json | None) -> list[str]:
     return warnings
 
 
-TABLES: Mapping[str, Validation] = MappingProxyType(
-    {
-        "jobs": Validation(
-            create=_job,
-            update=_job_update,
-            subresources={"status": update_status},
-            warnings=_job_warnings,
-        ),
-        "cronjobs": Validation(
-            create=_cron_job,
-            update=_cron_job_update,
-            revalidate=False,
-            warnings=_cron_job_warnings,
-        ),
-    }
+JOBS = Validation(
+    create=_job,
+    update=_job_update,
+    subresources={"status": update_status},
+    warnings=_job_warnings,
 )
-"""Checks by plural name."""
+CRONJOBS = Validation(
+    create=_cron_job,
+    update=_cron_job_update,
+    revalidate=False,
+    warnings=_cron_job_warnings,
+)

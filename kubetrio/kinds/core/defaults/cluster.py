@@ -83,45 +83,42 @@ CLAIM: Rules = (
     within("status", *_CLAIM_STATUS),
 )
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.core.v1.Namespace": (
-        Call(label_namespace, grows=("metadata",)),
-        within("status", Default("phase", "Active")),
+NAMESPACES: Rules = (
+    Call(label_namespace, grows=("metadata",)),
+    within("status", Default("phase", "Active")),
+)
+SECRETS: Rules = (Call(encode_texts), Default("type", "Opaque"))
+NODES: Rules = (
+    within("spec", Call(list_pod_ranges)),
+    within("status", Call(allocate_capacity), Amounts("capacity"), Amounts("allocatable")),
+)
+ENDPOINTS: Rules = (each("subsets", each("ports", Default("protocol", "TCP"))),)
+LIMITRANGES: Rules = (
+    each(
+        "spec.limits",
+        Call(fill_limits),
+        *map(Amounts, ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")),
     ),
-    "io.k8s.api.core.v1.Secret": (Call(encode_texts), Default("type", "Opaque")),
-    "io.k8s.api.core.v1.Node": (
-        within("spec", Call(list_pod_ranges)),
-        within("status", Call(allocate_capacity), Amounts("capacity"), Amounts("allocatable")),
+)
+RESOURCEQUOTAS: Rules = (
+    within("spec", Amounts("hard")),
+    within("status", Amounts("hard"), Amounts("used")),
+)
+REPLICATIONCONTROLLERS: Rules = (
+    Call(label_controller, grows=("metadata", "spec")),
+    within("spec", Default("replicas", 1), within("template", *TEMPLATE)),
+)
+PERSISTENTVOLUMES: Rules = (
+    within(
+        "spec",
+        Default("persistentVolumeReclaimPolicy", "Retain"),
+        Default("volumeMode", "Filesystem"),
+        Amounts("capacity"),
+        volumes.HOST_PATH,
+        volumes.ISCSI,
+        volumes.RBD,
+        volumes.AZURE_DISK,
+        volumes.SCALE_IO,
     ),
-    "io.k8s.api.core.v1.Endpoints": (each("subsets", each("ports", Default("protocol", "TCP"))),),
-    "io.k8s.api.core.v1.LimitRange": (
-        each(
-            "spec.limits",
-            Call(fill_limits),
-            *map(Amounts, ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")),
-        ),
-    ),
-    "io.k8s.api.core.v1.ResourceQuota": (
-        within("spec", Amounts("hard")),
-        within("status", Amounts("hard"), Amounts("used")),
-    ),
-    "io.k8s.api.core.v1.ReplicationController": (
-        Call(label_controller, grows=("metadata", "spec")),
-        within("spec", Default("replicas", 1), within("template", *TEMPLATE)),
-    ),
-    "io.k8s.api.core.v1.PersistentVolumeClaim": CLAIM,
-    "io.k8s.api.core.v1.PersistentVolume": (
-        within(
-            "spec",
-            Default("persistentVolumeReclaimPolicy", "Retain"),
-            Default("volumeMode", "Filesystem"),
-            Amounts("capacity"),
-            volumes.HOST_PATH,
-            volumes.ISCSI,
-            volumes.RBD,
-            volumes.AZURE_DISK,
-            volumes.SCALE_IO,
-        ),
-        within("status", Default("phase", "Pending")),
-    ),
-}
+    within("status", Default("phase", "Pending")),
+)

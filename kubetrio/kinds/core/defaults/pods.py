@@ -199,7 +199,4 @@ POD = (
     within("status", *_STATUS),
 )
 
-TABLES = {
-    "io.k8s.api.core.v1.Pod": POD,
-    "io.k8s.api.core.v1.PodTemplate": (within("template", *TEMPLATE),),
-}
+PODTEMPLATES = (within("template", *TEMPLATE),)

@@ -55,16 +55,14 @@ def default_ip_mode(service: Json) -> None:
                 entry["ports"] = entry.pop("ports")
 
 
-TABLES: dict[str, Rules] = {
-    "io.k8s.api.core.v1.Service": (
-        Call(default_ip_mode),
-        within(
-            "spec",
-            Default("sessionAffinity", "None"),
-            Default("type", "ClusterIP"),
-            Call(default_affinity),
-            Call(default_traffic),
-            each("ports", Default("protocol", "TCP"), Call(default_target)),
-        ),
+SERVICES: Rules = (
+    Call(default_ip_mode),
+    within(
+        "spec",
+        Default("sessionAffinity", "None"),
+        Default("type", "ClusterIP"),
+        Call(default_affinity),
+        Call(default_traffic),
+        each("ports", Default("protocol", "TCP"), Call(default_target)),
     ),
-}
+)

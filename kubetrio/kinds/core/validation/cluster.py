@@ -6,9 +6,6 @@ Kubernetes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from kubetrio.kinds.common.checks import (
     Causes,
     Json,
@@ -17,16 +14,8 @@ from kubetrio.kinds.common.checks import (
     not_negative,
 )
 from kubetrio.kinds.common.replicas import replica_status, scale
-from kubetrio.kinds.core.validation.claims import CLAIMS
-from kubetrio.kinds.core.validation.configs import CONFIG_MAPS, SECRETS
-from kubetrio.kinds.core.validation.coreevents import EVENTS
-from kubetrio.kinds.core.validation.endpoints import ENDPOINTS
-from kubetrio.kinds.core.validation.limits import LIMIT_RANGES, RESOURCE_QUOTAS
-from kubetrio.kinds.core.validation.nodes import NODES
-from kubetrio.kinds.core.validation.persistent import VOLUMES
 from kubetrio.kinds.core.validation.podspec import only_always, pod_template
 from kubetrio.kinds.core.validation.podwarnings import controller_warnings
-from kubetrio.kinds.core.validation.services import SERVICES
 from kubetrio.machinery.fielderrors import invalid, required
 from kubetrio.machinery.members import shown_map
 from kubetrio.machinery.names_validation import qualified_name
@@ -105,32 +94,17 @@ def _controller(obj: Json, _path: str, out: Causes) -> None:
     only_always(template, "spec.template", out, "ReplicationController")
 
 
-TABLES: Mapping[str, Validation] = MappingProxyType(
-    {
-        "configmaps": CONFIG_MAPS,
-        "secrets": SECRETS,
-        "services": SERVICES,
-        "endpoints": ENDPOINTS,
-        "namespaces": Validation(
-            create=_namespace,
-            revalidate=False,
-            subresources={"status": _phase, "finalize": _finalize},
-        ),
-        "nodes": NODES,
-        "events": EVENTS,
-        "serviceaccounts": Validation(warnings=_account_warnings),
-        "limitranges": LIMIT_RANGES,
-        "resourcequotas": RESOURCE_QUOTAS,
-        "persistentvolumes": VOLUMES,
-        "persistentvolumeclaims": CLAIMS,
-        "replicationcontrollers": Validation(
-            create=_controller,
-            subresources={
-                "status": replica_status("cannot be greater than readyReplicas"),
-                "scale": scale,
-            },
-            warnings=controller_warnings,
-        ),
-    }
+NAMESPACES = Validation(
+    create=_namespace,
+    revalidate=False,
+    subresources={"status": _phase, "finalize": _finalize},
 )
-"""Checks by plural name."""
+SERVICEACCOUNTS = Validation(warnings=_account_warnings)
+REPLICATIONCONTROLLERS = Validation(
+    create=_controller,
+    subresources={
+        "status": replica_status("cannot be greater than readyReplicas"),
+        "scale": scale,
+    },
+    warnings=controller_warnings,
+)

@@ -6,7 +6,6 @@ Source: "Pods" in the Kubernetes documentation and the API reference.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from kubetrio.kinds.common.addresses import ip_warnings
@@ -139,26 +138,21 @@ def _template_warnings(new: Json, old: Json | None) -> list[str]:
     return template_warnings(member(new, "template"), "template")
 
 
-TABLES: Mapping[str, Validation] = MappingProxyType(
-    {
-        "pods": Validation(
-            create=_create,
-            update=_changed(update_pod),
-            revalidate=False,
-            subresources={
-                "status": _status,
-                "ephemeralcontainers": _changed(update_ephemeral),
-                "resize": _changed(update_resources),
-                "binding": lambda new, _, out: binding(new, "", out),
-            },
-            warnings=_warnings,
-            status_warnings=_status_warnings,
-        ),
-        "bindings": _BINDING,
-        "podtemplates": Validation(
-            create=table(row("template", pod_template, zero={})),
-            warnings=_template_warnings,
-        ),
-    }
+PODS = Validation(
+    create=_create,
+    update=_changed(update_pod),
+    revalidate=False,
+    subresources={
+        "status": _status,
+        "ephemeralcontainers": _changed(update_ephemeral),
+        "resize": _changed(update_resources),
+        "binding": lambda new, _, out: binding(new, "", out),
+    },
+    warnings=_warnings,
+    status_warnings=_status_warnings,
 )
-"""Checks by plural name."""
+BINDINGS = _BINDING
+PODTEMPLATES = Validation(
+    create=table(row("template", pod_template, zero={})),
+    warnings=_template_warnings,
+)

@@ -34,7 +34,6 @@ from kubetrio.kinds.common.formats import domain_prefixed_path, port_name
 from kubetrio.kinds.common.gostructs import go_struct_of
 from kubetrio.kinds.common.selectors import label_selector
 from kubetrio.kinds.common.shared_checks import shorter
-from kubetrio.kinds.networking.validation.ingresses import INGRESSES
 from kubetrio.machinery.fielderrors import forbidden, invalid, not_supported, required
 from kubetrio.machinery.names_validation import (
     dns1123_label,
@@ -275,19 +274,16 @@ def _update_range(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid(path, member(new, "spec").get("cidrs"), IMMUTABLE))
 
 
-TABLES: Mapping[str, Validation] = {
-    "ingresses": INGRESSES,
-    "ingressclasses": Validation(create=_class, update=immutable("spec.controller", zero="")),
-    "networkpolicies": Validation(
-        create=_create_policy,
-        update=_update_policy,
-        revalidate=False,
-        warnings=_policy_warnings,
-    ),
-    "ipaddresses": Validation(
-        create=_parent,
-        update=changes(unchanged(_parent), _same_parent),
-        revalidate=False,
-    ),
-    "servicecidrs": Validation(create=_create_range, update=_update_range, revalidate=False),
-}
+INGRESSCLASSES = Validation(create=_class, update=immutable("spec.controller", zero=""))
+NETWORKPOLICIES = Validation(
+    create=_create_policy,
+    update=_update_policy,
+    revalidate=False,
+    warnings=_policy_warnings,
+)
+IPADDRESSES = Validation(
+    create=_parent,
+    update=changes(unchanged(_parent), _same_parent),
+    revalidate=False,
+)
+SERVICECIDRS = Validation(create=_create_range, update=_update_range, revalidate=False)

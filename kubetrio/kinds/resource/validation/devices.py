@@ -20,4 +20,8 @@ def rules(compiler: Compile) -> Mapping[str, Validation]:
     return {**claim_rules(compiler), "resourceslices": SLICES}
 
 
-TABLES: Mapping[str, Validation] = rules(compile_expression)
+_CHECKS = rules(compile_expression)
+DEVICECLASSES = _CHECKS["deviceclasses"]
+RESOURCECLAIMS = _CHECKS["resourceclaims"]
+RESOURCECLAIMTEMPLATES = _CHECKS["resourceclaimtemplates"]
+RESOURCESLICES = _CHECKS["resourceslices"]

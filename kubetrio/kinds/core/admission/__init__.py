@@ -1,1 +1,0 @@
-"""Admission plugins about kinds of the core group."""

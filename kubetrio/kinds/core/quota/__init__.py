@@ -1,1 +1,0 @@
-"""ResourceQuotas: what counts, who may write, who counts again."""

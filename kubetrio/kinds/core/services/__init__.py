@@ -1,1 +1,0 @@
-"""Addresses, ports and families of Services."""
