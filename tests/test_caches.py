@@ -17,7 +17,7 @@ from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.tokens import parse_token_file
 from kubetrio.config import Config, Storage
 from kubetrio.config.audit import Audit
-from kubetrio.http.messages import head
+from kubetrio.http.heads import head
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.identity import Attributes, UserInfo
 from kubetrio.machinery.names import GroupVersionKind

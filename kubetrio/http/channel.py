@@ -7,7 +7,7 @@ from collections.abc import Callable
 import trio
 
 from kubetrio.api.response import ClientGone
-from kubetrio.http.messages import chunk
+from kubetrio.http.heads import chunk
 from kubetrio.transport import Transport
 
 MAX_PARKED_BYTES = 64 * 1024  # requests pipelined behind a stream

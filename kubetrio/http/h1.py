@@ -26,16 +26,9 @@ from kubetrio.api.response import (
 from kubetrio.auth.authenticate import is_websocket
 from kubetrio.env import Env
 from kubetrio.http.channel import H1Channel
+from kubetrio.http.heads import LAST_CHUNK, DateHeader, head
 from kubetrio.http.limits import BUSY, H1Config, Phase, SweepClock
-from kubetrio.http.messages import (
-    LAST_CHUNK,
-    DateHeader,
-    Message,
-    Parser,
-    Refused,
-    head,
-    split_target,
-)
+from kubetrio.http.messages import Message, Parser, Refused, split_target
 from kubetrio.http.shown import ShownCertificate, certificate_of, current
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import (

@@ -22,9 +22,9 @@ from kubetrio.env import Env
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, Peer, Presence
 from kubetrio.http.h1 import Connection, Stranger, Upgrade
+from kubetrio.http.heads import DateHeader
 from kubetrio.http.limits import H1Config, SweepClock
 from kubetrio.http.memory import Memory
-from kubetrio.http.messages import DateHeader
 from kubetrio.http.openssl import failure
 from kubetrio.http.shown import ShownCertificate, shown_by
 from kubetrio.http.tls import Security

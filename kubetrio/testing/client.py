@@ -18,8 +18,8 @@ import trio.testing
 from kubetrio.api.pipeline import Handle
 from kubetrio.env import Env
 from kubetrio.http.h1 import Connection
+from kubetrio.http.heads import DateHeader
 from kubetrio.http.limits import H1Config, SweepClock
-from kubetrio.http.messages import DateHeader
 from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.runtime.groups import ungrouped
 from kubetrio.testing.transport import CAPACITY_BYTES, MemoryTransport, memory_pair

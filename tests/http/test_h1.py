@@ -21,8 +21,8 @@ from kubetrio.api.response import (
 from kubetrio.env import Env, seeded
 from kubetrio.http.channel import MAX_PARKED_BYTES
 from kubetrio.http.h1 import DRAIN_S, Connection, Upgrade
+from kubetrio.http.heads import DateHeader
 from kubetrio.http.limits import H1Config, Phase, SweepClock
-from kubetrio.http.messages import DateHeader
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import BadAnswer, connect, converse, encode_request
