@@ -35,10 +35,9 @@ from kubetrio.plugins.choice import chosen
 from kubetrio.plugins.classes import DefaultIngressClass, DefaultStorageClass
 from kubetrio.plugins.context import PluginContext, PluginDependencies
 from kubetrio.plugins.escalation import EscalationCheck
-from kubetrio.plugins.existence import Provide
 from kubetrio.plugins.lifecycle import NamespaceLifecycle
 from kubetrio.plugins.limitranger import LimitRanger
-from kubetrio.plugins.namespaces import Namespaces
+from kubetrio.plugins.namespaces import Namespaces, Provide
 from kubetrio.plugins.noderesources import NodeDeclaredFeatureValidator, PodResizeValidator
 from kubetrio.plugins.podsecurity.configuration import configured as pod_security
 from kubetrio.plugins.podsecurity.plugin import PodSecurity
