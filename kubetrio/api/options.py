@@ -202,6 +202,7 @@ def watch_options(
         begin_now=not state and wanted == 0,
         initial_bookmark=(stream or legacy) and bookmarks,
         not_older_than=wanted if stream else 0,
+        any_version=version != "",
         bookmarks=bookmarks,
         timeout_s=float(max(timeout, 0)) if timeout else default_timeout_s,
         selection=chosen,

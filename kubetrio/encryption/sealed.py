@@ -19,6 +19,7 @@ import dataclasses
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from typing import Self
 
 import trio
 
@@ -39,7 +40,7 @@ from kubetrio.gotext.text import quote
 from kubetrio.machinery.names import GroupResource
 from kubetrio.observe.logs import Log
 from kubetrio.store.announcing import CommitHooks
-from kubetrio.store.errors import KeyExists, RevisionMismatch
+from kubetrio.store.errors import LostCompareAndSwap
 from kubetrio.store.model import (
     Change,
     CommitHook,
@@ -199,7 +200,8 @@ class EncryptingStore:
                         await self._store.create(NOTE, value)
                     else:
                         await self._store.update(NOTE, value, expected=found.revision)
-                except (KeyExists, RevisionMismatch):
+                except LostCompareAndSwap as lost:
+                    await self._store.caught_up(lost.winner)
                     continue
                 self._noted = noted
 
@@ -470,6 +472,24 @@ class EncryptingStore:
     def compacted(self) -> Revision:
         """Newest compacted revision."""
         return self._store.compacted
+
+    @property
+    def shared(self) -> bool:
+        """Whether others write to the engine; see `Store.shared`."""
+        return self._store.shared
+
+    @property
+    def cached(self) -> Self:
+        """Local state, decrypted: nothing here asks how old it is."""
+        return self
+
+    async def newest(self) -> Revision:
+        """Newest revision; see `Store.newest`."""
+        return await self._store.newest()
+
+    async def caught_up(self, revision: Revision) -> None:
+        """Wait for a revision; see `Store.caught_up`."""
+        await self._store.caught_up(revision)
 
     async def probe(self, limit_s: float) -> None:
         """Ask the engine; see `Store.probe`."""

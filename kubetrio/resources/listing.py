@@ -33,7 +33,7 @@ from kubetrio.resources.shared import Shared
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted, StoreError
-from kubetrio.store.model import KeyValue, Range, Reading, Revision
+from kubetrio.store.model import KeyValue, Range, Revision, Store
 from kubetrio.watch.hub import Hub
 from kubetrio.watch.window import Batch
 
@@ -219,7 +219,7 @@ class Listing:
     """Lists of one server.
 
     Args:
-        store: where to read.
+        store: where to read; its reads of the newest state are consistent.
         hub: tells when a revision has come.
 
     Attributes:
@@ -228,8 +228,9 @@ class Listing:
         conversions: of events, under way for watches that are equal in what they see.
     """
 
-    def __init__(self, store: Reading, hub: Hub) -> None:
+    def __init__(self, store: Store, hub: Hub) -> None:
         self._store = store
+        self._cached = store.cached
         self._hub = hub
         self.turns = trio.Lock()
         self.counts = ReadCounts()
@@ -248,13 +249,19 @@ class Listing:
         if revision > self._hub.revision:
             raise too_large_resource_version(revision, self._hub.revision)
 
-    def _check_reached(self, revision: Revision) -> None:
+    async def newest(self) -> Revision:
+        """Newest revision that any writer made, once it has been announced here."""
+        newest = await self._store.newest()
+        await self._store.caught_up(newest)
+        return newest
+
+    async def _check_reached(self, revision: Revision) -> None:
         """What `wait_for` does for reads that kube-apiserver sends to etcd, which does not wait.
 
         Raises:
             ApiError: 504.
         """
-        if revision > self._hub.revision:
+        if revision > self._hub.revision and revision > await self.newest():
             raise too_large_resource_version(revision, self._hub.revision, retry_after=None)
 
     async def get(self, key: str, resource_version: str, *, cached: bool = True) -> KeyValue | None:
@@ -269,11 +276,14 @@ class Listing:
             ApiError: 500 for a malformed resourceVersion, as kube-apiserver answers, 400 where it
                 asks etcd; 504.
         """
-        if resource_version and not cached:
-            self._check_reached(parse_revision(resource_version))
-        elif resource_version and resource_version != "0":
+        if not resource_version:
+            return await self._store.get(key)
+        if not cached:
+            await self._check_reached(parse_revision(resource_version))
+            return await self._store.get(key)
+        if resource_version != "0":
             await self.wait_for(plain_revision(resource_version))
-        return await self._store.get(key)
+        return await self._cached.get(key)
 
     async def open(
         self, resource: Kind, namespace: str, options: ListOptions, encoder: Encoder
@@ -313,9 +323,10 @@ class Listing:
     ) -> Pager:
         reads = self.counts.lists(resource.group_resource)
         reads.lists += 1
-        return Pager(
-            self._store, keys, position.revision, encoder, options.selection, self.turns, reads
-        )
+        # A token may be of a revision that has not come here yet.
+        any_version = options.resource_version and not options.continue_token and resource.cached
+        store = self._cached if any_version else self._store
+        return Pager(store, keys, position.revision, encoder, options.selection, self.turns, reads)
 
     async def _begin(
         self, resource: Kind, namespace: str, options: ListOptions
@@ -370,7 +381,7 @@ class Listing:
         if cached and (recursive or not (exact or limited)):
             await self.wait_for(revision)
         else:
-            self._check_reached(revision)
+            await self._check_reached(revision)
         return Position(revision if exact or (limited and recursive) else None, "")
 
     async def _limited(
@@ -432,11 +443,20 @@ class Listing:
         return error
 
     async def snapshot(
-        self, prefix: str, limit: int, after: str, at: Revision | None
+        self, prefix: str, limit: int, after: str, at: Revision | None, *, cached: bool = False
     ) -> tuple[Sequence[KeyValue], bool, Revision]:
-        """Objects of a prefix (or one key) in steps, for initial watch events and deletions."""
+        """Objects of a prefix (or one key) in steps, for initial watch events and deletions.
+
+        Args:
+            prefix: the prefix.
+            limit: most objects of a step.
+            after: key after which to go on.
+            at: revision to read, None for the newest.
+            cached: whether the newest may be what has been announced here.
+        """
         keys = Range.prefix(prefix) if prefix.endswith("/") else Range.single(prefix)
         if after:
             keys = keys.after(after)
-        result = await self._store.range(keys, at=at, limit=limit, max_bytes=paging.SELECT_BYTES)
+        store = self._cached if cached else self._store
+        result = await store.range(keys, at=at, limit=limit, max_bytes=paging.SELECT_BYTES)
         return result.items, result.more, result.revision

@@ -70,6 +70,8 @@ class WatchOptions:
         begin_now: with a start of None: begin at the newest revision, without state.
         initial_bookmark: mark the end of the state with an annotated bookmark.
         not_older_than: wait for this revision before reading the state.
+        any_version: whether a state that others have changed already will do, if it is not older
+            than that (a resourceVersion was sent).
         bookmarks: whether the client wants bookmarks.
         timeout_s: seconds until the stream ends.
         selection: selectors, None for everything.
@@ -81,6 +83,7 @@ class WatchOptions:
     begin_now: bool = False
     initial_bookmark: bool = False
     not_older_than: Revision = 0
+    any_version: bool = False
     bookmarks: bool = False
     timeout_s: float = 1800.0
     selection: Selection | None = None
@@ -229,12 +232,16 @@ class Watch:
         """Send the current state as ADDED events; returns its revision."""
         options, encoder = self._options, self._encoder
         if options.begin_now:
+            if not options.any_version:
+                await self._listing.newest()
             return self._hub.revision
         await self._listing.wait_for(options.not_older_than)
         at: Revision | None = None
         after, more = "", True
         while more:
-            items, more, at = await self._listing.snapshot(options.prefix, SELECT_KEYS, after, at)
+            items, more, at = await self._listing.snapshot(
+                options.prefix, SELECT_KEYS, after, at, cached=options.any_version
+            )
             if items:
                 after = items[-1].key
             failed: ApiError | None = None

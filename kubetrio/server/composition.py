@@ -46,6 +46,7 @@ from kubetrio.server.health import State
 from kubetrio.server.parts import Parts, encrypted
 from kubetrio.server.resetting import Resets
 from kubetrio.server.upkeep import Upkeep
+from kubetrio.store.consistent import consistent
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
 from kubetrio.tls import pki
@@ -207,8 +208,9 @@ async def open_core(
     encryption = _encryption(config, files, env)
     async with (
         parts.open_store(config, env) as engine,
-        encrypted(encryption, engine, env) as store,
+        encrypted(encryption, engine, env) as plain,
     ):
+        store = consistent(plain)
         state = State()
         built = assemble(
             config, files, env, store, state, port, parts, encryption=encryption, issuer=issuer

@@ -9,34 +9,43 @@ class StoreError(Exception):
     """Base of all store errors."""
 
 
-class KeyExists(StoreError):
-    """A create met an existing key."""
+class LostCompareAndSwap(StoreError):
+    """A write expected another state of its key than the engine found.
 
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
-
-
-class KeyMissing(StoreError):
-    """An update or delete met no key."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
-
-
-class RevisionMismatch(StoreError):
-    """An update or delete expected another revision of the key.
+    The state that won may not have been announced yet where others write too: a caller that tries
+    again waits for `winner` first (`store.consistent`).
 
     Args:
+        text: what was found.
         key: the key.
-        current: revision the key is at.
+        winner: revision at which the state that won can be read.
     """
 
-    def __init__(self, key: str, current: int) -> None:
-        super().__init__(f"{key} is at revision {current}")
+    def __init__(self, text: str, key: str, winner: int) -> None:
+        super().__init__(text)
         self.key = key
-        self.current = current
+        self.winner = winner
+
+
+class KeyExists(LostCompareAndSwap):
+    """A create met an existing key; `winner` is its revision."""
+
+    def __init__(self, key: str, winner: int) -> None:
+        super().__init__(f"{key} exists", key, winner)
+
+
+class KeyMissing(LostCompareAndSwap):
+    """An update or delete met no key; `winner` is a revision that has no such key."""
+
+    def __init__(self, key: str, winner: int) -> None:
+        super().__init__(f"{key} does not exist", key, winner)
+
+
+class RevisionMismatch(LostCompareAndSwap):
+    """An update or delete expected another revision of the key; `winner` is what it is at."""
+
+    def __init__(self, key: str, winner: int) -> None:
+        super().__init__(f"{key} is at revision {winner}", key, winner)
 
 
 class Compacted(StoreError):

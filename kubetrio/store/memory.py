@@ -19,6 +19,7 @@ from typing import NamedTuple, NoReturn
 import trio
 
 from kubetrio.store.announcing import CommitHooks
+from kubetrio.store.arrivals import Arrivals, SoleWriter
 from kubetrio.store.errors import (
     Compacted,
     FutureRevision,
@@ -68,11 +69,12 @@ class _Ending(NamedTuple):
     hole: int
 
 
-class InMemoryStore:
+class InMemoryStore(SoleWriter):
     """A store without a disk; follows `store.model.Store`."""
 
     def __init__(self) -> None:
         self._revision: Revision = 0
+        self.arrivals = Arrivals(0)
         self._compacted: Revision = 0
         self._live: dict[str, KeyValue] = {}
         self._states: dict[str, list[KeyValue | Revision]] = {}
@@ -87,11 +89,6 @@ class InMemoryStore:
         self._hooks = CommitHooks()
 
     # ------------------------------------------------------------------ numbers
-
-    @property
-    def revision(self) -> Revision:
-        """Newest revision."""
-        return self._revision
 
     @property
     def compacted(self) -> Revision:
@@ -257,9 +254,9 @@ class InMemoryStore:
         current = self._live.get(change.key)
         if change.type is EventType.CREATED:
             if current is not None:
-                raise KeyExists(change.key)
+                raise KeyExists(change.key, current.revision)
         elif current is None:
-            raise KeyMissing(change.key)
+            raise KeyMissing(change.key, self._revision)
         elif current.revision != change.expected:
             raise RevisionMismatch(change.key, current.revision)
 
@@ -289,6 +286,7 @@ class InMemoryStore:
 
     def _announce(self, events: Sequence[Event]) -> None:
         self._largest = max(self._largest, len(events))
+        self.arrivals.announce(self._revision)
         self._hooks.tell(events)
 
     # ------------------------------------------------------------------ time

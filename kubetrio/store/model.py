@@ -16,6 +16,9 @@ distributed engine can stand behind the same calls:
 
 Revisions may be made by another process: a caller learns of commits only through the commit
 stream, never by remembering what it wrote; the revision of a write is known when it is answered.
+What is read is local state, which may be behind the newest revision where others write
+(`Store.shared`): `newest` and `caught_up` are the barrier for a consistent read, and a write that
+lost says which revision won.  The server puts `store.consistent` over such an engine.
 
 A caller asks for what it uses: `Reading`, `Writing`, `History`, `Progress`, those it needs of them
 together, or the whole `Store` to hand it on.
@@ -414,6 +417,23 @@ class Progress(Protocol):
         """Newest revision announced, by the commit stream or as progress."""
         ...
 
+    async def newest(self) -> Revision:
+        """Newest revision that any writer made; it may not have been announced yet.
+
+        Not a checkpoint, and free, where nobody else writes.
+
+        Raises:
+            StoreUnavailable: the engine does not answer.
+        """
+        ...
+
+    async def caught_up(self, revision: Revision) -> None:
+        """Wait until a revision has been announced, so that reads see it.
+
+        Not a checkpoint when it has been.  The caller brings the deadline.
+        """
+        ...
+
     def on_commit(self, hook: CommitHook) -> None:
         """Call `hook` with the events of each commit, in revision order, from the event loop.
 
@@ -435,6 +455,19 @@ class ReadingAndWriting(Reading, Writing, Protocol):
 
 class Store(Reading, Writing, History, Progress, Protocol):
     """What every engine offers.  See the module's contract."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether others write to it too, so that local state may be behind the newest revision.
+
+        Known when the engine is opened; it does not change.
+        """
+        ...
+
+    @property
+    def cached(self) -> Reading:
+        """Reads that ask nobody: local state, however old it is."""
+        ...
 
     async def probe(self, limit_s: float) -> None:
         """Ask the engine whether it still reads and writes, for health checks.

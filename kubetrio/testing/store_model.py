@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import trio
 
 from kubetrio.store.announcing import CommitHooks
+from kubetrio.store.arrivals import Arrivals, SoleWriter
 from kubetrio.store.errors import (
     Compacted,
     FutureRevision,
@@ -84,7 +85,7 @@ class Logged:
         return KeyValue(self.key, self.value, self.revision, self.created)
 
 
-class MemoryStore:
+class MemoryStore(SoleWriter):
     """The reference model; follows `store.model.Store`.
 
     Args:
@@ -96,16 +97,11 @@ class MemoryStore:
         self.log: list[Logged] = []
         self._step = step
         self._stamps_on_read = stamps_on_read
-        self._revision: Revision = 0
+        self.arrivals = Arrivals(0)
         self._compacted: Revision = 0
         self._behind_s = 0.0  # of Trio's clock
         self._hooks = CommitHooks()
         self._progress_hooks: list[ProgressHook] = []
-
-    @property
-    def revision(self) -> Revision:
-        """Newest revision."""
-        return self._revision
 
     @property
     def compacted(self) -> Revision:
@@ -235,8 +231,8 @@ class MemoryStore:
 
     async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Write a new key; see `Store.create`."""
-        if key in self.live():
-            raise KeyExists(key)
+        if (current := self.live().get(key)) is not None:
+            raise KeyExists(key, current.revision)
         return self._append(key, EventType.CREATED, value, None, ttl_s)
 
     async def update(
@@ -262,8 +258,8 @@ class MemoryStore:
         for change in changes:
             if change.type is not EventType.CREATED:
                 self._find(change.key, change.expected)
-            elif change.key in live:
-                raise KeyExists(change.key)
+            elif (current := live.get(change.key)) is not None:
+                raise KeyExists(change.key, current.revision)
         revision, made = self.revision, list[Logged]()
         for change in changes:
             revision += self._step
@@ -277,7 +273,7 @@ class MemoryStore:
     def _find(self, key: str, expected: Revision) -> Logged:
         current = self.live().get(key)
         if current is None:
-            raise KeyMissing(key)
+            raise KeyMissing(key, self.revision)
         if current.revision != expected:
             raise RevisionMismatch(key, current.revision)
         return current
@@ -317,7 +313,7 @@ class MemoryStore:
 
     def _announce(self, items: Sequence[Logged]) -> None:
         self.log += items
-        self._revision = items[-1].revision
+        self.arrivals.announce(items[-1].revision)
         self._hooks.tell([item.event for item in items])
 
     async def compact(self, to: Revision) -> None:
@@ -348,8 +344,8 @@ class MemoryStore:
 
     def progress(self, revision: Revision) -> None:
         """Be told of a newest revision that brought no event."""
-        if revision > self._revision:
-            self._revision = revision
+        if revision > self.revision:
+            self.arrivals.announce(revision)
             for hook in self._progress_hooks:
                 hook(revision)
 
@@ -366,6 +362,10 @@ class FollowingStore(MemoryStore):
         super().__init__()
         self._leader = leader
         self._keys = keys
+        self._follow(leader)
+
+    def _follow(self, leader: MemoryStore) -> None:
+        """Begin to be told."""
         leader.on_commit(self.learn)
         leader.on_progress(self.progress)
 

@@ -25,8 +25,6 @@ fails there and ends; its client lists again.  `offer` must not wait.
 from __future__ import annotations
 
 import enum
-import heapq
-import itertools
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,6 +33,7 @@ from typing import NoReturn, Protocol
 import trio
 
 from kubetrio.observe.logs import Log
+from kubetrio.store.arrivals import Arrivals
 from kubetrio.store.model import Event, History, Progress, Range, Revision
 from kubetrio.watch.window import Batch, Window
 
@@ -182,8 +181,7 @@ class Hub:
         self._pause = pause
         self._groups: dict[str, Group] = {}
         self.revision: Revision = store.revision
-        self._waiting: list[tuple[Revision, int, trio.Event]] = []
-        self._tickets = itertools.count()
+        self._arrivals = Arrivals(store.revision)
         self._running = False
         self._behind: deque[Group] = deque()  # in the order in which they are served
         self._fell_behind = trio.Event()
@@ -249,8 +247,7 @@ class Hub:
         Live watchers have come as far, and their bookmarks say so, without being called.
         """
         self.revision = revision
-        while self._waiting and self._waiting[0][0] <= revision:
-            heapq.heappop(self._waiting)[2].set()
+        self._arrivals.announce(revision)
 
     def publish(self, events: Sequence[Event]) -> None:
         """Append one commit and hand it to live watchers, or see to it that it will be.
@@ -400,16 +397,7 @@ class Hub:
 
     async def wait_for(self, revision: Revision) -> None:
         """Wait until a revision has been announced; the caller brings the deadline."""
-        while self.revision < revision:
-            waiting = (revision, next(self._tickets), trio.Event())
-            heapq.heappush(self._waiting, waiting)
-            try:
-                await waiting[2].wait()
-            except trio.Cancelled:
-                if not waiting[2].is_set():  # a revision that may never come
-                    self._waiting.remove(waiting)
-                    heapq.heapify(self._waiting)
-                raise
+        await self._arrivals.wait_for(revision)
 
     async def pull(self, watcher: Watcher) -> Batch | None:
         """The next batch of a lagging watcher; None when it is live, or caught up and is so now.

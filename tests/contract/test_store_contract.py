@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 from trio.testing import MockClock
 
 from kubetrio.env import seeded
@@ -32,6 +33,7 @@ from kubetrio.store.model import (
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.encrypting import encrypting
+from kubetrio.testing.lagging import RemoteStore, lagging
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
 
 ALL = Range("\x01", "\U0010ffff")
@@ -46,11 +48,15 @@ MODELS: dict[str, Callable[[], MemoryStore]] = {
 }
 
 
-@pytest.fixture(params=[*MODELS, "in-memory", "sqlite", "journal", "encrypted"])
+@pytest.fixture(params=[*MODELS, "lagging", "in-memory", "sqlite", "journal", "encrypted"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Every kind of engine, empty."""
     if request.param in MODELS:
         yield MODELS[request.param]()
+        return
+    if request.param == "lagging":
+        async with lagging(RemoteStore()) as behind:
+            yield behind
         return
     if request.param == "in-memory":
         async with open_memory(Retention()) as memory:
@@ -139,11 +145,11 @@ async def test_stored_bytes_carry_their_revision(store: Store) -> None:
 
 
 async def test_create_of_an_existing_key(store: Store) -> None:
-    """The error names the key."""
-    await store.create("a", value())
+    """The error names the key and the revision it is at."""
+    first = await one(store)
     with pytest.raises(KeyExists) as caught:
         await store.create("a", value())
-    assert caught.value.key == "a"
+    assert (caught.value.key, caught.value.winner) == ("a", first)
 
 
 @pytest.mark.parametrize("verb", ["update", "delete"])
@@ -155,6 +161,7 @@ async def test_write_to_a_missing_key(store: Store, verb: str) -> None:
         with pytest.raises(KeyMissing) as caught:
             await getattr(store, verb)(key, value(), expected=first)
         assert caught.value.key == key
+        assert caught.value.winner == store.revision, "which has no such key"
 
 
 @pytest.mark.parametrize("verb", ["update", "delete"])
@@ -165,7 +172,7 @@ async def test_write_at_another_revision(store: Store, verb: str) -> None:
     for expected in (0, first, second + 1):
         with pytest.raises(RevisionMismatch) as caught:
             await getattr(store, verb)("a", value(), expected=expected)
-        assert (caught.value.key, caught.value.current) == ("a", second)
+        assert (caught.value.key, caught.value.winner) == ("a", second)
 
 
 async def test_a_key_can_be_created_again(store: Store) -> None:
@@ -175,6 +182,31 @@ async def test_a_key_can_be_created_again(store: Store) -> None:
     again = await store.create("a", value("second"))
     now = again.revision
     assert again == KeyValue("a", read("second", now), now, now)
+
+
+async def test_reads_after_the_barrier_see_every_write(store: Store) -> None:
+    """The newest revision is that of the last write, and local state comes to it."""
+    made = await one(store)
+    newest = await store.newest()
+    assert newest >= made
+    with trio.fail_after(1):
+        await store.caught_up(newest)
+    found = await store.cached.get("a")
+    assert found is not None
+    assert found.revision == made
+    assert store.revision == newest
+
+
+async def test_a_revision_to_come_is_waited_for(store: Store) -> None:
+    """Waiting may be cancelled, and ends with the commit that brings the revision."""
+    newest = await store.newest()
+    with trio.move_on_after(0.01) as waited:
+        await store.caught_up(newest + 1)
+    assert waited.cancelled_caught
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.caught_up, newest + 1)
+        await trio.testing.wait_all_tasks_blocked()
+        await one(store)
 
 
 async def test_deletion_returns_the_last_state(store: Store) -> None:

@@ -15,8 +15,8 @@ DEPLOYMENTS = GroupResource("apps", "deployments")
 @pytest.mark.parametrize(
     ("error", "code", "reason", "message"),
     [
-        (errors.KeyExists("k"), 409, "AlreadyExists", 'deployments.apps "d" already exists'),
-        (errors.KeyMissing("k"), 404, "NotFound", 'deployments.apps "d" not found'),
+        (errors.KeyExists("k", 7), 409, "AlreadyExists", 'deployments.apps "d" already exists'),
+        (errors.KeyMissing("k", 7), 404, "NotFound", 'deployments.apps "d" not found'),
         (
             errors.RevisionMismatch("k", 7),
             409,

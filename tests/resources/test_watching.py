@@ -255,9 +255,9 @@ async def test_a_large_state_is_one_moment(world: World, monkeypatch: pytest.Mon
     snapshot = Listing.snapshot
     wrote = False
 
-    async def interrupted(self: Listing, *args: Any) -> Any:
+    async def interrupted(self: Listing, *args: Any, **named: Any) -> Any:
         nonlocal wrote
-        result = await snapshot(self, *args)
+        result = await snapshot(self, *args, **named)
         if not wrote:
             wrote = True
             await world.put("zwei")

@@ -368,7 +368,7 @@ async def test_who_gives_up_waiting_leaves_nothing_behind(store: MemoryStore, hu
             nursery.start_soon(hub.wait_for, revision)
         await wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
-    assert hub._waiting == []
+    assert hub._arrivals._waiting == []
     await create(store, "a")
     await hub.wait_for(1)
 

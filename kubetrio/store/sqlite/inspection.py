@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import apsw
 
+from kubetrio.store.arrivals import Arrivals, SoleWriter
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.lock import holder
 from kubetrio.store.model import (
@@ -252,7 +253,7 @@ def inspect(path: Path) -> Iterator[Inspection]:
         connection.close()
 
 
-class Snapshot:
+class Snapshot(SoleWriter):
     """A store at one revision, which cannot be written; follows `store.model.Store`.
 
     Args:
@@ -270,7 +271,8 @@ class Snapshot:
             with inspect(path) as now:
                 self.compacted = now.compacted
             # Nobody compacts a snapshot: what is read first is the state of all that follows.
-            self.revision = self._reader.range(Range.single("/"), None, 1, 0).revision
+            newest = self._reader.range(Range.single("/"), None, 1, 0).revision
+            self.arrivals = Arrivals(newest)
         except apsw.Error as error:
             raise damaged(path, error) from error
 

@@ -21,6 +21,7 @@ from kubetrio.env import Env
 from kubetrio.observe.logs import Log
 from kubetrio.runtime.supervise import persevere
 from kubetrio.store.announcing import CommitHooks
+from kubetrio.store.arrivals import Arrivals, SoleWriter
 from kubetrio.store.errors import StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import (
     Change,
@@ -64,7 +65,7 @@ EXPIRED_BYTES = 128 * 1024  # of values that go in one transaction
 READERS = 2  # threads that read long ranges at the same time
 
 
-class SqliteStore:
+class SqliteStore(SoleWriter):
     """The embedded store; made by `open_store`.  Follows `store.model.Store`."""
 
     def __init__(
@@ -89,7 +90,7 @@ class SqliteStore:
         self._copier = copier
         self._long_slots = trio.Semaphore(READERS, max_value=READERS)
         self._prober = Prober(self._read_and_settle)
-        self._revision = writer.revision
+        self.arrivals = Arrivals(writer.revision)
         self._clock = Clock(writer.newest_ms, int(env.now() * 1000))
         # Of the connection; no lock, since who takes it need not be who gives it back.
         self._writer_slot = trio.Semaphore(1, max_value=1)
@@ -127,11 +128,6 @@ class SqliteStore:
     # ------------------------------------------------------------------ state
 
     @property
-    def revision(self) -> Revision:
-        """Newest revision announced."""
-        return self._revision
-
-    @property
     def compacted(self) -> Revision:
         """Newest compacted revision."""
         return self._writer.compacted
@@ -146,7 +142,7 @@ class SqliteStore:
     def statistics(self) -> StoreStatistics:
         """A snapshot of numbers."""
         return StoreStatistics(
-            revision=self._revision,
+            revision=self.revision,
             compacted=self._writer.compacted,
             commits=self._commits.commits,
             writes=self._commits.writes,
@@ -387,10 +383,11 @@ class SqliteStore:
                 raise self._unreadable(error) from error
 
     def _announce(self, events: Sequence[Event]) -> None:
-        self._revision = events[-1].revision
-        self._head.note(self._revision)
+        newest = events[-1].revision
+        self._head.note(newest)
         self._reader.renew()
         self._recent.announced(events)
+        self.arrivals.announce(newest)
         self._hooks.tell(events)
         self._upkeep.announced()
 
@@ -459,7 +456,7 @@ class SqliteStore:
         self._space.closed()
         self._head.close(clean=clean)
         if clean:
-            note_stop(self._path.parent, self._revision)
+            note_stop(self._path.parent, self.revision)
 
 
 def _size_of(value: Stamped) -> int:

@@ -183,9 +183,10 @@ class Writer:
         try:
             self._execute(sql.ADD_CURRENT, (key, revision, len(stamped)))
         except apsw.ConstraintError:
-            if self._execute(sql.FIND, (key,)).fetchone() is None:
+            row = self._execute(sql.FIND, (key,)).fetchone()
+            if row is None:
                 raise  # what is wrong is something else
-            raise KeyExists(key) from None
+            raise KeyExists(key, row[0]) from None
         self._append(key, EventType.CREATED, revision, None, stamped)
         self._note(EventType.CREATED, key, stamped, value.hole, ttl_ms=ttl_ms)
         if ttl_ms:
@@ -197,7 +198,7 @@ class Writer:
         """Create revision, size and bytes of a key that must be at `expected`."""
         row = self._execute(sql.FIND, (key,)).fetchone()
         if row is None:
-            raise KeyMissing(key)
+            raise KeyMissing(key, self.revision)
         if row[0] != expected:
             raise RevisionMismatch(key, row[0])
         return row[1], row[2], row[3]
@@ -250,8 +251,8 @@ class Writer:
         for change in changes:
             if change.type is not EventType.CREATED:
                 self._find(change.key, change.expected)
-            elif self._execute(sql.FIND, (change.key,)).fetchone() is not None:
-                raise KeyExists(change.key)
+            elif (row := self._execute(sql.FIND, (change.key,)).fetchone()) is not None:
+                raise KeyExists(change.key, row[0])
         events: list[Event] = []
         for kind, key, value, expected, ttl_s in changes:
             ttl_ms = ceil(ttl_s * 1000)

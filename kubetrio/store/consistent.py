@@ -1,0 +1,231 @@
+"""Consistent reads over an engine that other processes write to.
+
+The local state of such an engine follows revisions that are made elsewhere, and may be behind them.
+Reads of the newest state ask which revision is the newest and wait until the local state has come
+to it; a write that lost its compare-and-swap is answered when the local state has what won, so that
+its caller decides on that.  Reads that a client allows to be old use `Store.cached`.
+
+An engine with one writer is never behind: `consistent` returns it as it is, and nothing stands
+between its callers and it.
+
+Source: KEP-2340 (consistent reads from the watch cache); kine's ``CurrentRevision`` and
+``WaitForSyncTo``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import trio
+
+from kubetrio.store.errors import LostCompareAndSwap, StoreUnavailable
+from kubetrio.store.model import (
+    Change,
+    CommitHook,
+    Event,
+    JoinResult,
+    KeyValue,
+    ProgressHook,
+    Range,
+    RangeResult,
+    Reading,
+    Revision,
+    Stamped,
+    Store,
+    StoreStatistics,
+)
+
+T = TypeVar("T")
+
+BEHIND_MAX_S = 10.0
+"""How long a read waits for the local state; after that the engine counts as out of order."""
+
+
+class SharedQuestion:
+    """One question to the engine for all tasks that wait for its answer.
+
+    A task gets the answer to a question that was asked after the task came, never to one that was
+    under way: that answer may be older than what the task has to see.
+
+    Args:
+        ask: asks the engine.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[Revision]]) -> None:
+        self._ask = ask
+        self._turn = trio.Lock()
+        self._asked = 0
+        self._answered = 0  # the question that `_answer` is about
+        self._answer: Revision = 0
+
+    async def answer(self) -> Revision:
+        """Return the answer to a question asked from now on."""
+        needed = self._asked + 1
+        async with self._turn:
+            if self._answered < needed:
+                self._asked += 1
+                question = self._asked
+                self._answer = await self._ask()
+                self._answered = question
+            return self._answer
+
+
+class ConsistentStore:
+    """A store whose reads of the newest state are consistent; see the module.
+
+    Args:
+        store: the engine, or what encrypts over it.
+        behind_max_s: how long a read waits for the local state.
+    """
+
+    shared = True
+
+    def __init__(self, store: Store, behind_max_s: float = BEHIND_MAX_S) -> None:
+        self._store = store
+        self._behind_max_s = behind_max_s
+        self._newest = SharedQuestion(store.newest)
+
+    # ------------------------------------------------------------------ progress
+
+    @property
+    def revision(self) -> Revision:
+        """Newest revision announced."""
+        return self._store.revision
+
+    @property
+    def cached(self) -> Reading:
+        """The local state."""
+        return self._store.cached
+
+    async def newest(self) -> Revision:
+        """Newest revision that any writer made; see `Store.newest`."""
+        return await self._newest.answer()
+
+    async def caught_up(self, revision: Revision) -> None:
+        """Wait until the local state has come to a revision.
+
+        Raises:
+            StoreUnavailable: it does not come there in time.
+        """
+        with trio.move_on_after(self._behind_max_s):
+            await self._store.caught_up(revision)
+        if self._store.revision < revision:
+            raise StoreUnavailable(
+                f"the local state has not come to revision {revision} within "
+                f"{self._behind_max_s:g} seconds"
+            )
+
+    async def _catch_up(self, at: Revision | None) -> None:
+        """Have the local state hold what a read of the newest state, or of a revision, needs."""
+        if at is None or at > self._store.revision:
+            await self.caught_up(await self.newest())
+
+    def on_commit(self, hook: CommitHook) -> None:
+        """Add a listener of the commit stream."""
+        self._store.on_commit(hook)
+
+    def on_progress(self, hook: ProgressHook) -> None:
+        """Add a listener of progress without events."""
+        self._store.on_progress(hook)
+
+    # ------------------------------------------------------------------ reads
+
+    async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
+        """One key; see `Store.get`."""
+        await self._catch_up(at)
+        return await self._store.get(key, at=at)
+
+    async def range(
+        self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
+    ) -> RangeResult:
+        """Keys in order; see `Store.range`."""
+        await self._catch_up(at)
+        return await self._store.range(keys, at=at, limit=limit, max_bytes=max_bytes)
+
+    async def join(
+        self,
+        keys: Range,
+        *,
+        skip: int,
+        separator: bytes,
+        at: Revision | None = None,
+        limit: int = 0,
+        max_bytes: int,
+    ) -> JoinResult:
+        """Values as one piece of bytes; see `Store.join`."""
+        await self._catch_up(at)
+        return await self._store.join(
+            keys, skip=skip, separator=separator, at=at, limit=limit, max_bytes=max_bytes
+        )
+
+    async def count(self, keys: Range, *, at: Revision | None = None) -> int:
+        """Number of keys; see `Store.count`."""
+        await self._catch_up(at)
+        return await self._store.count(keys, at=at)
+
+    # ------------------------------------------------------------------ writes
+
+    async def _decided(self, write: Awaitable[T]) -> T:
+        """Answer a write; one that lost when the local state has what won."""
+        try:
+            return await write
+        except LostCompareAndSwap as lost:
+            await self.caught_up(lost.winner)
+            raise
+
+    async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
+        """Write a new key; see `Store.create`."""
+        return await self._decided(self._store.create(key, value, ttl_s=ttl_s))
+
+    async def update(
+        self,
+        key: str,
+        value: Stamped,
+        *,
+        expected: Revision,
+        ttl_s: float = 0.0,
+        frees: bool = False,
+    ) -> KeyValue:
+        """Replace a key; see `Store.update`."""
+        return await self._decided(
+            self._store.update(key, value, expected=expected, ttl_s=ttl_s, frees=frees)
+        )
+
+    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+        """Delete a key; see `Store.delete`."""
+        return await self._decided(self._store.delete(key, last, expected=expected))
+
+    async def write_all(self, changes: Sequence[Change]) -> None:
+        """Make several changes at once; see `Store.write_all`."""
+        await self._decided(self._store.write_all(changes))
+
+    # ------------------------------------------------------------------ history and the rest
+
+    @property
+    def compacted(self) -> Revision:
+        """Newest compacted revision."""
+        return self._store.compacted
+
+    async def events(
+        self, *, after: Revision, keys: Range | None = None, max_bytes: int
+    ) -> tuple[Sequence[Event], Revision]:
+        """Events after a revision; see `Store.events`."""
+        return await self._store.events(after=after, keys=keys, max_bytes=max_bytes)
+
+    async def probe(self, limit_s: float) -> None:
+        """Ask the engine; see `Store.probe`."""
+        await self._store.probe(limit_s)
+
+    async def compact(self, to: Revision) -> None:
+        """Forget what is older than a revision; see `Store.compact`."""
+        await self._store.compact(to)
+
+    def statistics(self) -> StoreStatistics:
+        """Numbers of the engine."""
+        return self._store.statistics()
+
+
+def consistent(store: Store) -> Store:
+    """Return a store whose reads of the newest state are consistent; the same one if they are."""
+    return ConsistentStore(store) if store.shared else store
