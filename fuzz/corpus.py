@@ -131,7 +131,7 @@ def corpus() -> Corpus:
         resource = kinds.get((made.get("apiVersion", ""), made.get("kind", "")))
         if resource is not None:
             out.manifests.append((resource, made))
-    for each in (*(made for _, made in out.manifests), *_more(), *_samples()):
+    for each in (*(made for _, made in out.manifests), *_more(), *samples()):
         resource = kinds.get((each.get("apiVersion", ""), each.get("kind", "")))
         if resource is None or not isinstance(each.get("metadata"), dict):
             continue
@@ -186,7 +186,8 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _samples() -> Iterator[Object]:
+def samples() -> Iterator[Object]:
+    """Yield every API object that the tests of kinds have."""
     for path in sorted((TESTS / "kinds" / "checks" / "cases").rglob("*.json")):
         yield from _objects(json.loads(path.read_text()))
     for room in ("kinds/printers", "kinds/defaults"):

@@ -18,7 +18,7 @@ from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.ownership import Convert, Rules, all_fields
 from kubetrio.machinery.remember import counted_by
 from kubetrio.machinery.status import ApiError
-from kubetrio.machinery.typeschema import TypeSchema
+from kubetrio.machinery.typeschema import OPAQUE, TypeKind, TypeSchema
 from kubetrio.resources.conversion import converted
 from kubetrio.schema.empties import below, in_wholes, put_back
 from kubetrio.schema.kind import Kind, WaitingConvert, kept
@@ -137,21 +137,91 @@ def _remembered() -> int:
 counted_by(__name__, _remembered)
 
 
-def shape(obj: Object) -> Hashable:
-    """Keys of nested maps, and which scalars are zero; None for objects that hold lists."""
+def _remember(shapes: _Shapes, key: tuple[str, Hashable], fields: Object) -> None:
+    """Remember the owned fields of a shape, in place of those of its kind where there are many."""
+    if _remembered() >= REMEMBERED_SHAPES:
+        shapes.clear()  # names of items that do not come again fill it up
+        if _remembered() >= REMEMBERED_SHAPES:
+            return
+    if len(jsonwire.encode(fields)) <= REMEMBERED_SHAPE_BYTES:
+        shapes[key] = fields
+
+
+def shape(obj: Object, schema: TypeSchema) -> Hashable:
+    """Return what decides which fields of a new object are owned; None where that is not known.
+
+    Those are the names of members, which values are zero and which items a list has.  Other values
+    do not matter.
+
+    Args:
+        obj: the object, or a part of it.
+        schema: its type.
+    """
     found: list[Hashable] = []
+    fields, element = schema.fields, schema.element
     for key, item in obj.items():
-        kind = type(item)
-        if kind is dict:
-            inner = shape(item)
-            if inner is None:
+        form = type(item)
+        if not item:
+            found.append((key, form))
+        elif form is dict:
+            inner = fields.get(key) or element or OPAQUE
+            of_members = inner.element
+            if (
+                of_members is not None
+                and of_members.kind is TypeKind.SCALAR
+                and not inner.fields
+                and all(item.values())
+            ):
+                found.append((key, tuple(item)))  # such as labels
+                continue
+            # The parts of an atomic value are not owned, but they say whether it is zero.
+            part = shape(item, OPAQUE if inner.atomic else inner)
+            if part is None:
                 return None
-            found.append((key, inner))
-        elif kind is list:
-            return None
+            found.append((key, part))
+        elif form is list:
+            of_list = fields.get(key) or element
+            if of_list is None or of_list.atomic or of_list.kind is not TypeKind.LIST:
+                found.append(key)
+                continue
+            items = _shape_of_items(item, of_list)
+            if items is None:
+                return None
+            found.append((key, items))
         else:
-            found.append(key if item else (key, False))
+            found.append(key)
     return tuple(found)
+
+
+def _shape_of_items(items: list[Any], schema: TypeSchema) -> Hashable:
+    """Return the shape of a list whose items are owned one by one."""
+    found: list[Hashable] = []
+    element, keys = schema.element, schema.keys
+    if element is None:
+        return None
+    for item in items:
+        if schema.list_type != "map":
+            form = type(item)
+            if form not in _SCALARS:
+                return None
+            found.append(item if form is str else (form, item))
+            continue
+        if type(item) is not dict:
+            return None
+        part = shape(item, element)
+        if part is None:
+            return None
+        for name in keys:
+            value = item.get(name)
+            form = type(value)
+            if form not in _SCALARS and value is not None:
+                return None
+            found.append(value if form is str else (form, value))
+        found.append(part)
+    return tuple(found)
+
+
+_SCALARS = frozenset({str, int, float, bool})
 
 
 class FieldManager:
@@ -217,21 +287,19 @@ class FieldManager:
 
     def created(self, obj: Object) -> None:
         """Note the owner of a new object's fields; changes the object."""
-        meta = obj.get("metadata") or {}
-        seen = None if "managedFields" in meta else shape(obj)
+        meta, shown = obj.get("metadata") or {}, self._converted(obj)
+        seen = None if "managedFields" in meta else shape(shown, self._resource.type.merge)
         if seen is None:
-            self._note(obj, managedfields.on_create(self._converted(obj), self._write()))
+            self._note(obj, managedfields.on_create(shown, self._write()))
             return
         shapes = _shapes_of(self._resource)
         key = (self.subresource, seen)
         fields = shapes.get(key)
         if fields is None:
-            entries = managedfields.on_create(obj, self._write())
+            entries = managedfields.on_create(shown, self._write())
             self._note(obj, entries)
-            if len(entries) == 1 and _remembered() < REMEMBERED_SHAPES:
-                fields = entries[0]["fieldsV1"]
-                if len(jsonwire.encode(fields)) <= REMEMBERED_SHAPE_BYTES:
-                    shapes[key] = fields
+            if len(entries) == 1:
+                _remember(shapes, key, entries[0]["fieldsV1"])
             return
         entry = managedfields.update_entry(
             self._manager, self._resource.api_version, self._now, fields, self.subresource

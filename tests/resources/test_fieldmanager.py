@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzz.corpus import samples
 from kubetrio.kinds.builtin import registry
-from kubetrio.resources.fieldmanager import FieldManager, shape
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.resources.fieldmanager import (
+    REMEMBERED_SHAPES,
+    FieldManager,
+    _remembered,
+    _shapes_of,
+    shape,
+)
 from kubetrio.schema.kind import Kind
+from kubetrio.wire.report import Report
 
 CONFIGMAPS = registry().resources["", "v1", "configmaps"]
 
@@ -22,20 +32,108 @@ def created(data: dict[str, str], manager: str = "me", kind: Kind = CONFIGMAPS) 
     return obj["metadata"]["managedFields"]  # type: ignore[index]
 
 
+PODS = registry().resources["", "v1", "pods"]
+
+
+def pod(*containers: Any, **meta: Any) -> Any:
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": {"containers": containers}}
+
+
+def shape_of(obj: Any, kind: Kind = PODS) -> Any:
+    """The shape of an object as a body has it: JSON."""
+    return shape(json.loads(json.dumps(obj)), kind.type.merge)
+
+
+def test_values_do_not_matter_unless_they_are_zero() -> None:
+    """Nor does what a list holds that is owned as a whole."""
+    one = pod({"name": "c", "image": "a", "args": ["1"]}, labels={"a": "b"})
+    other = pod({"name": "c", "image": "b", "args": ["1", "2"]}, labels={"a": "c"})
+    assert shape_of(one) == shape_of(other) is not None
+    for image in ("", None):
+        assert shape_of(pod({"name": "c", "image": image, "args": ["1"]}, labels={"a": "b"})) != (
+            shape_of(one)
+        )
+
+
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("one", "other"),
     [
-        ({"a": "x"}, ("a",)),
-        ({"a": ""}, (("a", False),)),
-        ({"a": {"b": 1}}, (("a", ("b",)),)),
-        ({"a": {}}, (("a", ()),)),
-        ({"a": []}, None),
-        ({"a": {"b": [1]}}, None),
+        (pod(labels={"a": "b"}), pod(labels={"b": "b"})),
+        (pod(finalizers=["a"]), pod(finalizers=["b"])),
+        (pod({"name": "a"}), pod({"name": "b"})),
+        (pod({"name": "a"}), pod({"name": "a"}, {"name": "a"})),
+        (
+            pod({"name": "a", "ports": [{"containerPort": 1, "protocol": "TCP"}]}),
+            pod({"name": "a", "ports": [{"containerPort": 1, "protocol": "UDP"}]}),
+        ),
     ],
 )
-def test_shapes(value: Any, expected: Any) -> None:
-    """Keys and which values are zero; lists have none."""
-    assert shape(value) == expected
+def test_members_and_keys_of_items_do(one: Any, other: Any) -> None:
+    """They are what is owned."""
+    assert shape_of(one) != shape_of(other)
+
+
+@pytest.mark.parametrize("odd", [pod("c"), pod(finalizers=[["a"]])])
+def test_items_of_a_wrong_form_have_no_shape(odd: Any) -> None:
+    """They are looked at in full, which tells what is wrong with them."""
+    assert shape_of(odd) is None
+
+
+def changed(value: Any) -> Any:
+    """A value with other texts and numbers where none is zero."""
+    if isinstance(value, dict):
+        return {key: item if key in KEYS else changed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [changed(item) for item in value]
+    if isinstance(value, str):
+        return value and value + "x"
+    return value
+
+
+KEYS = frozenset(
+    {"name", "containerPort", "port", "protocol", "ip", "uid", "key", "type", "mountPath"}
+    | {"devicePath", "topologyKey", "whenUnsatisfiable", "finalizers", "request", "resourceName"}
+)
+"""Members that items of lists are known by, and lists of names."""
+
+
+def owned(obj: Any, kind: Kind) -> Any:
+    """Who owns what of a new object."""
+    FieldManager(kind, "me", "2023-11-14T22:13:20Z").created(obj)
+    return obj["metadata"].get("managedFields")
+
+
+def test_remembered_shapes_own_what_others_do() -> None:
+    """For recorded objects of every kind, as they are and with other values."""
+    resources = {kind.group_version_kind: kind for kind in registry().resources.values()}
+    seen = remembered = 0
+    for sample in samples():
+        kind = resources.get(
+            GroupVersionKind(*GroupVersion.parse(sample["apiVersion"]), sample["kind"])
+        )
+        if kind is None or not kind.schema_name:
+            continue
+        for raw in (sample, changed(sample)):
+            try:
+                obj = kind.type.decode(json.loads(json.dumps(raw)), Report())
+                kind.rules.default(obj)
+            except ValueError:
+                continue
+            obj.setdefault("metadata", {}).pop("managedFields", None)
+            expected = owned(json.loads(json.dumps(obj)), replace(kind))
+            known = len(_shapes_of(kind))
+            assert owned(obj, kind) == expected, sample
+            seen += 1
+            remembered += known == len(_shapes_of(kind))
+    assert remembered > seen // 2 > 200, (seen, remembered)
+
+
+def test_shapes_that_do_not_come_again_make_room() -> None:
+    """Those of a kind are forgotten when there are too many; the number is bounded."""
+    for number in range(REMEMBERED_SHAPES + 10):
+        created({f"k{number}": "v"})
+    assert 0 < _remembered() <= REMEMBERED_SHAPES
+    assert created({"a": "b"}) == created({"a": "c"})
 
 
 @settings(max_examples=40)
