@@ -260,7 +260,7 @@ def write_options(request: Request, kind: str) -> WriteOptions:
     Raises:
         ApiError: 422.
     """
-    return _write_options(request, kind, [])
+    return request.write_options or _write_options(request, kind, [])
 
 
 def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOptions:
@@ -277,8 +277,10 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
             body_annotations=request.body_annotations,
         )
     causes += validate_field_manager(manager, "fieldManager")
-    dry = request.query_list("dryRun")
-    causes += dry_run_causes(dry)
+    dry = []
+    if "dryRun" in query:
+        dry = request.query_list("dryRun")
+        causes += dry_run_causes(dry)
     validation = query.get("fieldValidation", "")
     if validation not in FIELD_VALIDATION:
         supported = ", ".join(f'"{value}"' for value in FIELD_VALIDATION)
@@ -292,7 +294,8 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
     if causes:
         raise invalid(GroupKind("meta.k8s.io", kind), "", causes)
     given = {"dryRun": dry, "fieldManager": manager, "fieldValidation": validation}
-    return WriteOptions(
+    # A write reads them before its body, and again when it has come.
+    request.write_options = chosen = WriteOptions(
         user=request.user,
         dry_run=bool(dry),
         field_manager=manager or default_manager(request),
@@ -301,6 +304,7 @@ def _write_options(request: Request, kind: str, causes: list[Cause]) -> WriteOpt
         annotations=request.annotations,
         body_annotations=request.body_annotations,
     )
+    return chosen
 
 
 def patch_options(request: Request) -> WriteOptions:
@@ -309,6 +313,8 @@ def patch_options(request: Request) -> WriteOptions:
     Raises:
         ApiError: 422.
     """
+    if request.write_options is not None:
+        return request.write_options
     query = request.query
     causes = []
     if request.patch_type in APPLIES:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trio import CancelScope
 
     from kubetrio.auth.authenticate import Shown
+    from kubetrio.resources.writes import WriteOptions
     from kubetrio.schema.kind import Kind
     from kubetrio.wire.negotiate import Accepted, Offer
 
@@ -255,6 +256,7 @@ class Request:
         paused: whether it gave its seat back while its body came.
         body_bytes: size of the body that was read.
         empties: members of the object in the body that were given and are empty.
+        write_options: of a write, when they were read from the query.
         heavy: whether work over the body takes long (see `offloop`).
         outlined: whether its path and query are still to be read (see `outlines`).
         accepted: what the client accepts of an offer, for the last offer that was asked about.
@@ -294,6 +296,7 @@ class Request:
     body: Any = field(init=False, default=None)
     body_bytes: int = field(init=False, default=0)
     empties: Empties | None = field(init=False, default=None)
+    write_options: WriteOptions | None = field(init=False, default=None)
     heavy: bool = field(init=False, default=False)
     outlined: bool = field(init=False, default=False)
     _selectors: Selectors | None = field(init=False, default=None)

@@ -205,7 +205,7 @@ def validate_new(write: Write) -> None:
     hub, obj, options = write.kind.hub, write.obj, write.options
     if not options.own:
         checked, shown = _checked(write.kind, obj)
-        if empties := options.empties:
+        if options.sent is not None and (empties := options.sent.empties):
             shown = put_back(shown, checked.type.known(empties))
         with Telling():
             causes = validate_create(checked, shown, allow_privileged=write.parts.allow_privileged)

@@ -56,7 +56,8 @@ def clear(write: Write) -> None:
     meta = write.obj["metadata"]
     for name in _CLEARED:
         meta.pop(name, None)
-    drop_repeated(write)
+    if "ownerReferences" in meta:
+        drop_repeated(write)
 
 
 def drop_repeated(write: Write) -> None:

@@ -72,7 +72,8 @@ def stamp_new(write: Write) -> Awaitable[None] | None:
     options = write.options
     if options.dry_run:
         return _show_new(write)
-    if names_version(write.obj["metadata"]):
+    meta = write.obj["metadata"]
+    if "resourceVersion" in meta and names_version(meta):
         raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     if write.inline and write.kind.hub is write.kind.stored:
         _stamp_new(write)
@@ -97,8 +98,9 @@ async def _finish(write: Write) -> None:
 
 
 def _complete(write: Write) -> Object:
-    obj, stored = write.obj, write.kind.stored
-    if write.kind.hub is stored and _holds_unknown(write.options):
+    obj, kind, sent = write.obj, write.kind, write.options.sent
+    stored = kind.stored
+    if sent is not None and sent.merged and kind.hub is stored:
         stored.type.drop_unknown(obj)
     if (finish := stored.rules.finish) is not None:
         finish(obj)

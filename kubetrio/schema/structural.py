@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from kubetrio.machinery.jsonvalues import is_deeper
@@ -195,7 +195,10 @@ def _struct_decoder(type_name: str, dropping: bool = False) -> Convert:
     def decode(raw: Json) -> Json:
         out: Json = {}
         get = raw.get
-        for name, expected, convert, keep, absent in plans.get(tuple(raw)) or prepare(raw):
+        steps = plans.get(tuple(raw))
+        if steps is None:
+            steps = prepare(raw)
+        for name, expected, convert, keep, absent in steps:
             value = get(name)
             if value is None:
                 if absent is not None:
@@ -238,8 +241,7 @@ def _zero(shape: Shape) -> Zero:
     """What Go prints for the zero value."""
     kind = shape.kind
     if kind is ShapeKind.STRUCT and shape.struct is not None:
-        decode = _struct_decoder(shape.struct.type_name)
-        return lambda: decode({})
+        return partial(_struct_decoder(shape.struct.type_name), {})
     constant = _ZEROS.get(kind)
     return lambda: constant
 

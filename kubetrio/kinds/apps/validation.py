@@ -53,6 +53,7 @@ from kubetrio.machinery.fielderrors import (
 )
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
 from kubetrio.machinery.members import shown_map
+from kubetrio.machinery.objectmeta import validate_labels
 from kubetrio.machinery.status import Cause
 from kubetrio.wire.jsonwire import encode
 
@@ -65,7 +66,9 @@ _TEMPLATE = "spec.template"
 
 def _numbers(spec: Mapping[str, Any], names: tuple[str, ...], out: Causes) -> None:
     for name in names:
-        not_negative(spec.get(name) or 0, f"spec.{name}", out)
+        value = spec.get(name) or 0
+        if value < 0:
+            not_negative(value, f"spec.{name}", out)
 
 
 def selector_of(spec: Mapping[str, Any]) -> Selector | None:
@@ -120,14 +123,25 @@ def _same_selector(new: Json, old: Json, out: Causes) -> None:
         out.append(invalid("spec.selector", mine and printed(mine), IMMUTABLE))
 
 
+def _plainly_selected(selector: Mapping[str, Any] | None, template: Mapping[str, Any]) -> bool:
+    """Whether a selector of good labels, and of nothing else, has labels of the template."""
+    wanted = selector.get("matchLabels") if selector else None
+    if not wanted or selector is None or selector.get("matchExpressions"):
+        return False
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    return wanted.items() <= labels.items() and not validate_labels(wanted, "")
+
+
 def _template_for_replicas(spec: Mapping[str, Any], out: Causes) -> None:
     """What Deployments and ReplicaSets ask of their template."""
-    selector = selector_of(spec)
-    if selector is None:
-        out.append(invalid("spec.selector", printed(spec["selector"]), "invalid label selector"))
-        return
-    selected_template(spec, selector, out)
     template = member(spec, "template")
+    if not _plainly_selected(spec.get("selector"), template):
+        selector = selector_of(spec)
+        if selector is None:
+            shown = printed(spec["selector"])
+            out.append(invalid("spec.selector", shown, "invalid label selector"))
+            return
+        selected_template(spec, selector, out)
     pod_template(template, _TEMPLATE, out)
     only_always(template, _TEMPLATE, out, "ReplicaSet")
 

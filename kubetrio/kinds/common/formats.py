@@ -290,7 +290,8 @@ def positive_or_percent(value: Any, path: str, out: Causes) -> None:
         out: receives causes.
     """
     if isinstance(value, str):
-        out.extend(invalid(path, Named(value), text) for text in percent(value))
+        if not _percent.fullmatch(value):
+            out.extend(invalid(path, Named(value), text) for text in percent(value))
     elif value < 0:
         out.append(invalid(path, value, "must be greater than or equal to 0"))
 

@@ -385,7 +385,7 @@ def owner_warnings(new: Json, old: Json | None) -> list[str]:
         new: the owner as it would be stored.
         old: the owner as it is stored; None for a create.
     """
-    if same_generation(new, old):
+    if old is not None and same_generation(new, old):
         return []
     names = hostname_warnings(new, owner=True) if old is None else []
     template = (new.get("spec") or {}).get("template") or {}

@@ -1,0 +1,89 @@
+"""How much of the code a write walks through, in Python calls, which do not depend on the machine.
+
+A call that is made twice, or a function that does too little, shows here and in no benchmark.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+import pytest
+import trio.testing
+
+import kubetrio
+from kubetrio.client.client import Client
+from kubetrio.testing.server import InProcess
+
+PACKAGE = str(Path(kubetrio.__file__).parent)
+WARM = 5  # requests after which caches have what they will have
+DEPLOYMENT: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": "default", "labels": {"app": "d"}},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "d"}},
+        "template": {
+            "metadata": {"labels": {"app": "d"}},
+            "spec": {"containers": [{"name": "nginx", "image": "nginx"}]},
+        },
+    },
+}
+CONFIG_MAP: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "c", "namespace": "default", "labels": {"a": "b"}},
+    "data": {"key": "value"},
+}
+
+
+class Walk:
+    """Counts calls of the package's functions in a block, and changes from file to file.
+
+    Attributes:
+        calls: how often a function was entered, or entered again after it had waited.
+        changes: how often that was in another file than the one before.
+    """
+
+    def __init__(self) -> None:
+        self.calls = self.changes = 0
+        self._file = ""
+
+    def _called(self, frame: FrameType, event: str, _: Any) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(PACKAGE):
+            self.calls += 1
+            self.changes += file != self._file
+            self._file = file
+
+    def __enter__(self) -> Self:
+        sys.setprofile(self._called)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+
+@pytest.mark.skipif(sys.getprofile() is not None, reason="something else is counting")
+@pytest.mark.parametrize(
+    ("obj", "calls", "changes"), [(DEPLOYMENT, 410, 235), (CONFIG_MAP, 290, 180)]
+)
+async def test_a_post_walks_no_further(
+    server: InProcess, obj: dict[str, Any], calls: int, changes: int
+) -> None:
+    """From the in-process client to the commit and back, with some slack."""
+    client = Client(server.api.handle, server.api.storage.registry)
+
+    async def post(name: str) -> None:
+        await client.create({**obj, "metadata": {**obj["metadata"], "name": name}})
+
+    for number in range(WARM):
+        await post(f"warm{number}")
+        await trio.testing.wait_all_tasks_blocked()
+    with Walk() as walk:
+        await post("counted")
+    assert walk.calls <= calls, walk.calls
+    assert walk.changes <= changes, walk.changes
