@@ -358,15 +358,10 @@ def _refused(new: Object, asked: list[str], wanted: str, error: Exception) -> Ap
     return invalid(SERVICE, new["metadata"].get("name") or "", [cause])
 
 
-def allocators(
-    dispatcher: Dispatcher, registry: LiveRegistry, env: Env, cidrs: Sequence[str]
-) -> dict[tuple[str, str], Allocator]:
-    """The allocators of a server, by group and plural name of what they give something to.
+def by_resource(allocator: ServiceAllocator) -> dict[tuple[str, str], Allocator]:
+    """Return the allocators of a server, by group and plural name of what they give something to.
 
     Args:
-        dispatcher: the commit stream of the store where Services live.
-        registry: what is served.
-        env: randomness, wall clock, identities.
-        cidrs: ranges of cluster addresses, the primary one first.
+        allocator: that of Services.
     """
-    return {("", "services"): ServiceAllocator(dispatcher, registry, env, cidrs)}
+    return {("", "services"): allocator}

@@ -11,6 +11,7 @@ import trio
 from kubetrio.admission.chain import Chain
 from kubetrio.allocation.allocation import ServiceAllocator
 from kubetrio.api.arriving import Arrivals
+from kubetrio.api.delegation import Delegation
 from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.encoders import accept_error
 from kubetrio.api.encoding.kindstreams import KindStreams
@@ -19,7 +20,6 @@ from kubetrio.api.flowcontrol import FlowControl
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
-from kubetrio.api.pages.aggregated import Delegation
 from kubetrio.api.pages.documents import Documents
 from kubetrio.api.request import Request
 from kubetrio.api.response import Response

@@ -11,7 +11,7 @@ import trio
 from kubetrio.admission.chain import Chain
 from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.aggregation.servicelookup import ResolveService
-from kubetrio.allocation.allocation import ServiceAllocator
+from kubetrio.allocation.allocation import ServiceAllocator, by_resource
 from kubetrio.api.api import (
     Api,
     Security,
@@ -254,7 +254,7 @@ def _writes(base: Base, rbac: Rbac, authorizer: LiveChain) -> Writes:
                 registry=registry,
                 admission=chain,
                 env=env,
-                allocators={("", "services"): allocators},
+                allocators=by_resource(allocators),
                 allow_privileged=config.admission.allow_privileged,
                 times_to_live={"event-ttl": config.storage.event_ttl_s},
             )

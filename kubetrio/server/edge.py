@@ -18,13 +18,14 @@ from kubetrio.api.api import (
     InFlight,
 )
 from kubetrio.api.arriving import Arrivals
+from kubetrio.api.delegation import Delegation
 from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.kindstreams import KindStreams
 from kubetrio.api.flowcontrol import MaxInFlight, PriorityAndFairness
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
-from kubetrio.api.pages.aggregated import Delegation, document_of_others
+from kubetrio.api.pages.aggregated import document_of_others
 from kubetrio.api.pages.documents import GIT_VERSION, Documents
 from kubetrio.api.pages.flowpages import FlowPages
 from kubetrio.api.pages.health import Health

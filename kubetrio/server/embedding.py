@@ -266,8 +266,8 @@ async def open_server(
     """Run a server for as long as the block lasts; leaving it shuts down in order.
 
     What the block raises leaves it as it is, not in a group, unless more goes wrong with it.
-    Nothing is written before the address is bound; nor, where the data directory is to be made,
-    before all files that the configuration names have been read.
+    Nothing is written before the address is bound and all files that the configuration names have
+    been read and checked.
 
     Args:
         config: how.

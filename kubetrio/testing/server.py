@@ -30,6 +30,7 @@ from kubetrio.http.shown import Trust
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.runtime.groups import ungrouped
+from kubetrio.server.assembly import Assembly
 from kubetrio.server.composition import known_names, open_core
 from kubetrio.server.files import load_files
 from kubetrio.server.health import State
@@ -53,18 +54,23 @@ class InProcess:
     """A server without sockets.
 
     Args:
-        api: the pipeline.
+        assembly: its pipeline, and what runs beside that.
         env: its clocks and randomness.
         config: how it was made.
         state: what its health checks look at.
         resets: goes back to former states.
     """
 
-    api: Pipeline
+    assembly: Assembly
     env: Env
     config: Config
     state: State
     resets: Resets
+
+    @property
+    def api(self) -> Pipeline:
+        """The pipeline."""
+        return self.assembly.api
 
     def client(self, user: UserInfo = LOOPBACK) -> InProcessClient:
         """A client without bytes; see `kubetrio.server.Server.client`."""
@@ -137,7 +143,7 @@ async def open_api(
                 if kept:
                     resets = await core.keep(nursery)
                 yield InProcess(
-                    api=core.api, env=env, config=config, state=core.state, resets=resets
+                    assembly=core.assembly, env=env, config=config, state=core.state, resets=resets
                 )
                 nursery.cancel_scope.cancel()
 

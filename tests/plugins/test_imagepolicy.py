@@ -92,7 +92,7 @@ async def running(
             try:
                 yield webhook, client
             finally:
-                await server.api.outgoing.close()
+                await server.assembly.outgoing.close()
         nursery.cancel_scope.cancel()
 
 

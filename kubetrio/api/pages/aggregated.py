@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
 
-import trio
-
-from kubetrio.aggregation.aggregation import Aggregation
 from kubetrio.aggregation.routes import Route
+from kubetrio.api.delegation import Delegation
 from kubetrio.api.request import Request, resolve
 from kubetrio.api.response import AnyResponse
 from kubetrio.api.routing import passes_upgrades
@@ -22,25 +18,6 @@ from kubetrio.env import Env
 from kubetrio.machinery.names import GroupVersion
 
 MODULE = "kubetrio.api.proxy.delegating"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delegation:
-    """What requests are given to other servers with.
-
-    Args:
-        aggregation: what other servers serve.
-        routes: versions that they serve, as they are now.
-        env: threads.
-        streams: where shutdown finds tunnels to them.
-        request_timeout_s: seconds for everything that is not a watch.
-    """
-
-    aggregation: Aggregation
-    routes: Mapping[GroupVersion, Route]
-    env: Env
-    streams: set[trio.CancelScope]
-    request_timeout_s: float
 
 
 def version_asked(path: str) -> GroupVersion | None:

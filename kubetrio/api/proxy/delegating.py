@@ -24,8 +24,8 @@ from kubetrio.aggregation.frontproxy import (
 )
 from kubetrio.aggregation.routes import Route
 from kubetrio.aggregation.servicelookup import Unresolved
+from kubetrio.api.delegation import Delegation
 from kubetrio.api.flowcontrol import is_long_running
-from kubetrio.api.pages.aggregated import Delegation
 from kubetrio.api.proxy.hops import CORS, end_to_end, forwarded_for, without_secrets
 from kubetrio.api.proxy.proxying import Relay, answered, closing_on_error, framing, upload_of
 from kubetrio.api.proxy.targets import PATH_SAFE
