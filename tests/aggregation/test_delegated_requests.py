@@ -223,7 +223,7 @@ async def test_upgrades(admin: Client, front: InProcess, other: OtherServer) -> 
     other.answers[path] = switch
     await register(admin, other)
     upgrade = {"Connection": "Upgrade", "Upgrade": "echo", "X-Remote-User": "nobody"}
-    config = H1Config(tunnels=partial(tunnels, front.api))
+    config = H1Config(tunnels=partial(tunnels, front.api.edge.delegation))
     async with front.connect(config=config) as client:
         await client.send(encode_request("GET", path, upgrade, None))
         assert (await client.head()).status == 101
