@@ -15,7 +15,7 @@ from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.httplog import RequestLog, verb_of
 from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import TunnelResponse
-from kubetrio.auth.authorize import ALLOWED, Chain
+from kubetrio.auth.authorize import ALLOWED
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.config import Config, FlowControl
 from kubetrio.machinery.identity import Attributes, UserInfo, Verdict
@@ -162,7 +162,7 @@ async def test_a_refused_request_has_not_been_executed(lines: pytest.LogCaptureF
             api.edge.env,
         )
         await keeper.consume()
-        api.security.authorizer = Chain((Everybody(),))
+        api.security.authorizer.authorizers = (Everybody(),)
         api.edge.arrivals.most_bytes = 0  # bodies come while their requests have a seat
         async with server.connect(certificate=ALICE) as slow:
             await slow.send(b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: h\r\n")

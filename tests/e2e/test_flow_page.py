@@ -200,7 +200,7 @@ async def test_page_shows_who_waits(tmp_path: Path, tokens: Path) -> None:
     )
     path = "/api/v1/namespaces/default/configmaps"
     async with open_server(config) as server:
-        server.api.security.authorizer = authorize.Chain((Everybody(),))
+        server.api.security.authorizer.authorizers = (Everybody(),)
         port = int(server.url.rpartition(":")[2])
         context = tls(config.data_dir)
         for number in range(14):

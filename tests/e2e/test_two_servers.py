@@ -13,7 +13,6 @@ import pytest
 import trio
 from kubectl_runner import KUBECTL, Said, needs_kubectl
 
-from kubetrio.auth.authorize import Chain
 from kubetrio.config import Authentication, Config, Serving, Storage
 from kubetrio.machinery.identity import Attributes, Decision, Verdict
 from kubetrio.server import Server, open_server
@@ -96,7 +95,8 @@ async def test_each_serves_its_own(tmp_path: Path) -> None:
     async with asker(tmp_path / "plain") as plain, asker(tmp_path / "more") as more:
         api = more.server.api
         api.storage.registry.add(widgets())
-        api.security.authorizer = Chain([Alice(), api.security.authorizer])
+        chain = api.security.authorizer
+        chain.authorizers = (Alice(), *chain.authorizers)
         manifest = json.dumps(widget("a", size=3, color="red"))
 
         applied = await more("apply", "-f", "-", stdin=manifest, token="alices-token")

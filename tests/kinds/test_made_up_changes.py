@@ -25,7 +25,6 @@ from made_up import (
 )
 
 from kubetrio.api.flowcontrol import PriorityAndFairness
-from kubetrio.auth.authorize import Chain
 from kubetrio.controllers.resourcequota import ResourceQuotaController
 from kubetrio.machinery.identity import Attributes, Decision, Verdict
 from kubetrio.testing.client import Client
@@ -252,7 +251,8 @@ class Everybody:
 
 async def test_an_authorizer_of_one_server(server: InProcess, made: Client) -> None:
     """Another in the same process goes on refusing."""
-    server.api.security.authorizer = Chain([Everybody(), server.api.security.authorizer])
+    chain = server.api.security.authorizer
+    chain.authorizers = (Everybody(), *chain.authorizers)
     async with open_api(seed=1) as second:
         second.api.storage.registry.add(widgets())
         answers = []

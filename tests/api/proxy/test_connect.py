@@ -10,7 +10,6 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.auth.authorize import Chain
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.dial import dial
 from kubetrio.backend.guard import Guard
@@ -912,7 +911,7 @@ async def test_reading_is_not_running(cluster: Cluster) -> None:
             good = attributes.verb == "get"
             return Verdict(Decision.ALLOW if good else Decision.DENY, "no create")
 
-    cluster.server.api.security.authorizer = Chain([Readers()])
+    cluster.server.api.security.authorizer.authorizers = (Readers(),)
     reader = UserInfo("reader")
     for verb in ("exec?command=ls", "attach", "portforward"):
         async with cluster.server.connect(certificate=reader) as client:
