@@ -224,7 +224,12 @@ PLUGINS: tuple[Row, ...] = (
     Row("ResourceQuota", _resource_quota, ("resourcequotas",), load=limited_resources),
     Row("AlwaysDeny", "kubetrio.plugins.always.always_deny", on=False),
 )
-ROWS = {row.name: row for row in PLUGINS}
+
+
+def _rows() -> dict[str, Row]:
+    return {row.name: row for row in PLUGINS}
+
+
 DEPRECATED = (
     "Flag --admission-control has been deprecated, Use --enable-admission-plugins or "
     "--disable-admission-plugins instead. Will be removed in a future version."
@@ -281,8 +286,9 @@ def load_admission(config: Admission, more: Sequence[Plugin] = ()) -> AdmissionF
         raise ConfigurationError(f"failed to read plugin config: {error}") from error
     replaced = {plugin.name for plugin in more}
     configurations: dict[str, Any] = {}
+    table = _rows()
     for name in names:
-        row = ROWS.get(name)
+        row = table.get(name)
         if row is not None and row.load is not None and name not in replaced:
             with _about(name):
                 load = row.load
@@ -324,10 +330,11 @@ def admission(
         return Chain([first, *there, last], measures)
 
     context = _context(server, lookup, measures, files, lambda: server.providing(chain()))
-    rows = [ROWS[name] for name in names if name not in made]
+    table = _rows()
+    rows = [table[name] for name in names if name not in made]
     for row in sorted(rows, key=lambda row: row.writes):  # what writes asks the others
         made[row.name] = _made(row, context)
-    _tell([(name, made[name] or ROWS[name].idle) for name in names])
+    _tell([(name, made[name] or table[name].idle) for name in names])
     return chain()
 
 
