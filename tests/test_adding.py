@@ -94,8 +94,9 @@ async def test_an_admission_plugin(
     adding: Adding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is off until a flag names it, and then it refuses."""
-    rows = eval(f"({adding.follow('An admission plugin')},)", vars(plugins))
-    monkeypatch.setattr(plugins, "PLUGINS", (*rows[0], *plugins.PLUGINS))
+    [row] = eval(f"[{adding.follow('An admission plugin').strip()}]", vars(plugins))
+    monkeypatch.setattr(plugins, "PLUGINS", (row, *plugins.PLUGINS))
+    monkeypatch.setitem(plugins.ROWS, row.name, row)
     long = config_map("a-name-that-is-quite-long")
     async with open_api() as server, server.connect() as client:
         assert (await client.request("POST", CONFIGMAPS, json=long)).status == 201
