@@ -86,7 +86,7 @@ def signing_token(secret: Object, now: float) -> tuple[str, str] | None:
     return token_id, token_secret
 
 
-class TokenCleaning(Controller):
+class TokenCleaner(Controller):
     """Deletes bootstrap tokens that have ended; keys are names of Secrets in ``kube-system``.
 
     Args:
@@ -127,7 +127,7 @@ class TokenCleaning(Controller):
         await delete_seen(self._operations, target, secret, self._who)
 
 
-class ClusterInfoSigning(Controller):
+class BootstrapSigner(Controller):
     """Signs the ConfigMap ``cluster-info`` with each token that is for signing.
 
     Args:

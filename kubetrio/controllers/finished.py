@@ -48,7 +48,7 @@ def ends_at(job: Object) -> float | None:
     return None
 
 
-class FinishedJobs(Controller):
+class TTLAfterFinished(Controller):
     """The controller; its keys are storage keys of jobs that are over.
 
     Args:

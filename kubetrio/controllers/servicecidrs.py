@@ -39,7 +39,7 @@ MANAGED = b'"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"'
 _GROUP = ("networking.k8s.io", "v1")
 
 
-class ServiceRanges(Controller):
+class ServiceCIDRController(Controller):
     """The controller.
 
     Args:

@@ -45,13 +45,13 @@ class Row(NamedTuple):
 
 TABLE: Mapping[str, Row] = {
     "serviceaccount-token-controller": Row(
-        "kubetrio.controllers.serviceaccounts.accounttokens.AccountTokens"
+        "kubetrio.controllers.serviceaccounts.accounttokens.TokensController"
     ),
     "serviceaccount-controller": Row(
-        "kubetrio.controllers.serviceaccounts.accounts.DefaultAccounts", "serviceaccount"
+        "kubetrio.controllers.serviceaccounts.accounts.ServiceAccountsController", "serviceaccount"
     ),
     "legacy-serviceaccount-token-cleaner-controller": Row(
-        "kubetrio.controllers.serviceaccounts.accounttokens.TokenCleanUp",
+        "kubetrio.controllers.serviceaccounts.accounttokens.LegacyServiceAccountTokenCleaner",
         "legacy-service-account-token-cleaner",
     ),
     "root-ca-certificate-publisher-controller": Row(
@@ -68,10 +68,10 @@ TABLE: Mapping[str, Row] = {
     ),
     # These two are off in kube-controller-manager until they are named, as kubeadm does.
     "bootstrap-signer-controller": Row(
-        "kubetrio.controllers.bootstraptokens.ClusterInfoSigning", "bootstrapsigner"
+        "kubetrio.controllers.bootstraptokens.BootstrapSigner", "bootstrapsigner"
     ),
     "token-cleaner-controller": Row(
-        "kubetrio.controllers.bootstraptokens.TokenCleaning", "tokencleaner"
+        "kubetrio.controllers.bootstraptokens.TokenCleaner", "tokencleaner"
     ),
     "clusterrole-aggregation-controller": Row(
         "kubetrio.controllers.clusterroles.ClusterRoleAggregation", "clusterrole-aggregation"
@@ -83,16 +83,17 @@ TABLE: Mapping[str, Row] = {
         "kubetrio.controllers.namespaces.controller.NamespaceController", "namespace"
     ),
     "endpoints-controller": Row(
-        "kubetrio.controllers.endpoints.endpoints.EndpointsKeeper", "endpoint"
+        "kubetrio.controllers.endpoints.endpoints.EndpointsController", "endpoint"
     ),
     "endpointslice-controller": Row(
-        "kubetrio.controllers.endpointslices.slicing.EndpointSlices", "endpointslice"
+        "kubetrio.controllers.endpointslices.slicing.EndpointSliceController", "endpointslice"
     ),
     "endpointslice-mirroring-controller": Row(
-        "kubetrio.controllers.endpointslices.mirroring.Mirroring", "endpointslicemirroring"
+        "kubetrio.controllers.endpointslices.mirroring.EndpointSliceMirroring",
+        "endpointslicemirroring",
     ),
     "disruption-controller": Row(
-        "kubetrio.controllers.disruption.disruption.Disruption", "disruption"
+        "kubetrio.controllers.disruption.disruption.DisruptionController", "disruption"
     ),
     "pod-garbage-collector-controller": Row("kubetrio.controllers.podgc.PodGC", "podgc"),
     "resourcequota-controller": Row(
@@ -107,12 +108,12 @@ TABLE: Mapping[str, Row] = {
     "volumeattributesclass-protection-controller": Row(
         "kubetrio.controllers.protection.VolumeAttributesClassProtection"
     ),
-    "service-cidr-controller": Row("kubetrio.controllers.servicecidrs.ServiceRanges"),
+    "service-cidr-controller": Row("kubetrio.controllers.servicecidrs.ServiceCIDRController"),
     "ttl-after-finished-controller": Row(
-        "kubetrio.controllers.finished.FinishedJobs", "ttl-after-finished"
+        "kubetrio.controllers.finished.TTLAfterFinished", "ttl-after-finished"
     ),
     "validatingadmissionpolicy-status-controller": Row(
-        "kubetrio.controllers.typechecking.PolicyStatus"
+        "kubetrio.controllers.typechecking.ValidatingAdmissionPolicyStatus"
     ),
 }
 

@@ -132,7 +132,7 @@ def _params(spec: Object, types: Any, registry: Registry) -> str:
     return found or "dyn"
 
 
-class PolicyStatus(Controller):
+class ValidatingAdmissionPolicyStatus(Controller):
     """The controller; its keys are names of policies.
 
     Args:

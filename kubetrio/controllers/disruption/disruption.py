@@ -45,7 +45,7 @@ UNMANAGED = (
 )
 
 
-class Disruption(Controller):
+class DisruptionController(Controller):
     """The controller; its keys are budgets and pods, with a word before that says which.
 
     Args:

@@ -65,7 +65,7 @@ def all_endpoints(informers: SharedInformerFactory) -> Digests[EndpointsDigest]:
     return informers.digests(ENDPOINTS, endpoints_digest)
 
 
-class EndpointsKeeper(ServiceFollower):
+class EndpointsController(ServiceFollower):
     """The controller.
 
     Args:

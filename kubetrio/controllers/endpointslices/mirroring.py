@@ -192,7 +192,7 @@ def _right(endpoints: Object, slice_: Object, wanted: dict[Identity, Object]) ->
     )
 
 
-class Mirroring(Controller):
+class EndpointSliceMirroring(Controller):
     """The controller; its keys are ``namespace/name`` of Endpoints.
 
     Args:

@@ -25,7 +25,7 @@ LOOK_AGAIN_S = 1.0
 FAILED = "FailedToUpdateEndpointSlices"
 
 
-class EndpointSlices(ServiceFollower):
+class EndpointSliceController(ServiceFollower):
     """The controller.
 
     Args:

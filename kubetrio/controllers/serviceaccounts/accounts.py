@@ -132,7 +132,7 @@ def _is_terminating(error: ApiError) -> bool:
     return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
-class DefaultAccounts(InEachNamespace):
+class ServiceAccountsController(InEachNamespace):
     """Keeps the ServiceAccount ``default``."""
 
     name = "serviceaccount-controller"

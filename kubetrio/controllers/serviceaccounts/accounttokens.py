@@ -64,7 +64,7 @@ def account_of(secret: Object) -> _Account:
     return _Account(annotations.get(NAME) or "", annotations.get(UID) or "")
 
 
-class AccountTokens(Controller):
+class TokensController(Controller):
     """Keeps Secrets with tokens; keys are their namespaces and names.
 
     Of these Secrets it remembers who they are for, of all others nothing.
@@ -239,7 +239,7 @@ def legacy_claims(account: Object, secret: str) -> Object:
 # ---------------------------------------------------------------------- those nobody uses
 
 
-class TokenCleanUp(Controller):
+class LegacyServiceAccountTokenCleaner(Controller):
     """Deletes tokens in Secrets that were made by themselves once and that nobody uses any more.
 
     They get a label first, which makes them invalid, and are deleted as much later again.  Each day
