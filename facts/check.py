@@ -6,9 +6,11 @@ name.  What is missing on one side shows nowhere until a client asks for it; thi
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from kubetrio import kinds
@@ -127,6 +129,35 @@ def _versions(kind: Kind, said: BuiltinKind) -> Iterator[str]:
         yield "conversions of a kind that has one version"
 
 
+def differing(source: str, package: str) -> Iterator[str]:
+    """Names that stand for another module at run time than mypy reads.
+
+    Args:
+        source: text of a ``kinds.py``.
+        package: its package.
+    """
+    imported: dict[str, str] = {}
+    stands: dict[str, str] = {}
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                for one in node.body:
+                    if isinstance(one, ast.ImportFrom):
+                        names = ((name.asname or name.name, name.name) for name in one.names)
+                        imported |= {name: f"{one.module}.{of}" for name, of in names}
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="lazily"), args=[path])
+            ):
+                stands[name] = _text(path).replace("{__package__}", package)
+    for name in sorted(imported.keys() | stands.keys()):
+        if imported.get(name) != stands.get(name):
+            yield f"{name} is {stands.get(name)}, and {imported.get(name)} for mypy"
+
+
+def _text(path: ast.expr) -> str:
+    return ast.unparse(path).removeprefix("f").strip("'")
+
+
 def _unserved(served: list[Kind]) -> Iterator[str]:
     """Values of what is not served, and groups without values."""
     names = {(folder(kind.group), kind.resource) for kind in served}
@@ -135,9 +166,12 @@ def _unserved(served: list[Kind]) -> Iterator[str]:
         name = package.name
         if not package.ispkg or name == "common":
             continue
-        if find_spec(f"{kinds.__name__}.{name}.kinds") is None:
+        spec = find_spec(f"{kinds.__name__}.{name}.kinds")
+        if spec is None or spec.origin is None:
             yield f"no kubetrio/kinds/{name}/kinds.py"
             continue
+        stand_ins = differing(Path(spec.origin).read_text(), f"{kinds.__name__}.{name}")
+        yield from (f"kubetrio/kinds/{name}/kinds.py: {text}" for text in stand_ins)
         for resource, value in kinds_of("" if name == "core" else name).items():
             try:
                 said = resolved(value)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from facts.check import check
+from facts.check import check, differing
 from kubetrio.kinds.apps.kinds import KINDS
 from kubetrio.kinds.builtin import registry
 from kubetrio.kinds.common.builtinkind import BuiltinKind, MissingPart, lazily, resolved
@@ -120,3 +120,21 @@ def test_an_error_inside_of_a_module_is_not_hidden(
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ModuleNotFoundError, match="nobody_has_this"):
         resolved(lazily("broken_kind").KIND)
+
+
+def test_names_stand_for_the_modules_that_mypy_reads() -> None:
+    """Two modules may have the same names, so that nothing else would tell."""
+    source = """
+if TYPE_CHECKING:
+    from kubetrio.kinds.a import defaults, printers
+    from kubetrio.kinds.a.validation import pods as v
+else:
+    defaults = lazily(f"{__package__}.defaults")
+    v = lazily(f"{__package__}.preparation.pods")
+    other = lazily("kubetrio.kinds.core.printers")
+"""
+    assert list(differing(source, "kubetrio.kinds.a")) == [
+        "other is kubetrio.kinds.core.printers, and None for mypy",
+        "printers is None, and kubetrio.kinds.a.printers for mypy",
+        "v is kubetrio.kinds.a.preparation.pods, and kubetrio.kinds.a.validation.pods for mypy",
+    ]
