@@ -62,7 +62,7 @@ class ClusterRoleAggregation(Controller):
         wanted = {
             "apiVersion": self._kind.api_version,
             "kind": self._kind.kind,
-            # Whoever deleted it meanwhile does not get it back.
+            # A role that was deleted meanwhile does not come back.
             "metadata": {"name": key, "uid": role["metadata"]["uid"]},
             "rules": rules,
         }

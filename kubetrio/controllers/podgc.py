@@ -1,4 +1,4 @@
-"""Deletes pods that nobody else will.
+"""Deletes pods that no kubelet will.
 
 Those on nodes that are gone, those on their way out and on no node, and the oldest of too many that
 are over.
@@ -29,7 +29,7 @@ THRESHOLD = 12500
 QUARANTINE_S = 40.0
 """For how long a node has to be gone before its pods go, in seconds."""
 PATIENCE_S = 5.0
-"""How long a pod may be on its way out before somebody else ends it, in seconds."""
+"""How long a pod may be on its way out before this controller ends it, in seconds."""
 _POD, _NODE, _OVER = "pod", "node", "over"
 _ORPHANED = {
     "type": DISRUPTION_TARGET,
@@ -80,7 +80,7 @@ class PodGC(Controller):
         if new is None:
             return
         if new.deleting:
-            # Whoever deletes it may be about to remove it, and is to be told that it was there.
+            # Its client may be about to remove it, and is to be told that it was there.
             self.queue.add_after(f"{_POD}/{namespace}/{name}", PATIENCE_S)
         if new.node and self._nodes.get("", new.node) is None:
             self.queue.add_after(f"{_NODE}/{new.node}", QUARANTINE_S)
@@ -114,7 +114,7 @@ class PodGC(Controller):
             await self._end_oldest()
 
     def _ends(self, pod: PodDigest) -> bool:
-        """Whether nobody will end a pod that is being deleted."""
+        """Whether no kubelet will end a pod that is being deleted."""
         if not pod.deleting:
             return False
         if not pod.node:
@@ -168,5 +168,5 @@ class PodGC(Controller):
 
 
 def _abandoned(node: NodeDigest) -> bool:
-    """Whether somebody said that a node does not come back, and it does not say otherwise."""
+    """Whether a taint says that a node does not come back, and the node does not say otherwise."""
     return node.out_of_service and not node.ready

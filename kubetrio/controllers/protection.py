@@ -96,7 +96,7 @@ class Protection(Controller):
         finalizers = list(meta.pop("finalizers", None) or ())
         deleting = "deletionTimestamp" in meta
         if deleting is not (self._finalizer in finalizers):
-            return stored  # somebody else was faster
+            return stored  # another writer was faster
         if deleting:
             finalizers.remove(self._finalizer)
         else:

@@ -107,7 +107,7 @@ class ResourceQuotaController(Controller):
         if await self._beside_others():
             pause += PATIENCE_S
         if pause <= 0 and self._quotas.expecting(key):
-            pause = EXPECTED_S  # of what was charged for and then refused nobody hears
+            pause = EXPECTED_S  # what was charged for and then refused is not announced
         if pause > 0:
             self.queue.add_after(key, pause)
             return
@@ -121,7 +121,7 @@ class ResourceQuotaController(Controller):
             self._mark(key)
 
     async def _beside_others(self) -> bool:
-        """Whether somebody else keeps quotas too: wrote one, or leads controller managers."""
+        """Whether another writer keeps quotas too: wrote one, or leads controller managers."""
         if trio.current_time() < self._others_until:
             return True
         return await leads(self._store, CONTROLLER_MANAGER, self._env.now())

@@ -1,4 +1,4 @@
-"""Two writers of one thing: a controller stands back from what somebody else keeps changing.
+"""Two writers of one thing: a controller stands back from what another writer keeps changing.
 
 A controller manager beside this server, with other flags or of another version, may want an object
 to be something else.  Each of the two then corrects the other for ever.  Whoever corrects the same

@@ -171,7 +171,7 @@ class ValidatingAdmissionPolicyStatus(Controller):
         wanted = {
             "apiVersion": self._kind.api_version,
             "kind": self._kind.kind,
-            # Whoever deleted it meanwhile does not get it back.
+            # A policy that was deleted meanwhile does not come back.
             "metadata": {"name": key, "uid": policy["metadata"]["uid"]},
             "status": {"observedGeneration": generation, "typeChecking": checked},
         }

@@ -307,7 +307,7 @@ class CRDController(Reconciler):
         return True
 
     async def _name(self, key: str, definition: Object) -> None:
-        """Give a definition the names that nobody else has."""
+        """Give a definition the names that no other one has."""
         spec = definition["spec"]
         status = definition.get("status") or {}
         if spec["names"] == status.get("acceptedNames"):

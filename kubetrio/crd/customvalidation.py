@@ -53,7 +53,7 @@ def is_of(kind: Kind, obj: Json, causes: Causes) -> bool:
 
 
 def without_schema(scale: Validation, kind: Kind) -> Validation:
-    """The checks of objects of a kind of which nobody declared a schema.
+    """Checks of objects of a kind without a declared schema.
 
     Args:
         scale: the checks of the numbers that its scale shows.

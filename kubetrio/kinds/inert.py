@@ -1,4 +1,4 @@
-"""What is stored and not acted on: whoever creates it by hand is told.
+"""What is stored and not acted on: clients that create it by hand are told.
 
 kube-controller-manager, kube-scheduler, kubelets and add-ons act on these on a cluster.  None of
 them is part of an API server; beside this one they may run as clients.  docs/reference/
@@ -74,7 +74,7 @@ ACTED_S = 600.0
 
 
 class InertKinds:
-    """What nobody acts on, beside this server either.
+    """Kinds on which no program acts, beside this server either.
 
     Args:
         store: where the Leases of components are.
@@ -87,7 +87,7 @@ class InertKinds:
         self._acted: dict[tuple[str, str], float] = {}  # by Trio's clock
 
     def acted(self, resource: Kind) -> None:
-        """Note that a program wrote what somebody writes who acts on a kind: its status.
+        """Note that a program wrote what programs write that act on a kind: its status.
 
         Args:
             resource: the kind, in any version.
@@ -97,7 +97,7 @@ class InertKinds:
             self._acted[key] = trio.current_time()
 
     async def warning(self, resource: Kind, value: bytes) -> str | None:
-        """What a person who created an object should know; None where somebody acts on it.
+        """What a person who created an object should know; None where a program acts on it.
 
         Args:
             resource: its kind, in any version.

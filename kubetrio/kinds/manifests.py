@@ -1,4 +1,4 @@
-"""Objects as somebody would have written them: what a server adds to them, and which it makes.
+"""Objects as a user would have written them: what a server adds to them, and which it makes.
 
 A manifest can be applied to another server: without identities, versions, owners of fields and
 what is only observed.  In which order many are applied is here, too.
@@ -108,7 +108,7 @@ def is_made_by_server(kind: Kind, obj: Mapping[str, Any]) -> bool:
 
 
 def is_secret(kind: Kind) -> bool:
-    """Whether objects of a kind are exported only when somebody says so."""
+    """Whether objects of a kind are exported only on request."""
     return (kind.group, kind.resource) == ("", "secrets")
 
 

@@ -26,7 +26,7 @@ COLLECTED = ("ownerReferences", "finalizers", "managedFields")
 
 
 async def may(authorize: Authorize, user: UserInfo, verb: str, signer: str) -> bool:
-    """Whether somebody may do something for a signer, or for all signers of its domain.
+    """Whether a user may do something for a signer, or for all signers of its domain.
 
     Args:
         authorize: the server's authorizers.

@@ -1,4 +1,4 @@
-"""CertificateSubjectRestriction: nobody becomes ``system:masters`` by a certificate.
+"""CertificateSubjectRestriction: no certificate makes a user one of ``system:masters``.
 
 Source: docs "Admission control" (CertificateSubjectRestriction).
 """

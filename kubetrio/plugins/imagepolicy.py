@@ -1,4 +1,4 @@
-"""ImagePolicyWebhook: somebody else says which images may run.
+"""ImagePolicyWebhook: a webhook says which images may run.
 
 Source: docs "Admission Control in Kubernetes" (ImagePolicyWebhook).
 """

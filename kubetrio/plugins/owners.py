@@ -125,7 +125,7 @@ def _owners(obj: Object | None) -> list[Object]:
 
 
 def _anything(attributes: Attributes) -> identity.Attributes:
-    """Whether somebody may set finalizers on everything."""
+    """Whether a user may set finalizers on everything."""
     return identity.Attributes(
         user=attributes.user,
         verb="update",

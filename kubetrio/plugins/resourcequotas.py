@@ -37,7 +37,7 @@ from kubetrio.quota.usage import (
 
 Object = dict[str, Any]
 QUOTAS = GroupResource("", "resourcequotas")
-ATTEMPTS = 4  # as kube-apiserver; nobody here writes at the same time
+ATTEMPTS = 4  # as kube-apiserver; no task here writes at the same time
 # What an update can make bigger.
 UPDATED = frozenset({SERVICES, CLAIMS})
 
@@ -58,11 +58,11 @@ class Quotas(Protocol):
         ...
 
     def turn(self, namespace: str) -> AbstractAsyncContextManager[object]:
-        """Wait until nobody else here writes the quotas of a namespace, and be who does."""
+        """Hold the quotas of a namespace: no other task here writes them in the block."""
         ...
 
     async def charge(self, quota: Object, used: Mapping[str, str]) -> bool:
-        """Write what is used of a quota; False when somebody else wrote it meanwhile."""
+        """Write what is used of a quota; False when another writer was faster."""
         ...
 
 

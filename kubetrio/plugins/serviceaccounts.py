@@ -27,7 +27,7 @@ ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 VOLUME = "kube-api-access-"
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_LIFE_S = 3607
-"""By it the server knows tokens that nobody asked for by hand; see `auth.issuing`."""
+"""By it the server knows tokens that were not asked for by hand; see `auth.issuing`."""
 TRIES, SHORTEST_S, LONGEST_S = 10, 0.1, 0.2
 """How often the default account is looked for, and how long is waited between."""
 CONTAINER = "io.k8s.api.core.v1.Container"
@@ -90,7 +90,7 @@ def with_token(spec: Object, generated: str) -> Object:
         containers: list[Object] = []
         for one in spec.get(member) or ():
             mounts = one.get("volumeMounts") or []
-            # Whoever mounts something there has no need of it.
+            # A container that mounts something else there has no need of it.
             if all(each.get("mountPath") != MOUNT_PATH for each in mounts):
                 holder = {"of": one}
                 put(holder, "of", CONTAINER, volumeMounts=[*mounts, dict(mount)])

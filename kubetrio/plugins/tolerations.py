@@ -1,4 +1,4 @@
-"""Taints and tolerations that nobody has to write: of new nodes, and of pods on failing ones.
+"""Taints and tolerations that need not be written: of new nodes, and of pods on failing ones.
 
 Source: docs "Taints and Tolerations".
 """

@@ -159,7 +159,7 @@ class CSRApprover(_Requests):
             wanted = await self._read(request)
             kubelet_client(wanted, spec.get("usages") or ())
         except ValueError:
-            return  # somebody else decides
+            return  # another controller decides
         tried: list[str] = []
         for one in RECOGNIZERS:
             if one.own and spec.get("username", "") != wanted.common_name:
@@ -263,7 +263,7 @@ class CSRSigner(_Requests):
 
 
 class CSRCleaner(_Requests):
-    """Deletes requests that are done with, or that nobody cares for.
+    """Deletes requests that are done with, or that were not decided for long.
 
     kube-controller-manager looks at all of them each hour; this looks at each when it is due.
     """

@@ -76,7 +76,7 @@ def life(asked_s: int | None, longest: dt.timedelta) -> dt.timedelta:
     """How long a certificate lives.
 
     Args:
-        asked_s: ``spec.expirationSeconds``, None when nobody asked.
+        asked_s: ``spec.expirationSeconds``, None when the request does not say.
         longest: what the signer gives at most, and to who did not ask.
     """
     if asked_s is None:

@@ -107,7 +107,7 @@ class Scales:
         return obj if obj["metadata"]["uid"] == owner.uid else None
 
     async def _custom(self, namespace: str, owner: Owner) -> tuple[str, int] | None:
-        """The same of whatever has a scale."""
+        """Name and replicas of an owner of any kind that has a scale."""
         group, _, version = owner.api_version.rpartition("/")
         kind = next(
             (

@@ -98,7 +98,7 @@ def pod_reference(namespace: str, name: str, pod: PodDigest) -> Object:
 
 
 def same_backend(old: PodDigest, new: PodDigest) -> bool:
-    """Whether a pod is the same endpoint, for whoever selects it."""
+    """Whether a pod is the same endpoint for all services that select it."""
     return all(
         getattr(old, name) == getattr(new, name)
         for name in (
@@ -114,7 +114,7 @@ class TriggerTimes:
         self._known: dict[str, tuple[str, dict[str, str]]] = {}
 
     def of(self, key: str, service: Object, pods: Iterable[tuple[str, PodDigest]]) -> str:
-        """When the first of the changes was that nobody was told of; empty if there are none.
+        """When the first of the changes was that no endpoint tells yet; empty if there are none.
 
         Args:
             key: of the service.

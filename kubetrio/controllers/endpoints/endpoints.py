@@ -158,7 +158,7 @@ class EndpointsController(ServiceFollower):
             return
         meta = service["metadata"]
         target = Target(self._kind, meta["namespace"], meta["name"])
-        # Of what was looked at: if somebody wrote meanwhile, this is looked at again.
+        # Of what was looked at: after a write meanwhile, this is looked at again.
         body = _written(current, service, subsets, trigger)
         await self._operations.replace(target, body, self._who)
 
@@ -195,7 +195,7 @@ def _written(current: Object, service: Object, subsets: list[Object], trigger: s
 
 
 def _right(service: Object, subsets: list[Object], current: Object) -> bool:
-    """Whether Endpoints are as they should be, whoever wrote them and in whatever order."""
+    """Whether Endpoints are as they should be, whatever their order and their writer."""
     meta = current["metadata"]
     labels = dict(meta.get("labels") or {})
     managed = labels.pop(MANAGED_BY, "") == ACCOUNT

@@ -1,4 +1,4 @@
-"""Subsets of Endpoints: addresses that have the same ports, in one order whoever wrote them.
+"""Subsets of Endpoints: addresses that have the same ports, in one order.
 
 Source: API reference (Endpoints); k8s.io/kubernetes/pkg/controller/endpoint and
 pkg/api/v1/endpoints (``RepackSubsets``).
@@ -95,7 +95,7 @@ def repacked(subsets: Sequence[Object] | None) -> list[Object]:
     """Subsets with the same meaning, each address with all its ports in one of them.
 
     Args:
-        subsets: as somebody wrote them; an address that is ready in one of them for a port is not
+        subsets: as a client wrote them; an address that is ready in one of them for a port is not
             ready for it in none.
     """
     addresses: dict[tuple[str, str], Object] = {}

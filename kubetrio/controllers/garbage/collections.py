@@ -116,7 +116,7 @@ class Collections:
                     self._followers.pop(prefix).stop()
                     gone(prefix)
             except BaseException:
-                self._news.set()  # whoever begins anew does it
+                self._news.set()  # the next run does it
                 raise
             await came()
 

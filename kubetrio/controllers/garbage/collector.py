@@ -166,7 +166,7 @@ class GarbageCollector(Controller):
     def _look_at_deleted(self, key: str, uid: str) -> None:
         """Have an object looked at that waits for the collector."""
         if uid in self._own:
-            self.queue.add(key)  # nobody else waits for an answer
+            self.queue.add(key)  # no client waits for an answer
         else:
             self.queue.add_after(key, SEEN_S)
 
@@ -205,7 +205,7 @@ class GarbageCollector(Controller):
         await self._check()
 
     async def _check(self) -> None:
-        """Look for all owners that nobody looked for; whoever has none that is there is judged."""
+        """Look for owners that were not looked for; judge objects that have none that is there."""
         for number, key in enumerate(list(self.graph.refs), 1):
             refs = self.graph.refs.get(key)
             if refs is not None and not await self._all_live(key, refs):
@@ -461,7 +461,7 @@ class GarbageCollector(Controller):
             return
         meta = objects.metadata(stored.value)
         if meta["uid"] != uid or change(meta) == meta:
-            return  # nobody need be asked
+            return  # the store need not be asked
 
         def changed(obj: Object) -> Object:
             if obj["metadata"]["uid"] != uid:

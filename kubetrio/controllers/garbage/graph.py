@@ -41,7 +41,7 @@ class Owner:
         ref: how one of its dependents calls it.
         blockers: how many of its dependents it has to wait for.
         dependents: keys of the objects that name it.
-        place: key under which it was seen to live; empty when nobody looked, or it is gone.
+        place: key under which it was seen to live; empty when it was not looked for, or is gone.
         waits: whether it is deleted, and waits for its dependents.
         gone: whether it was seen to go.
     """

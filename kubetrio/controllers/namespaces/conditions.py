@@ -62,7 +62,7 @@ class RemainingContent:
     """What is left of the content of a namespace.
 
     Args:
-        unknown: versions of other servers of which nobody knows what there is.
+        unknown: versions of other servers whose content is not known.
         objects: how many there are, by resource.
         finalizers: how many objects wait for each finalizer.
         failures: why something could not be deleted.

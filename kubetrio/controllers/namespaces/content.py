@@ -119,7 +119,7 @@ class Content:
     async def _of_other(
         self, resource: OtherResource, namespace: str, remains: RemainingContent
     ) -> int:
-        """The same of a resource that another server has."""
+        """Delete the objects of a resource that another server has; when to look again."""
         try:
             left = await self._others.delete(resource, namespace)
         except Refused as error:

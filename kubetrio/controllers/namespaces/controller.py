@@ -65,7 +65,7 @@ class NamespaceController(Controller):
         self.follow(self._kind, self._changed)
 
     def begin_anew(self) -> None:
-        """See `Reconciler`; nobody writes meanwhile, so that there are no stragglers."""
+        """See `Reconciler`; no client writes meanwhile, so that there are no stragglers."""
         self.queue.begin_anew(lambda key: key.startswith(GONE))
 
     def _changed(self, old: Item | None, new: Item | None) -> None:

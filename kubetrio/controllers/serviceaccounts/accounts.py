@@ -111,7 +111,7 @@ class InEachNamespace(Controller):
                 return
             if error.reason != "AlreadyExists":
                 raise
-            self.queue.add(key)  # somebody else made it meanwhile: it may have to be corrected
+            self.queue.add(key)  # another writer made it meanwhile: it may have to be corrected
 
     @property
     def wanted(self) -> str:

@@ -236,11 +236,11 @@ def legacy_claims(account: Object, secret: str) -> Object:
     }
 
 
-# ---------------------------------------------------------------------- those nobody uses
+# ---------------------------------------------------------------------- unused ones
 
 
 class LegacyServiceAccountTokenCleaner(Controller):
-    """Deletes tokens in Secrets that were made by themselves once and that nobody uses any more.
+    """Deletes tokens in Secrets that were made by themselves once and are not used any more.
 
     They get a label first, which makes them invalid, and are deleted as much later again.  Each day
     counts, so it looks once a day.

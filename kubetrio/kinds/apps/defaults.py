@@ -46,9 +46,9 @@ def roll_ordinals(strategy: Json) -> None:
 
 
 def note_generation(metadata: Json) -> None:
-    """The generation of a template is an annotation, which whoever writes without it resets.
+    """The generation of a template is an annotation, which a write without it resets.
 
-    Strategies count it; being there already it belongs to whoever wrote the object.
+    Strategies count it; being there already it belongs to the writer of the object.
     """
     annotations = metadata.get("annotations") or {}
     if TEMPLATE_GENERATION not in annotations:

@@ -22,7 +22,7 @@ def create_daemon_set(daemons: Json, _: Context) -> None:
 
 
 def update_daemon_set(new: Json, old: Json, _: Context, subresource: str) -> None:
-    """The template's generation counts its changes; nobody else sets it."""
+    """The template's generation counts its changes; clients do not set it."""
     generation = _number((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION))
     if not subresource and new["spec"].get("template") != old["spec"].get("template"):
         generation += 1

@@ -43,7 +43,7 @@ def compiled(
 
     Args:
         config: what a file or flags say.
-        own_issuers: those of this server's own tokens, which nobody else may be.
+        own_issuers: those of this server's own tokens, which no other issuer may be.
 
     Raises:
         ConfigurationError: it may not be so.

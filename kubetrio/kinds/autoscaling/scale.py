@@ -80,7 +80,7 @@ def _numbers(obj: Object) -> tuple[int, int, str]:
 
 
 def _numbers_at(obj: Object, paths: ScalePaths) -> tuple[int, int, str]:
-    """The same of a custom resource.
+    """Numbers and selector of a custom resource, at the paths that its definition names.
 
     Raises:
         ValueError: there is something else at a path.
@@ -141,7 +141,8 @@ def owners_of_workload(
     """The managed fields of a workload after a write of its scale.
 
     Updates are known by the version in which they were made: those of the workload are none of the
-    scale's, so that whoever scales takes the replicas from all of them.  A new entry has no time.
+    scale's, so that a client that scales takes the replicas from all of them.  A new entry has no
+    time.
 
     Args:
         entries: those of the workload before.

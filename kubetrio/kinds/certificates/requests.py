@@ -243,7 +243,7 @@ def anything(wanted: Wanted, _: Sequence[str]) -> None:
     """Refuse what the server itself would believe: one authority signs for all signers.
 
     Raises:
-        Refused: it is for somebody special.
+        Refused: it is for a special user.
     """
     _of_nobody_special(wanted)
 

@@ -1,6 +1,6 @@
 """What changed between two objects, as the end of a message says it.
 
-kube-apiserver prints a diff of its internal structures there; nobody can depend on its text, so
+kube-apiserver prints a diff of its internal structures there; no client can depend on its text, so
 this one shows the API's members.
 """
 

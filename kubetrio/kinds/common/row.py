@@ -46,7 +46,7 @@ class Row:
         create: what it does to a new object, beside resetting the status.
         update: what it does to an object that replaces another.
         finish: what a new object gets when it is stored, which nothing judges.
-        status_given: whether the status is taken from whoever creates the object.
+        status_given: whether the status is taken from the client that creates the object.
         undo_status_metadata: for kinds for which writes of the status cannot change metadata: what
             undoes the change, from (new object, old one).
         look_up: what is checked of other objects.

@@ -9,7 +9,7 @@ from kubetrio.store.model import Reading
 
 CONTROLLER_MANAGER, SCHEDULER = "kube-controller-manager", "kube-scheduler"
 CLOUD_CONTROLLER_MANAGER = "cloud-controller-manager"
-LEASED_S = 60.0  # a lease that was not renewed for so long is nobody's
+LEASED_S = 60.0  # a lease that was not renewed for so long has no holder
 
 
 def lease_key(component: str) -> str:

@@ -22,7 +22,7 @@ class NodeDigest(NamedTuple):
     Args:
         zone: in which it is, empty if it does not say.
         ready: whether its ``Ready`` condition is true.
-        out_of_service: whether somebody said by a taint that it does not come back.
+        out_of_service: whether a taint says that it does not come back.
     """
 
     zone: str

@@ -107,7 +107,7 @@ def app_armor_profile(pod: Object) -> Violation | None:
 
 
 def added_capabilities(pod: Object, allowed: AbstractSet[str]) -> str:
-    """Who adds which capabilities beyond some; empty when nobody does."""
+    """Which containers add which capabilities beyond some; empty when none does."""
     bad: set[str] = set()
 
     def adds(context: Object) -> bool:
@@ -186,7 +186,7 @@ def _named_hosts(container: Object) -> Iterator[str]:
 
 
 def host_probes_and_host_lifecycle(pod: Object) -> Violation | None:
-    """Probes and hooks ask the pod itself, not whoever they name."""
+    """Probes and hooks ask the pod itself, not another host."""
     containers, hosts = _using(pod, _named_hosts)
     if not containers:
         return None
@@ -273,7 +273,7 @@ def seccomp_annotations(pod: Object) -> Violation | None:
 
 
 def seccomp_profile_baseline(pod: Object) -> Violation | None:
-    """Nobody turns seccomp off."""
+    """No container turns seccomp off."""
     who, values = _profiles(pod, "seccompProfile")
     if not who:
         return None

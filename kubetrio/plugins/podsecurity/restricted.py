@@ -111,7 +111,7 @@ def run_as_non_root(pod: Object) -> Violation | None:
 
 
 def run_as_user(pod: Object) -> Violation | None:
-    """Nobody asks to be root."""
+    """No container asks to be root."""
 
     def root(context: Object) -> bool:
         return context.get("runAsUser") == 0

@@ -142,7 +142,7 @@ class Answers:
                 if question not in self._known:
                     for left in asked.values():
                         close = getattr(left, "close", None)
-                        if close is not None:  # a coroutine that nobody will await
+                        if close is not None:  # a coroutine that is never awaited
                             close()
 
 

@@ -38,7 +38,7 @@ _EXEMPT = frozenset(
     )
     for name in names
 )
-"""What no policy is asked about: whoever writes a bad policy must be able to take it back."""
+"""What no policy is asked about: the author of a bad policy must be able to take it back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

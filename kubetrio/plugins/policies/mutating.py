@@ -2,7 +2,7 @@
 
 Policies are carried out in order of their names.  A change lets the in-tree plugins look at the
 object once more, and then the policies that ask for it (``reinvocationPolicy: IfNeeded``) where
-something changed behind them.  What a policy sets is owned by nobody.
+something changed behind them.  What a policy sets has no owner.
 
 Source: docs "Mutating Admission Policy"; KEP-3962.
 """

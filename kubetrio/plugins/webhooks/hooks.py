@@ -41,7 +41,7 @@ _EXEMPT = frozenset(
         "validatingadmissionpolicybindings",
     )
 )
-"""What no webhook is asked about: whoever writes a bad one must be able to take it back."""
+"""What no webhook is asked about: the author of a bad one must be able to take it back."""
 TIMEOUT_S = 10
 
 

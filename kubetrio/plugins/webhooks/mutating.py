@@ -2,7 +2,7 @@
 
 A change lets the in-tree plugins look at the object once more, and then those webhooks that ask for
 it (``reinvocationPolicy: IfNeeded``) where something changed after them.  What a webhook sets is
-owned by nobody.
+without an owner.
 
 Source: docs "Dynamic Admission Control" (reinvocation policy, side effects).
 """

@@ -143,7 +143,7 @@ def _custom(
     matched: Kind,
     report: Report,
 ) -> Object:
-    """The same of a custom resource, which keeps whatever it has."""
+    """A patched custom resource, which keeps all that it has."""
     if not said.kind:
         raise internal_error("Object 'Kind' is missing in the patched object")
     if said != wanted:

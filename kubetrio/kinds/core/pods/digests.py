@@ -71,7 +71,7 @@ class PodDigest(NamedTuple):
         reason: of its status.
         ready: whether its ``Ready`` condition is true.
         ready_since: when that condition changed, empty when there is none.
-        target: that somebody means to end it.
+        target: the condition that it is to be disrupted.
         owner: its controller.
         node: on which it is, empty for none.
         hostname: that it asks for.

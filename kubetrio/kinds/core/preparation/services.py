@@ -29,7 +29,7 @@ def create(service: Json, _: Context) -> None:
 
 
 def _hide_traffic_policy(spec: Json) -> None:
-    """Drop what was once a default of all types; kube-apiserver shows it to nobody."""
+    """Drop what was once a default of all types; kube-apiserver never shows it."""
     if spec["type"] == _NO_ADDRESS and spec.get("internalTrafficPolicy") in ("Cluster", "Local"):
         del spec["internalTrafficPolicy"]
 

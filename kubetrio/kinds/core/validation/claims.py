@@ -142,7 +142,7 @@ def _claim_spec(data_source: Check) -> Check:
 CLAIM_SPEC = _claim_spec(_data_source)
 """The check of the spec of a claim."""
 _SPEC_OF_ANY_GROUP = _claim_spec(_data_source_of_any_group)
-"""The same for a claim that named the group of its data source before: it is kept as it is."""
+"""The check for a claim that named the group of its data source before: it is kept as it is."""
 
 
 def _names_group(claim: Json) -> bool:

@@ -360,7 +360,7 @@ def _changed_addresses(mine: Mapping[str, Any], theirs: Mapping[str, Any], out: 
 
 
 def _changed_families(mine: Mapping[str, Any], theirs: Mapping[str, Any], out: Causes) -> None:
-    """The same for families; where their number changes, the causes show the addresses."""
+    """Check that families stay; where their number changes, the causes show the addresses."""
     new, old = mine.get("ipFamilies") or [], theirs.get("ipFamilies") or []
     path, addresses = "spec.ipFamilies[0]", mine.get("clusterIPs") or []
     if len(new) == len(old):
