@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from facts.check import check, differing
 from kubetrio.kinds.apps.kinds import KINDS
 from kubetrio.kinds.builtin import registry
-from kubetrio.kinds.common.builtinkind import BuiltinKind, MissingPart, lazily, resolved
+from kubetrio.kinds.common.builtinkind import BuiltinKind, lazily
 from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.kinds.parts import kinds_of
 from kubetrio.schema import builtin
@@ -104,22 +103,6 @@ def test_facts_that_lack_something(monkeypatch: pytest.MonkeyPatch) -> None:
         f"apps/v1 deployments: no protobuf message {builtin.message_name(lists)} in {folder}",
         "apps/v1 deployments: no fields in schemas/field-selectors.json",
     ]
-
-
-def test_a_reference_says_what_is_not_there() -> None:
-    """Also when a kind is made."""
-    with pytest.raises(MissingPart, match="validation has no DEPLOYMENT"):
-        resolved(validation.DEPLOYMENT)
-
-
-def test_an_error_inside_of_a_module_is_not_hidden(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A module that needs one that is not installed is there."""
-    (tmp_path / "broken_kind.py").write_text("import nobody_has_this\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ModuleNotFoundError, match="nobody_has_this"):
-        resolved(lazily("broken_kind").KIND)
 
 
 def test_names_stand_for_the_modules_that_mypy_reads() -> None:
