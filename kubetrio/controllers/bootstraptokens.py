@@ -19,7 +19,7 @@ from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.rivals import Rivals
 from kubetrio.machinery.timestamps import parse_time
 from kubetrio.resources import reading
-from kubetrio.resources.seen import delete_seen, if_unchanged
+from kubetrio.resources.ifunchanged import delete_if_unchanged, if_unchanged
 from kubetrio.resources.writes import Target
 from kubetrio.store.model import Event, EventType
 
@@ -124,7 +124,7 @@ class TokenCleaner(Controller):
         if left > 0:
             self.look_again_in(key, left)
             return
-        await delete_seen(self._operations, target, secret, self._who)
+        await delete_if_unchanged(self._operations, target, secret, self._who)
 
 
 class BootstrapSigner(Controller):

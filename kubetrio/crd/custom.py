@@ -31,8 +31,8 @@ from kubetrio.schema.rules import (
     Create,
     Json,
     MetadataChecks,
-    Rules,
     Validation,
+    WriteStrategy,
     unchanged_object,
 )
 
@@ -81,7 +81,7 @@ class CustomParts(PlainParts):
             unconditional_update=False,
         )
 
-    def rules(self, kind: Kind) -> Rules:
+    def rules(self, kind: Kind) -> WriteStrategy:
         """See `Parts`."""
         keep: dict[str, FieldFilter] = {}
         if "status" in kind.subresources:
@@ -93,7 +93,7 @@ class CustomParts(PlainParts):
             checks = without_schema(checks, kind)
         else:
             checks = ObjectChecks(version, checks, kind).validation()
-        return Rules(
+        return WriteStrategy(
             default=unchanged_object if version is None else _filling_in(version, kind),
             prepare_create=_preparing(version, status=bool(keep)),
             prepare_update=_metadata_stay,

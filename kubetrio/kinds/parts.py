@@ -21,7 +21,7 @@ from kubetrio.schema.fieldselectors import FieldSelectors
 from kubetrio.schema.kind import Conversion, Kind, Strategy, WaitingConvert
 from kubetrio.schema.objecttype import BuiltinType, ObjectType
 from kubetrio.schema.printing import DEFAULT_COLUMNS, Column, Printer
-from kubetrio.schema.rules import Rules
+from kubetrio.schema.rules import WriteStrategy
 
 
 def folder(group: str) -> str:
@@ -117,7 +117,7 @@ class BuiltinParts:
         """See `Parts`: what is stored is what would be written today."""
         return None
 
-    def rules(self, kind: Kind) -> Rules:
+    def rules(self, kind: Kind) -> WriteStrategy:
         """See `Parts`."""
         said = said_of(kind)
         defaults = said.defaults.get(kind.version)

@@ -11,13 +11,15 @@ from typing import Any
 import orjson
 
 from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.auth.authorize import forbidden
 from kubetrio.machinery import objectmeta
+from kubetrio.machinery.asking import Client
+from kubetrio.machinery.identity import WHOLE, Decision
 from kubetrio.machinery.names import GroupKind, GroupVersion
-from kubetrio.machinery.status import Cause, invalid
+from kubetrio.machinery.status import Cause, internal_error, invalid
 from kubetrio.machinery.telling import Telling
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources import preconditions
-from kubetrio.resources.creating import check_may_create
 from kubetrio.resources.isolation import count_generation, keep_immutable_parts, relevant
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.validation import (
@@ -287,3 +289,22 @@ async def _admit_new(write: Write) -> None:
     if write.options.client is not None:
         await check_may_create(write.options.client)
     await write.parts.admission.validate(write.attributes)
+
+
+async def check_may_create(client: Client) -> None:
+    """Refuse to create for a client that may only update or patch.
+
+    Source: k8s.io/apiserver/pkg/endpoints/handlers/update.go (``withAuthorization``), which wraps
+    the validation of what PUT and apply create.
+
+    Raises:
+        ApiError: 403; 500, the authorizers do not know.
+    """
+    if client.attributes().verb == "create":
+        return
+    asked, verdict = await client.verdict(verb="create", narrowing=WHOLE)
+    if verdict.decision is Decision.ALLOW:
+        return
+    if verdict.error:
+        raise internal_error(verdict.error)
+    raise forbidden(asked, verdict.reason)

@@ -16,7 +16,7 @@ from kubetrio.machinery.names import GroupKind, GroupResource, GroupVersion, Gro
 from kubetrio.schema.fieldselectors import SHORT, FieldSelectors
 from kubetrio.schema.objecttype import ObjectType, OpenType
 from kubetrio.schema.printing import PLAIN, Printer
-from kubetrio.schema.rules import NO_RULES, Convert, Json, Rules
+from kubetrio.schema.rules import NO_RULES, Convert, Json, WriteStrategy
 
 
 class ScalePaths(NamedTuple):
@@ -115,7 +115,7 @@ class Parts(Protocol):
     def strategy(self, kind: Kind) -> Strategy:
         """How its objects live."""
 
-    def rules(self, kind: Kind) -> Rules:
+    def rules(self, kind: Kind) -> WriteStrategy:
         """What its writes do."""
 
     def printer(self, kind: Kind) -> Printer:
@@ -141,7 +141,7 @@ class PlainParts:
         """See `Parts`."""
         return Strategy(status="status" in kind.subresources)
 
-    def rules(self, _: Kind) -> Rules:
+    def rules(self, _: Kind) -> WriteStrategy:
         """See `Parts`."""
         return NO_RULES
 
@@ -338,7 +338,7 @@ class Kind:
         return self.parts.strategy(self)
 
     @cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> WriteStrategy:
         """What its writes do; loaded when one of its objects is written first."""
         return self.parts.rules(self)
 

@@ -137,7 +137,7 @@ RightsCheck = Callable[[Client, str, Json, Json | None], Awaitable[list[Cause]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class WriteStrategy:
     """What writes of a kind do, in the version in which they work (`Kind.hub`).
 
     Args:
@@ -169,4 +169,4 @@ class Rules:
     marked: Marked | None = None
 
 
-NO_RULES = Rules()
+NO_RULES = WriteStrategy()

@@ -36,7 +36,7 @@ from kubetrio.machinery.asking import allowed
 from kubetrio.machinery.identity import Attributes, UserInfo
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.observe.logs import Log
-from kubetrio.resources.seen import delete_seen, if_unchanged
+from kubetrio.resources.ifunchanged import delete_if_unchanged, if_unchanged
 from kubetrio.resources.writes import Target
 from kubetrio.store.model import Event, EventType
 
@@ -290,7 +290,7 @@ class CSRCleaner(_Requests):
             self.look_again_in(meta["name"], left_s + 1)  # stored times are whole seconds
             return
         target = Target(self._kind, "", meta["name"])
-        await delete_seen(self._operations, target, request, self._who)
+        await delete_if_unchanged(self._operations, target, request, self._who)
 
 
 def due_at(request: Object) -> list[float]:

@@ -22,7 +22,7 @@ from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.observe.logs import Log
 from kubetrio.plugins.serviceaccounts import secret_names
 from kubetrio.resources import reading
-from kubetrio.resources.seen import delete_seen, if_unchanged
+from kubetrio.resources.ifunchanged import delete_if_unchanged, if_unchanged
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.store.model import Event, EventType, Range
 from kubetrio.store.scan import scan
@@ -136,7 +136,7 @@ class TokensController(Controller):
         if account is not None:
             await self._fill(target, secret, account)
             return
-        await delete_seen(self._operations, target, secret, MANAGER)
+        await delete_if_unchanged(self._operations, target, secret, MANAGER)
 
     async def _account(self, namespace: str, wanted: _Account) -> Object | None:
         found = await self._store.get(self._accounts.key(namespace, wanted.name))

@@ -23,9 +23,9 @@ from kubetrio.schema.rules import (
     Marked,
     MetadataChecks,
     RightsCheck,
-    Rules,
     Update,
     Validation,
+    WriteStrategy,
     unchanged_object,
 )
 
@@ -75,7 +75,7 @@ class Row:
     keep: Mapping[str, FieldFilter] = field(default_factory=dict)
 
 
-def rules_of(kind: Kind, row: Row, defaults: Defaults | None) -> Rules:
+def rules_of(kind: Kind, row: Row, defaults: Defaults | None) -> WriteStrategy:
     """The rules of a built-in kind.
 
     Args:
@@ -83,7 +83,7 @@ def rules_of(kind: Kind, row: Row, defaults: Defaults | None) -> Rules:
         row: what its folder says.
         defaults: its table of defaults, None where it has none.
     """
-    return Rules(
+    return WriteStrategy(
         default=_default(kind, defaults),
         prepare_create=_creating(kind, row),
         prepare_update=_updating(row),

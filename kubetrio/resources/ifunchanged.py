@@ -1,4 +1,4 @@
-"""Writes about an object that somebody has looked at, and about nothing that came since."""
+"""Writes of controllers that hold only for the object that was read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def if_unchanged(target: Target, seen: Object, make: Make) -> Make:
     return made
 
 
-async def delete_seen(
+async def delete_if_unchanged(
     operations: Operations, target: Target, seen: Object, who: WriteOptions
 ) -> None:
     """Delete an object, unless it is gone or another one has its name.
